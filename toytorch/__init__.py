@@ -1,0 +1,113 @@
+"""toytorch: PyTorch rebuilt in Python, for reading and for use.
+
+    >>> import toytorch as torch
+    >>> x = torch.tensor([1., 2.], requires_grad=True)
+    >>> (x ** 2).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+from toytorch import backends, ops  # noqa: F401 - backends register themselves
+from toytorch.core import dtype as _dtype
+from toytorch.core.device import (channels_last, contiguous_format, device, layout, memory_format,
+                                  preserve_format, strided)
+from toytorch.core.dtype import (bfloat16, cdouble, cfloat, complex64, complex128, double, dtype,
+                                 finfo, float16, float32, float64, get_default_dtype, half, iinfo,
+                                 int8, int16, int32, int64, long, promote_types, set_default_dtype,
+                                 short, uint8)
+from toytorch.core.op import registry as _registry
+from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
+from toytorch.core.random import (Generator, default_generator, get_rng_state, initial_seed,
+                                  manual_seed, seed, set_rng_state)
+from toytorch.core.size import Size
+from toytorch.core.storage import TypedStorage, UntypedStorage
+from toytorch.core.tensor import Tensor
+
+from toytorch.version import __version__  # noqa: E402
+
+pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+int, float, bool = _dtype.int, _dtype.float, _dtype.bool  # noqa: A001 - PyTorch's names
+Tensor.__module__ = "torch"
+
+# Every op record is a function of the package, unless a function below chooses between records.
+for _name, _op in _registry.items():
+    if _op.has_function and "." not in _name:
+        globals()[_name] = _op.function
+
+from toytorch.ops.create import (arange, as_tensor, asarray, complex, empty,  # noqa: E402, A004
+                                 empty_like, empty_strided, eye, from_numpy, full, full_like,
+                                 get_default_device, linspace, logspace, ones, ones_like, range,
+                                 scalar_tensor, set_default_device, tensor, tril_indices,
+                                 triu_indices, zeros, zeros_like)
+from toytorch.ops.random import (bernoulli, multinomial, normal, rand, rand_like,  # noqa: E402
+                                 randint, randint_like, randn, randn_like, randperm)
+from toytorch.ops.convert import detach, reshape  # noqa: E402
+from toytorch.ops import methods as _methods  # noqa: E402
+
+_CHOSEN = """div max min median topk kthvalue cummax cummin argsort where nonzero scatter index_put
+take_along_dim norm var std var_mean std_mean clip logsumexp broadcast_to broadcast_tensors flatten
+ravel unflatten movedim moveaxis swapaxes swapdims adjoint split split_with_sizes chunk tensor_split
+unbind real imag conj resolve_conj atleast_1d atleast_2d atleast_3d hstack vstack dstack
+column_stack tile repeat_interleave fliplr flipud diag trace meshgrid cartesian_prod unique
+searchsorted bucketize tensordot einsum ger inner allclose equal is_nonzero is_same_size isreal
+result_type can_cast is_tensor is_floating_point is_complex numel broadcast_shapes""".split()
+for _name in _CHOSEN:
+    globals()[_name] = getattr(_methods, _name)
+sort, matmul = _methods.sort_, _methods.matmul_
+for _name, _source in {
+        "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div",
+        "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge",
+        "less": "lt", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "arccos": "acos",
+        "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+        "arccosh": "acosh", "arctanh": "atanh", "concat": "cat", "concatenate": "cat",
+        "row_stack": "vstack"}.items():
+    globals()[_name] = globals()[_source]
+
+from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402
+                               is_inference_mode_enabled, no_grad, set_grad_enabled)
+from toytorch import autograd, cuda, nn, optim, utils  # noqa: E402
+
+
+def _legacy(kind: _dtype.dtype) -> Any:
+    class Legacy(type):
+        def __instancecheck__(cls, value: Any) -> Any:
+            return isinstance(value, Tensor) and value.dtype is kind
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            from toytorch.core.tensor import make_legacy
+            return make_legacy(Tensor, *args, type=kind, **kwargs)
+    return Legacy(f"{kind.legacy}Tensor", (), {"dtype": kind, "__module__": "torch"})
+
+
+for _kind in _dtype.ALL:
+    globals()[f"{_kind.legacy}Tensor"] = _legacy(_kind)
+
+
+def typename(obj: Any) -> str:
+    """The legacy name of a tensor's type, or the qualified name of another object's class."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    cls = type(obj)
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+def get_num_threads() -> Any:
+    """How many threads matrix products may use (see `set_num_threads`)."""
+    import os
+    return _int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+
+
+_int = type(1)
+
+
+def __getattr__(name: str) -> Any:
+    """Packages that are seldom needed are imported when first named."""
+    if name in ("viz",):
+        return importlib.import_module(f"toytorch.{name}")
+    raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {__version__})")

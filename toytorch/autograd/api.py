@@ -1,0 +1,129 @@
+"""`backward` and `grad`: what users call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.autograd import engine as engines
+from toytorch.core.tensor import Tensor
+from toytorch.ops.create import ones_like
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tuple[Any, Tensor]]:
+    """Pairs of an edge and the gradient to start from."""
+    roots = []
+    grads = (None,) * len(tensors) if grads is None else _tuple(grads)
+    if len(grads) != len(tensors):
+        raise RuntimeError("got %d tensors and %d gradients" % (len(tensors), len(grads)))
+    for i, (tensor, grad) in enumerate(zip(tensors, grads)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"element {i} of tensors must be a Tensor, not {type(tensor).__name__}")
+        if grad is None:
+            if tensor._rg and tensor._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif not isinstance(grad, Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got "
+                            f"{type(grad).__name__}")
+        elif grad._array.shape != tensor._array.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and"
+                               f" output[{i}] has a shape of {tensor.shape}.")
+        elif grad.dtype.is_complex != tensor.dtype.is_complex:
+            raise RuntimeError("For complex Tensors, both grad_output and output are required to "
+                               f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
+                               f"dtype of {grad.dtype} and output[{i}] has a dtype of "
+                               f"{tensor.dtype}.")
+        if not tensor._rg:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
+                               "grad_fn")
+        if grad is None:
+            if tensor.dtype.is_complex:
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but"
+                                   f" got {tensor.dtype}")
+            grad = ones_like(tensor)
+        if grad.dtype is not tensor.dtype:
+            grad = grad.to(tensor.dtype)  # type: ignore[attr-defined]  # attached by ops
+        roots.append((tensor._edge if tensor._edge is not None else tensor, grad))
+    return roots
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Any = None, *,
+             engine: engines.Engine | None = None) -> None:
+    """Adds the gradients of tensors to the leaves they were computed from.
+
+    Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is a door for
+    another engine.
+
+    >>> import toytorch as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> backward((3 * x).sum()); x.grad
+    tensor([3., 3.])
+    """
+    if inputs is not None:
+        inputs = list(_tuple(inputs))
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for tensor in inputs:
+            if not tensor._rg:
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    (engine or engines.default).backward(roots, keep_graph=keep, create_graph=create_graph,
+                                         inputs=inputs)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False, *,
+         engine: engines.Engine | None = None) -> tuple[Any, ...]:
+    """The gradients of outputs with respect to inputs, which are returned and stored nowhere.
+
+    >>> import toytorch as torch
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> g, = grad(x ** 3, x, create_graph=True)
+    >>> grad(g, x)
+    (tensor(18.),)
+    """
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    elif not allow_unused and materialize_grads:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads="
+                         "True, but got: allow_unused=False.")
+    inputs = _tuple(inputs)
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise TypeError("grad() expects inputs that are Tensors, but got "
+                            f"{type(tensor).__name__}")
+        if not tensor._rg:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = (engine or engines.default).backward(
+        roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True)
+    results = []
+    for tensor in inputs:
+        value = found.get(id(tensor))
+        if value is None:
+            if not allow_unused:
+                raise RuntimeError("One of the differentiated Tensors appears to not have been used"
+                                   " in the graph. Set allow_unused=True if this is the desired "
+                                   "behavior.")
+            if materialize_grads:
+                value = tensor.new_zeros(tensor.shape)  # type: ignore[attr-defined]
+        results.append(value)
+    return tuple(results)
+
+
+def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
+              create_graph: bool = False, inputs: Any = None, *,
+              engine: engines.Engine | None = None) -> None:
+    """Adds the gradients of this tensor to the leaves it was computed from."""
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs,
+             engine=engine)
+
+
+Tensor.backward = _backward  # type: ignore[attr-defined]  # core knows no engine

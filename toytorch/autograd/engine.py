@@ -1,0 +1,300 @@
+"""The backward pass: one walk over the graph, one sort, one visit to every node.
+
+Nodes are numbered in the order of creation, and a node only points to older ones, so going through
+them from the newest to the oldest visits each node after all that send gradient to it. The walk is
+a loop, not a recursion; a node's saved tensors are dropped as soon as it has run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from toytorch.core import state
+from toytorch.core.node import AccumulateGrad, Node, Output, as_function, node_of
+from toytorch.core.tensor import Tensor, wrap
+
+Order = Callable[[Node], Sequence[Node]]
+
+
+def by_sequence(nodes: list[Node]) -> list[Node]:
+    """Newest first: every node after those that send gradient to it."""
+    nodes.sort(key=_sequence, reverse=True)
+    return nodes
+
+
+def _sequence(node: Node) -> int:
+    return int(node.seq)
+
+
+def reachable(roots: Sequence[Any]) -> list[Node]:
+    """All nodes under the roots, in no particular order."""
+    seen: set[Any] = set()
+    stack = [n for n in roots if isinstance(n, Node)]
+    seen.update(stack)
+    nodes = list(seen)
+    stack = list(nodes)
+    add, push, keep = seen.add, stack.append, nodes.append
+    while stack:
+        for target in stack.pop().edges:
+            if target is None or target.__class__ is Tensor or target in seen:
+                continue
+            if target.__class__ is Output:
+                target = target.node
+                if target in seen:
+                    continue
+            elif not isinstance(target, Node):  # a leaf of a class of its own, like Parameter
+                continue
+            add(target)
+            push(target)
+            keep(target)
+    return nodes
+
+
+class Engine:
+    """Runs backward passes. Each part can be replaced, for a course or an experiment:
+
+    order(root)             the nodes under `root`, each before the nodes it sends gradient to
+    accumulate(old, new)    the sum of two gradients that meet at one place
+    observer(node, grads_in, grads_out)   is told of every node that ran, leaves included
+    run(root, gradient)     a whole engine of one's own, written on next_functions and node calls
+
+    >>> import toytorch as torch
+    >>> x = torch.tensor(2., requires_grad=True)
+    >>> steps = []
+    >>> watch = Engine(observer=lambda node, grads_in, grads_out: steps.append(node.name()))
+    >>> (x * x).backward(engine=watch)
+    >>> steps
+    ['MulBackward0', 'AccumulateGrad']
+    """
+
+    FIELDS = ("order", "accumulate", "observer", "run")
+
+    def __init__(self, order: Order | None = None,
+                 accumulate: Callable[[Tensor, Tensor], Tensor] | None = None,
+                 observer: Callable[..., None] | None = None,
+                 run: Callable[[Node, Tensor], None] | None = None) -> None:
+        self.order, self.accumulate, self.observer, self.run = order, accumulate, observer, run
+
+    @contextmanager
+    def using(self, **fields: Any) -> Iterator[Engine]:
+        """Replaces parts for a while."""
+        for name in fields:
+            if name not in self.FIELDS:
+                raise TypeError(f"an engine has no part {name!r}; it has {', '.join(self.FIELDS)}")
+        before = {name: getattr(self, name) for name in fields}
+        for name, value in fields.items():
+            setattr(self, name, value)
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def nodes_in_order(self, roots: list[Any]) -> list[Node]:
+        """Every node to visit, in the order of the visits."""
+        if self.order is None:
+            return by_sequence(reachable(roots))
+        found: list[Node] = []
+        for root in dict.fromkeys(roots):
+            for node in self.order(root):
+                if not isinstance(node, Node):
+                    raise TypeError("an order must give the graph's nodes, but it gave "
+                                    f"{type(node).__name__}")
+                if not isinstance(node, AccumulateGrad) and node not in found:
+                    found.append(node)
+        return found
+
+    def backward(self, roots: list[tuple[Any, Tensor]], *, keep_graph: bool, create_graph: bool,
+                 inputs: list[Tensor] | None = None, capture: bool = False) -> dict[int, Tensor]:
+        """Sends gradients from `roots`, pairs of an edge and a gradient, to the leaves.
+
+        Leaves add what they get into `.grad`. With `inputs`, only these tensors get anything; with
+        `capture`, nothing is added and the gradients are returned, by id of the tensor.
+        """
+        before = state.local.grad
+        state.set_grad(create_graph)
+        try:
+            if self.run is not None and inputs is None:
+                for target, grad in roots:
+                    self.run(as_function(target)[0], grad)
+                return {}
+            return self._visit(roots, keep_graph, inputs, capture)
+        finally:
+            state.set_grad(before)
+
+    def _visit(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
+               inputs: list[Tensor] | None, capture: bool) -> dict[int, Tensor]:
+        pending: dict[Any, Any] = {}
+        leaves: dict[Any, Tensor] = {}
+        add, observer = self.accumulate, self.observer
+        for target, grad in roots:
+            self._deliver(target, grad, pending, leaves)
+        order = self.nodes_in_order([node_of(t) for t, _ in roots if
+                                     isinstance(node_of(t), Node)])
+        wanted = None if inputs is None else wanted_nodes(order, inputs)
+        captured: dict[int, Tensor] = {}
+        targets = {} if inputs is None else targets_of(inputs)
+        for node in order:
+            grad = pending.pop(node, None)
+            if grad is None:
+                continue
+            hooks = node.__dict__
+            if hooks:
+                grad = run_prehooks(node, grad)
+            if targets and node in targets:
+                for tensor, index in targets[node]:
+                    found = grad if node.count == 1 else grad[index]
+                    if found is not None:
+                        captured[id(tensor)] = found
+            if wanted is not None and node not in wanted:
+                continue
+            grads = node.apply(grad if node.count == 1 else filled(node, grad))
+            if hooks:
+                grads = run_hooks(node, grads, grad)
+            if observer is not None:
+                observer(node, tuple(grad) if node.count > 1 else (grad,), tuple(grads))
+            for target, grad in zip(node.edges, grads):
+                if grad is None or target is None:
+                    continue
+                if target.__class__ is Output or not isinstance(target, Node):
+                    self._deliver(target, grad, pending, leaves)
+                elif target in pending:
+                    old = pending[target]
+                    pending[target] = old + grad if add is None else add(old, grad)
+                else:
+                    pending[target] = grad
+            if not keep_graph:
+                node.release()
+        grad = grads = old = None  # what is left in names would look shared below
+        self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
+        return captured
+
+    def _deliver(self, target: Any, grad: Any, pending: dict[Any, Any],
+                 leaves: dict[Any, Tensor]) -> None:
+        """Adds a gradient to what waits at its target."""
+        if target.__class__ is Output:
+            node, i = target.node, target.index
+            slots = pending.get(node)
+            if slots is None:
+                slots = pending[node] = [None] * node.count
+            slots[i] = grad if slots[i] is None else self._sum(slots[i], grad)
+            return
+        waiting = pending if isinstance(target, Node) else leaves
+        old = waiting.get(target)
+        waiting[target] = grad if old is None else self._sum(old, grad)
+
+    def _sum(self, old: Tensor, new: Tensor) -> Tensor:
+        return old + new if self.accumulate is None else self.accumulate(old, new)  # type: ignore
+
+    def _finish(self, leaves: dict[Any, Tensor], inputs: list[Tensor] | None, capture: bool,
+                captured: dict[int, Tensor], given: set[int]) -> None:
+        """Gives every leaf the gradient that waits for it."""
+        chosen = None if inputs is None else {id(t) for t in inputs}
+        while leaves:
+            leaf, grad = leaves.popitem()
+            if chosen is not None and id(leaf) not in chosen:
+                continue
+            if capture:
+                for hook in list(leaf._hooks.values()) if leaf._hooks else ():
+                    replaced = hook(grad)
+                    grad = grad if replaced is None else replaced
+                captured[id(leaf)] = grad
+                continue
+            if leaf._grad is None and not state.local.grad:
+                grad = owned(grad, given, sys.getrefcount(grad))
+            if self.observer is not None:
+                leaf._accumulate(grad)
+                self.observer(leaf._accumulator(), (grad,), ())
+            else:
+                leaf._accumulate(grad)
+        if inputs is not None and not capture:
+            for tensor in inputs:  # a non-leaf named in inputs= accumulates too
+                if tensor._edge is not None and id(tensor) in captured:
+                    tensor._accumulate(captured[id(tensor)])
+
+
+def owned(grad: Tensor, given: set[int], references: int) -> Tensor:
+    """A gradient that only its leaf will hold: copied where somebody else may write to it.
+
+    `references` counts the caller's name and the argument of getrefcount; any more means that the
+    tensor is also someone else's (another leaf's, or kept by a hook).
+    """
+    array = grad._array
+    alone = (references <= 2 and grad._storage is None and array.base is None
+             and id(array) not in given and grad._edge is None)
+    if alone and array.flags.c_contiguous:
+        return grad
+    copy: Tensor = wrap(array.copy(), grad.dtype)
+    return copy
+
+
+def filled(node: Node, grads: list[Any]) -> list[Any]:
+    """Gradients of all results, zeros where none arrived."""
+    if None not in grads:
+        return grads
+    if node.op is None or not hasattr(node.op, "schema"):
+        return grads
+    like = next(g for g in grads if g is not None)
+    return [like.new_zeros(shape, dtype=dtype) if g is None and dtype.rank > 1 else g
+            for g, (shape, dtype, *_) in zip(grads, node.meta)]
+
+
+def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
+    """The nodes whose incoming gradient is that of an input."""
+    found: dict[Node, list[tuple[Tensor, int]]] = {}
+    for tensor in inputs:
+        if tensor._edge is not None:
+            node, index = as_function(tensor._edge)
+            found.setdefault(node, []).append((tensor, index))
+    return found
+
+
+def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
+    """The nodes from which an input can be reached; the others need not run."""
+    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs}
+    wanted: set[Node] = set()
+    for node in reversed(order):
+        for target in node.edges:
+            target = node_of(target)
+            if target is not None and (id(target) in goals or target in wanted):
+                wanted.add(node)
+                break
+    return wanted
+
+
+def run_prehooks(node: Node, grad: Any) -> Any:
+    """Hooks on the results' gradients: of tensors, of the node, and of retain_grad."""
+    hooks = node.__dict__
+    for index, found in hooks.get("_tensor_hooks", {}).items():
+        for hook in list(found.values()):
+            value = grad if node.count == 1 else grad[index]
+            if value is None:
+                continue
+            replaced = hook(value)
+            if replaced is not None:
+                if node.count == 1:
+                    grad = replaced
+                else:
+                    grad[index] = replaced
+    for hook in list(hooks.get("_prehooks", {}).values()):
+        replaced = hook((grad,) if node.count == 1 else tuple(grad))
+        if replaced is not None:
+            grad = replaced[0] if node.count == 1 else list(replaced)
+    for hook in list(hooks.get("_retain_hooks", {}).values()):
+        hook(grad)
+    return grad
+
+
+def run_hooks(node: Node, grads: Any, grad: Any) -> Any:
+    """Hooks that see a node's gradients on both sides."""
+    for hook in list(node.__dict__.get("_hooks", {}).values()):
+        replaced = hook(tuple(grads), (grad,) if node.count == 1 else tuple(grad))
+        if replaced is not None:
+            grads = replaced
+    return grads
+
+
+default = Engine()

@@ -1,0 +1,208 @@
+"""Ops of one's own: a class with a forward and a backward, like `torch.autograd.Function`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core import state
+from toytorch.core.dispatch import edge
+from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
+from toytorch.core.op import fit, revive
+from toytorch.core.tensor import Tensor, alias
+
+
+class Context:
+    """What forward leaves for backward."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.materialize_grads = True
+        self._to_save: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._node: Any = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Saves inputs or outputs; read them as `saved_tensors`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError("save_for_backward can only save variables, but argument is of type"
+                                f" {type(t).__name__}")
+        self._to_save = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Says which outputs get no gradient."""
+        self._non_differentiable = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says which inputs were written to."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing gradients arrive as zeros (the default) or as None."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The saved tensors; RuntimeError once they were freed or if one was written to."""
+        node = self._node
+        if node.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        found = []
+        for i, (value, seen) in enumerate(zip(node.saved, node.versions)):
+            if value is None:
+                found.append(None)
+                continue
+            kind, tensor = value
+            check_version("saved", f"{i}", tensor, seen, node)
+            found.append(tensor if kind < 0 else revive(tensor, node, kind))
+        return tuple(found)
+
+
+class FunctionNode(Node):
+    """The node of a user's Function; its class is made per Function."""
+
+    __slots__ = ("context",)
+    function: Any = None
+
+    def apply(self, grad: Any) -> Any:
+        grads = grad if self.count > 1 else [grad]
+        context = self.context
+        if context.materialize_grads:
+            metas = self.meta if self.count > 1 else [self.meta]
+            like = next((g for g in grads if g is not None), None)
+            if like is not None:
+                grads = [like.new_zeros(m[0], dtype=m[1]) if g is None else g
+                         for g, m in zip(grads, metas)]
+        result = self.function.backward(context, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        inputs = self.__dict__["inputs"]
+        if len(result) > inputs and any(r is not None for r in result[inputs:]) or \
+                len(result) < inputs:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients "
+                               f"(expected {inputs}, got {len(result)})")
+        fitted = []
+        for i, target in zip(self.__dict__["places"], self.edges):
+            g = result[i]
+            if g is not None and target is not None:
+                if not isinstance(g, Tensor):
+                    raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+                shape, dtype = target.meta[:2]
+                if g._array.shape != shape and not _broadcasts(shape, g._array.shape):
+                    raise RuntimeError(f"Function {self.name()} returned an invalid gradient at "
+                                       f"index {i} - got {list(g.shape)} but expected shape "
+                                       f"compatible with {list(shape)}")
+                g = fit(g, shape, dtype)
+            fitted.append(g)
+        return tuple(fitted)
+
+    def saved_items(self) -> list[tuple[str, Any]]:
+        return [("tensors", self.context.saved_tensors)]
+
+
+def _broadcasts(shape: Any, to: Any) -> bool:
+    lead = len(to) - len(shape)
+    return lead >= 0 and all(m in (1, n) for m, n in zip(shape, to[lead:]))
+
+
+class Function:
+    """An op of one's own: `forward(ctx, *inputs)` and `backward(ctx, *grads)`, called by `apply`.
+
+    >>> import toytorch as torch
+    >>> class Double(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> Double.apply(x)
+    tensor([2.], grad_fn=<DoubleBackward>)
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs."""
+        raise NotImplementedError("You must implement the forward function for custom "
+                                  "autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Saves for backward, where forward takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Computes the gradients of the inputs."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your "
+                                  "custom autograd.Function to use it with backward mode AD.")
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Calls forward and records the step."""
+        context = Context()
+        recording = state.local.grad
+        context.needs_input_grad = tuple(
+            recording and isinstance(x, Tensor) and x._rg for x in inputs)
+        state.set_grad(False)
+        try:
+            if cls.setup_context is not Function.setup_context:
+                outputs = cls.forward(*inputs)
+                cls.setup_context(context, inputs, outputs)
+            else:
+                outputs = cls.forward(context, *inputs)
+        finally:
+            state.set_grad(recording)
+        if any(context.needs_input_grad):
+            return cls._record(context, inputs, outputs)
+        return outputs
+
+    @classmethod
+    def _record(cls, context: Context, inputs: tuple[Any, ...], outputs: Any) -> Any:
+        many = isinstance(outputs, tuple)
+        results = list(outputs) if many else [outputs]
+        node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {
+            "__slots__": (), "function": cls, "count": len(results)})
+        node = object.__new__(node_class)
+        places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
+        node.edges = tuple(edge(inputs[i]) for i in places)
+        node.seq, node.context, context._node = next(sequence), context, node
+        node.__dict__.update(inputs=len(inputs), places=places)
+        metas = []
+        for i, r in enumerate(results):
+            if not isinstance(r, Tensor):
+                metas.append(((), None))
+                continue
+            if any(r is x for x in inputs) and not any(r is d for d in context._dirty):
+                r = results[i] = alias(r)  # an input returned as it is becomes a view of itself
+            metas.append((r._array.shape, r.dtype))
+            if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
+                r._rg, r._edge = True, node if len(results) == 1 else Output(node, i)
+        node.meta = metas if len(results) > 1 else metas[0]
+        saved, versions = [], []
+        for t in context._to_save:
+            if t is None:
+                saved.append(None)
+                versions.append(None)
+                continue
+            index = next((i for i, r in enumerate(results) if r is t or (
+                isinstance(outputs, tuple) and outputs[i] is t) or outputs is t), -1)
+            value = t if index < 0 else alias(t)
+            saved.append((index, value))
+            versions.append(value._version)
+        context._to_save = ()
+        node.saved, node.versions = tuple(saved), tuple(versions)
+        return tuple(results) if many else results[0]
+
+
+def once_differentiable(backward: Any) -> Any:
+    """Marks a backward whose own result has no derivative."""
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        before = state.local.grad
+        state.set_grad(False)
+        try:
+            return backward(ctx, *grads)
+        finally:
+            state.set_grad(before)
+    return wrapper

@@ -1,0 +1,138 @@
+"""Switching the recording of graphs on and off, for one thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from toytorch.core import state
+
+is_grad_enabled = state.is_grad_enabled
+
+
+class Mode:
+    """A context manager that is also a decorator, of functions and of generators."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: Any) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> Mode:
+        """Another one with the same setting."""
+        return type(self)()
+
+    def __call__(self, function: Any) -> Any:
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                stream, sent = function(*args, **kwargs), None
+                while True:
+                    try:
+                        with self.clone():
+                            value = stream.send(sent)
+                    except StopIteration as end:
+                        return end.value
+                    sent = yield value
+            return generator
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+        return wrapper
+
+
+class no_grad(Mode):
+    """No graph is recorded inside, like `torch.no_grad`.
+
+    >>> import toytorch as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else object.__new__(cls)(function)
+
+    def __init__(self, function: Any = None) -> None:
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(state.local.grad)
+        state.set_grad(False)
+
+    def __exit__(self, *exc: Any) -> None:
+        state.set_grad(self.before.pop())
+
+
+class enable_grad(Mode):
+    """Graphs are recorded inside, also within `no_grad`, like `torch.enable_grad`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else object.__new__(cls)(function)
+
+    def __init__(self, function: Any = None) -> None:
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(state.local.grad)
+        state.set_grad(True)
+
+    def __exit__(self, *exc: Any) -> None:
+        state.set_grad(self.before.pop())
+
+
+class set_grad_enabled(Mode):
+    """Records graphs or not, as a function or a context, like `torch.set_grad_enabled`."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.before = bool(mode), [state.local.grad]
+        state.set_grad(self.mode)
+
+    def __enter__(self) -> None:
+        state.set_grad(self.mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        state.set_grad(self.before[0])
+
+    def clone(self) -> Mode:
+        return set_grad_enabled(self.mode)
+
+    def __call__(self, function: Any) -> Any:
+        state.set_grad(self.before[0])  # as a decorator it must not act now
+        return super().__call__(function)
+
+
+class inference_mode(Mode):
+    """Like `no_grad`: nothing is recorded inside."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return object.__new__(cls)(mode) if callable(mode) else object.__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self.before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self.before.append((state.local.grad, state.local.inference))
+        state.local.inference = self.mode
+        state.set_grad(not self.mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        grad, state.local.inference = self.before.pop()
+        state.set_grad(grad)
+
+    def clone(self) -> Mode:
+        return inference_mode(self.mode)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return bool(state.local.inference)

@@ -1,0 +1,103 @@
+"""What the framework asks of a device, and the table of the devices there are."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from toytorch.core.device import device
+
+
+class Backend(Protocol):
+    """One kind of device: an array module that speaks NumPy's API, and what NumPy does not say.
+
+    Op kernels are written once over `xp`; a backend that has a faster way for a kernel puts it in
+    `kernels` under the op's name.
+    """
+
+    name: str
+    xp: Any
+    array_type: type
+    kernels: dict[str, Any]
+
+    def is_available(self) -> bool:
+        """Whether arrays can be made here now."""
+        ...
+
+    def device_count(self) -> int:
+        """How many devices of this kind there are."""
+        ...
+
+    def device(self, array: Any) -> device:
+        """Where `array` is."""
+        ...
+
+    def on(self, where: device) -> Any:
+        """A context manager that makes `where` the place of new arrays."""
+        ...
+
+    def to_numpy(self, array: Any) -> Any:
+        """The elements in a NumPy array (the same memory where that is possible)."""
+        ...
+
+    def from_numpy(self, array: Any) -> Any:
+        """An array on this kind of device with the elements of a NumPy array."""
+        ...
+
+    def flat(self, array: Any) -> Any:
+        """A one-dimensional array over all the memory that `array` is a view of."""
+        ...
+
+    def data_ptr(self, array: Any) -> int:
+        """The address of the first element."""
+        ...
+
+    def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        """A view of `flat` with strides and offset in elements; bounds were checked before."""
+        ...
+
+    def generator(self, seed: int) -> Any:
+        """A source of random numbers."""
+        ...
+
+    def synchronize(self) -> None:
+        """Returns when all queued work is done."""
+        ...
+
+
+_by_kind: dict[str, Backend] = {}
+_by_array: dict[type, Backend] = {}
+
+
+def register(kind: str, backend: Backend) -> None:
+    """Makes `backend` the one for devices of type `kind`."""
+    _by_kind[kind] = backend
+
+
+def of_device(where: device) -> Backend:
+    """The backend of a device; RuntimeError where its driver is missing."""
+    backend = _by_kind[where.type]
+    backend.is_available() or _refuse(backend)
+    return backend
+
+
+def _refuse(backend: Backend) -> None:
+    reason = getattr(backend, "why_unavailable", lambda: "it is not available")()
+    raise RuntimeError(f"Cannot use a {backend.name} device: {reason}")
+
+
+def of_kind(kind: str) -> Backend:
+    """The backend registered for devices of type `kind`, available or not."""
+    return _by_kind[kind]
+
+
+def of_array(array: Any) -> Backend:
+    """The backend that made an array."""
+    found = _by_array.get(array.__class__)
+    if found is None:
+        for backend in _by_kind.values():
+            if isinstance(array, backend.array_type):
+                found = _by_array[array.__class__] = backend
+                break
+        else:
+            raise TypeError(f"no backend for arrays of type {type(array).__name__}")
+    return found

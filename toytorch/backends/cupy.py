@@ -1,0 +1,90 @@
+"""NVIDIA GPUs: arrays are CuPy's. Nothing is imported until a GPU is asked for."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from toytorch.core.device import device
+
+
+class _Never:
+    """The class of no array: stands for CuPy's until CuPy is there."""
+
+
+class CupyBackend:
+    """Op kernels run CuPy's versions of NumPy's functions on CuPy arrays."""
+
+    name = "cuda"
+    kernels: dict[str, Any] = {}
+
+    @functools.cached_property
+    def xp(self) -> Any:
+        """The module cupy."""
+        import cupy
+        return cupy
+
+    @property
+    def array_type(self) -> type:
+        """cupy.ndarray, or a class without instances while there is no usable GPU."""
+        return self.xp.ndarray if not self.why_unavailable() else _Never
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - there is one backend, for ever
+    def why_unavailable(self) -> str:
+        """What is missing, in words for the user; empty where GPUs can be used."""
+        try:
+            xp = self.xp
+        except ImportError:
+            return ("the package cupy is not installed (pip install 'toytorch[cuda]'). Everything "
+                    "runs on the CPU without it")
+        try:
+            count = xp.cuda.runtime.getDeviceCount()
+        except Exception as error:  # CuPy raises its own classes, which need a driver to import
+            return (f"found no NVIDIA driver on your system: {error}. Everything runs on the CPU "
+                    "without it")
+        return "" if count else "no CUDA-capable device is detected"
+
+    def is_available(self) -> bool:
+        return not self.why_unavailable()
+
+    def device_count(self) -> int:
+        return int(self.xp.cuda.runtime.getDeviceCount()) if self.is_available() else 0
+
+    def device(self, array: Any) -> device:
+        return device("cuda", int(array.device.id))
+
+    def on(self, where: device) -> Any:
+        index = where.index
+        if index is not None and index >= self.device_count():
+            raise RuntimeError(f"CUDA error: invalid device ordinal: {where} was asked for, and "
+                               f"there are {self.device_count()} devices")
+        return self.xp.cuda.Device(index)
+
+    def to_numpy(self, array: Any) -> Any:
+        return self.xp.asnumpy(array)
+
+    def from_numpy(self, array: Any) -> Any:
+        return self.xp.asarray(array)
+
+    def flat(self, array: Any) -> Any:
+        while isinstance(array.base, self.xp.ndarray):
+            array = array.base
+        order = sorted(range(array.ndim), key=lambda i: -array.strides[i])
+        return array.transpose(order).reshape(-1)
+
+    def data_ptr(self, array: Any) -> int:
+        return int(array.data.ptr) if array.size else 0
+
+    def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        step = flat.itemsize
+        return self.xp.ndarray(shape, flat.dtype, flat.data + offset * step,
+                               [s * step for s in strides])
+
+    def generator(self, seed: int) -> Any:
+        return self.xp.random.Generator(self.xp.random.XORWOW(seed))
+
+    def synchronize(self) -> None:
+        self.xp.cuda.get_current_stream().synchronize()
+
+
+backend = CupyBackend()

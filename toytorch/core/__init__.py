@@ -1,0 +1,1 @@
+"""What happens in a call: types, memory, tensors, the op record, dispatch."""

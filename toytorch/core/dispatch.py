@@ -1,0 +1,439 @@
+"""The general path of every call, in the order in which things happen.
+
+    watchers      modes (tracing, profiling, a course's door) may take the call over
+    promotion     operands of a pointwise op meet in one type
+    kernel        the backend's arrays in, arrays out
+    autograd      a Node remembers what the derivative needs
+
+`toytorch.core.fast` holds the short cut for the common case; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import dtype as types
+from toytorch.core import inplace as writing
+from toytorch.core import state
+from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
+from toytorch.core.node import Node, Output, sequence
+from toytorch.core.op import Op
+from toytorch.core.size import broadcast_pair
+from toytorch.core.tensor import Tensor, alias, new
+
+ndarray = np.ndarray
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+REDUCED = (types.float16, types.bfloat16)
+
+
+def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """Runs `op` on arguments in the order of its signature."""
+    for mode in reversed(state.watchers()):
+        take_over = getattr(mode, "on_call", None)
+        if take_over is not None:
+            return take_over(op, args, out)
+    return run(op, args, out)
+
+
+def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """`call` below the modes."""
+    if op.kind == "view":
+        return run_view(op, args)
+    results = compute(op, args)
+    if out is not None:
+        return write_out(op, args, results, out)
+    tensors = [wrap_result(r) for r in results] if op.count > 1 or op.schema.returns[0] == "Tensor[]" \
+        else wrap_result(results)
+    if state.local.grad and op.derivatives and wants_grad(op, args):
+        record(op, args, tensors)
+    return tensors
+
+
+def wrap_result(array: Any) -> Tensor:
+    """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
+    if array.__class__ is not ndarray and not hasattr(array, "strides"):
+        array = np.asarray(array)
+    elif isinstance(array, np.generic):
+        array = np.asarray(array)
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._rg = False
+    tensor._edge = tensor._storage = None
+    return tensor
+
+
+# -- kernels ----------------------------------------------------------------------------------
+
+
+def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
+    """The kernel's results, as arrays (written into the array `target` where that is possible)."""
+    if op.kind == "pointwise":
+        return compute_pointwise(op, args, target)
+    if op.kind == "create":
+        return op.kernel(*args)
+    arrays, xp, half = list(args), None, None
+    for i in op.tensor_at:
+        a = arrays[i]
+        if isinstance(a, Tensor):
+            arrays[i], xp = a._array, same_device(xp, a, op)
+            if op.upcast and a.dtype in REDUCED:
+                half, arrays[i] = a.dtype, arrays[i].astype("float32")
+        elif a is not None and op.schema.args[i].is_tensor_list:
+            check_list(op, i, a)
+            arrays[i] = [t._array for t in a]
+            for t in a:
+                xp = same_device(xp, t, op)
+        elif a is not None and not isinstance(a, NUMBERS):
+            raise TypeError(not_a_tensor(op, i, a))
+    if half is not None and isinstance(arrays[-1], dtype):
+        half = None  # dtype= was given: the kernel's result has it
+    xp = xp or np
+    results = op.kernel_on(xp)(*arrays)
+    return results if half is None else down(results, half)
+
+
+def down(results: Any, half: dtype) -> Any:
+    """Results computed in float32, in the half type of the operands."""
+    if isinstance(results, tuple):
+        return tuple(down(r, half) for r in results)
+    return results.astype(half.numpy) if results.dtype == np.float32 else results
+
+
+def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
+    """The array module of `tensor`, which must be the one found before."""
+    found = np if tensor._array.__class__ is ndarray else base.of_array(tensor._array).xp
+    if xp is not None and found is not xp:
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two "
+                           f"devices, cuda:0 and cpu! (when checking arguments of {op.name})")
+    return found
+
+
+def check_list(op: Op, i: int, value: Any) -> None:
+    """Refuses what is no list of tensors."""
+    name = op.schema.args[i].name
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{op.name}(): argument '{name}' (position {i + 1}) must be tuple of "
+                        f"Tensors, not {type(value).__name__}")
+    for k, t in enumerate(value):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {k} in argument {i}, but got "
+                            f"{type(t).__name__}")
+
+
+def not_a_tensor(op: Op, i: int, value: Any) -> str:
+    """What to say of an argument that should be a tensor."""
+    name = "input" if op.schema.args[i].name == "self" else op.schema.args[i].name
+    return (f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
+            f"{type(value).__name__}")
+
+
+def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
+    """The type in which the operands of a pointwise op meet."""
+    dims: list[dtype] = []
+    zeros: list[dtype] = []
+    numbers: list[dtype] = []
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            (dims if a._array.ndim else zeros).append(a.dtype)
+        elif isinstance(a, NUMBERS):
+            numbers.append(of_scalar(a))
+        elif a is not None:
+            raise TypeError(not_a_tensor(op, i, a))
+    return promote(tuple(dims), tuple(zeros), tuple(numbers))
+
+
+def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
+    """Promotes the operands and runs the kernel; half types are computed in float32."""
+    arrays, xp, where = list(args), None, None
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor) and a._array.__class__ is not ndarray:
+            if where is not None and where != a.device and a.ndim:
+                raise RuntimeError("Expected all tensors to be on the same device, but found at "
+                                   f"least two devices, {where} and {a.device}!")
+            xp, where = base.of_array(a._array).xp, a.device
+    if xp is None:
+        xp = np
+    if op.promotion == "none":
+        common = None
+    else:
+        common = common_dtype(op, args)
+        if op.promotion == "float" and common.rank < 2:
+            common = types.get_default_dtype()
+        if op.checks is not None:
+            op.checks(common)
+    half = common in REDUCED
+    work = np.float32 if half else common.numpy if common is not None else None
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            array = a._array
+            if where is not None and array.__class__ is ndarray:
+                if a.ndim:
+                    raise RuntimeError("Expected all tensors to be on the same device, but found "
+                                       f"at least two devices, {where} and cpu!")
+                array = xp.asarray(array)
+            arrays[i] = array if work is None or array.dtype == work else array.astype(work)
+        elif a is not None:
+            arrays[i] = scalar(xp, a, common, work)
+    try:
+        if target is not None and isinstance(op.kernel, str) and target.dtype == work:
+            ready = [arrays[i] for i in op.tensor_at]
+            if all(a.shape == () or a.shape == target.shape for a in ready):
+                result = op.kernel_on(xp)(*arrays, out=target)
+                return result
+        result = op.kernel_on(xp)(*arrays)
+    except ValueError as error:
+        if "broadcast" in str(error):
+            raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
+        raise
+    if half and result.dtype == np.float32:
+        result = result.astype(common.numpy)  # type: ignore[union-attr]  # half has a dtype
+    return result
+
+
+def scalar(xp: Any, value: Any, common: dtype | None, work: Any) -> Any:
+    """A number as a 0-d array of the common type; integers wrap, as C's do."""
+    if common is None:
+        return xp.asarray(value)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return xp.asarray(value).astype(work)
+
+
+def raise_shapes(shapes: list[tuple[int, ...]]) -> None:
+    """PyTorch's error for operands that do not broadcast."""
+    shape = shapes[0]
+    for other in shapes[1:]:
+        shape = broadcast_pair(shape, other)
+    raise RuntimeError(f"operands of shapes {shapes} do not broadcast")
+
+
+# -- autograd ---------------------------------------------------------------------------------
+
+
+def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether any tensor argument requires a gradient."""
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            if a._rg:
+                return True
+        elif a.__class__ in (list, tuple) and any(t._rg for t in a if isinstance(t, Tensor)):
+            return True
+    return False
+
+
+def edge(tensor: Any) -> Any:
+    """Where the gradient of `tensor` goes."""
+    if not isinstance(tensor, Tensor) or not tensor._rg:
+        return None
+    return tensor._edge if tensor._edge is not None else tensor
+
+
+def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
+    """Makes the node of a call and ties the results to it."""
+    many = results.__class__ in (list, tuple)
+    flags = [i < len(op.results) and op.results[i] or len(op.results) == 1
+             for i in range(len(results))] if many else [True]
+    kinds = [(r.dtype.rank > 1) for r in (results if many else [results])]
+    if not any(f and k for f, k in zip(flags, kinds)):
+        return None
+    node: Node = new(op.node)
+    edges: list[Any] = []
+    for i in op.tensor_at:
+        a = args[i]
+        if a.__class__ in (list, tuple):
+            edges += [edge(t) for t in a]
+        else:
+            name = op.schema.args[i].name
+            edges.append(edge(a) if name in op.derivatives else None)
+    if overwritten is not None:
+        edges[0] = writing.old_edge(overwritten) if op.schema.args[0].name in op.derivatives \
+            else None
+    node.edges, node.seq = tuple(edges), next(sequence)
+    keep(op, node, args, results, overwritten)
+    if many:
+        node.meta = [(r._array.shape, r.dtype, r.device) for r in results]
+        node.__dict__["count"] = len(results)
+        for i, (r, f, k) in enumerate(zip(results, flags, kinds)):
+            if f and k:
+                r._rg, r._edge = True, Output(node, i)
+    else:
+        node.meta = results._array.shape, results.dtype
+        if overwritten is None:
+            results._rg, results._edge = True, node
+    return node
+
+
+def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Any) -> None:
+    """Saves what the derivatives name, each tensor with the version it has now."""
+    if not op.keeps:
+        node.saved, node.versions = None, ()
+        return
+    saved: list[Any] = []
+    versions: list[int | None] = []
+    index = op.schema.index
+    wanted = {n for i, a in enumerate(op.schema.args) if a.name in op.needs
+              for n in op.needs[a.name] if a.is_tensor_list or not isinstance(args[i], Tensor)
+              or args[i]._rg or (args[i] is overwritten and writing.old_edge(overwritten))}
+    for name in op.keeps:
+        version = None
+        if name in index:
+            value = args[index[name]]
+            if name not in wanted:
+                value = None
+            elif isinstance(value, Tensor):
+                if value is overwritten:
+                    value = writing.snapshot(value)
+                version = value._version
+        elif name.startswith("result"):
+            value = results if name == "result" else results[int(name[6:])]
+            value = alias(value)
+            version = value._version + (overwritten is not None)
+        else:
+            value = trait(name, args, index)
+        saved.append(value)
+        versions.append(version)
+    node.saved, node.versions = tuple(saved), tuple(versions)
+
+
+def trait(name: str, args: tuple[Any, ...], index: dict[str, int]) -> Any:
+    """The value of `self_shape` or `self_dtype`."""
+    of, _, what = name.rpartition("_")
+    value = args[index[of]]
+    if isinstance(value, (list, tuple)):
+        return [t._array.shape if what == "shape" else t.dtype for t in value]
+    if not isinstance(value, Tensor):
+        return () if what == "shape" else None
+    return value._array.shape if what == "shape" else value.dtype
+
+
+# -- views ------------------------------------------------------------------------------------
+
+
+def run_view(op: Op, args: tuple[Any, ...]) -> Any:
+    """A view: a new layout over the memory of the first argument."""
+    source = args[0]
+    if not isinstance(source, Tensor):
+        raise TypeError(not_a_tensor(op, 0, source))
+    array = source._array
+    xp = np if array.__class__ is ndarray else base.of_array(array).xp
+    layouts = op.kernel_on(xp)(array, *args[1:])
+    if layouts.__class__ is list:
+        views: Any = [view_of(source, a) for a in layouts]
+    else:
+        views = view_of(source, layouts)
+    if source._rg and op.derivatives:
+        if state.local.grad:
+            record(op, args, views)
+        else:
+            for v in views if isinstance(views, list) else [views]:
+                v._no_grad_view = NO_GRAD_VIEW
+    if views.__class__ is list and op.derivatives:
+        for v in views:
+            v._no_grad_view = MANY_VIEWS % op.node_name
+    return views
+
+
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
+    "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+    "moving both the view and the inplace either both inside the no_grad block (if you don't want "
+    "the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+MANY_VIEWS = (
+    "Output 0 of %s is a view and is being modified inplace. This view is the output of a function "
+    "that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one.")
+
+
+def view_of(source: Tensor, array: Any) -> Tensor:
+    """A tensor over part of the memory of `source`."""
+    view: Tensor = new(Tensor)
+    view._array = array
+    view.dtype = source.dtype if array.dtype == source._array.dtype else FROM_NUMPY[array.dtype]
+    view._rg, view._edge, view._storage = False, None, source._memory()
+    writing.register_view(source, view)
+    return view
+
+
+# -- writing ----------------------------------------------------------------------------------
+
+
+def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
+    """Runs `op` and writes the result into its first argument."""
+    target = args[0]
+    if not isinstance(target, Tensor):
+        raise TypeError(f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "
+                        f"to a '{type(target).__name__}' object")
+    for mode in reversed(state.watchers()):
+        take_over = getattr(mode, "on_inplace", None)
+        if take_over is not None:
+            return take_over(op, args)  # type: ignore[no-any-return]  # a mode returns what we do
+    needs = state.local.grad and bool(op.derivatives) and (
+        wants_grad(op, args) or (target._base is not None and target._base._rg))
+    writing.check(target, needs)
+    if op.kind == "pointwise" and op.promotion != "none":
+        check_cast(op, args, target.dtype)
+    # The node is made before the write: it copies what the write destroys, and remembers the
+    # versions that its other inputs have now.
+    node = record(op, args, target, overwritten=target) if needs else None
+    result = compute(op, args, target._array if target._array.ndim else None)
+    if result is not target._array:
+        write(op, target, result)
+    writing.bump(target)
+    if node is not None:
+        writing.rebase(target, node)
+    return target
+
+
+def check_cast(op: Op, args: tuple[Any, ...], to: dtype) -> None:
+    """Refuses a result whose category the target cannot hold."""
+    common = common_dtype(op, args)
+    if op.promotion == "float" and common.rank < 2:
+        common = types.get_default_dtype()
+    if op.schema.returns[0] == "BoolTensor":
+        common = types.bool
+    if common.rank > to.rank and not (common.rank == 1 and to.rank == 1):
+        raise RuntimeError(f"result type {common.legacy} can't be cast to the desired output type "
+                           f"{to.legacy}")
+
+
+def write(op: Op, target: Tensor, result: Any) -> None:
+    """Puts a result where the target's elements are."""
+    if np.shape(result) != target._array.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast "
+                           f"shape {list(np.shape(result))}")
+    target._array[...] = result
+
+
+def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
+    """Puts results into the tensors given as out=, resizing them where needed."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    arrays = results if isinstance(results, tuple) else (results,)
+    if state.local.grad and (wants_grad(op, args) or any(o._rg for o in outs)):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    for o, array in zip(outs, arrays):
+        if not isinstance(o, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
+        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+        if made.rank > o.dtype.rank and made is not o.dtype:
+            raise RuntimeError(f"result type {made.legacy} can't be cast to the desired output "
+                               f"type {o.dtype.legacy}")
+        if o._array.shape != array.shape:
+            if o._array.size:
+                import warnings
+                warnings.warn(f"An output with one or more elements was resized since it had shape "
+                              f"{list(o.shape)}, which does not match the required output shape "
+                              f"{list(array.shape)}.", UserWarning, stacklevel=4)
+            o._array, o._storage = array.astype(o.dtype.numpy), None
+        else:
+            o._array[...] = array
+        writing.bump(o)
+    return out

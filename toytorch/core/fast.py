@@ -1,0 +1,209 @@
+"""The short cut: for each pointwise op of one or two tensors, one function without detours.
+
+The common call has plain CPU tensors of one floating-point type and nothing that watches. The
+function below tests just that, runs the NumPy kernel, fills in the result's slots and, where a
+gradient is wanted, the node's. Anything else goes to `dispatch.call`. Numbers, for 10 floats on the
+machine of the README: NumPy's own `a + b` takes 0.26 µs, this 0.6, with a graph 0.9; PyTorch 1.2
+and 1.9. What costs: every attribute read 10-20 ns, `x.shape` 45, a Python call 60, `*args` 100.
+
+The text is filled in per op (which inputs the derivative saves, which keyword arguments there are)
+and can be read with `op.source()`, stepped through in a debugger and seen in tracebacks.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import dispatch, state
+from toytorch.core import dtype as types
+from toytorch.core.node import sequence
+from toytorch.core.op import Op, generate
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor
+
+PLAIN: set[type] = {Tensor}  # the classes whose instances are just tensors; Parameter joins them
+SCALARS = (types.float32, types.float64)
+
+UNARY = '''\
+def {name}(input, *, out=None):
+    if input.__class__ in PLAIN and input.dtype.is_floating_point and out is None:
+        a = input._array
+        mode = state.shortcut
+        if a.__class__ is ndarray and (mode is None or mode == get_ident()):
+            c = kernel(a)
+            if c.__class__ is not ndarray:
+                c = asarray(c)
+            result = new(Tensor)
+            result._array = c
+            result.dtype = {dtype}
+            result._storage = None
+{graph}
+            return result
+    return call(op, (input,), out)
+'''
+UNARY_GRAPH = '''\
+            if mode is None and input._rg:
+                node = new(Node)
+                node.edges = (input._edge or input,)
+                node.seq = next(sequence)
+                node.meta = (c.shape, result.dtype)
+{save}
+                result._rg = True
+                result._edge = node
+            else:
+                result._rg = False
+                result._edge = None'''
+NO_GRAPH = '''\
+            result._rg = False
+            result._edge = None'''
+BINARY = '''\
+def {name}(input, other, *, {alpha}out=None):
+    if input.__class__ in PLAIN and out is None{plain_alpha}:
+        kind = input.dtype
+        mode = state.shortcut
+        a = input._array
+        if a.__class__ is ndarray and kind.is_floating_point and (
+                mode is None or mode == get_ident()):
+            if other.__class__ in PLAIN:
+                b = other._array
+                if other.dtype is kind and b.__class__ is ndarray:
+                    try:
+                        c = kernel(a, b)
+                    except ValueError:
+                        return call(op, (input, other{pass_alpha}), out)
+                    if c.__class__ is not ndarray:
+                        c = asarray(c)
+                    result = new(Tensor)
+                    result._array = c
+                    result.dtype = {dtype}
+                    result._storage = None
+{graph}
+                    return result
+            elif other.__class__ is float and kind in SCALARS{scalar_ok}:
+                c = kernel(a, other)
+                if c.__class__ is not ndarray:
+                    c = asarray(c)
+                result = new(Tensor)
+                result._array = c
+                result.dtype = {dtype}
+                result._storage = None
+{scalar_graph}
+                return result
+    return call(op, (input, other{pass_alpha}), out)
+'''
+BINARY_GRAPH = '''\
+                    if mode is None and (input._rg or other._rg):
+                        node = new(Node)
+                        node.edges = (input._edge or input if input._rg else None,
+                                      other._edge or other if other._rg else None)
+                        node.seq = next(sequence)
+                        node.meta = (c.shape, kind)
+{save}
+                        result._rg = True
+                        result._edge = node
+                    else:
+                        result._rg = False
+                        result._edge = None'''
+SCALAR_GRAPH = '''\
+                if mode is None and input._rg:
+                    node = new(Node)
+                    node.edges = (input._edge or input, None)
+                    node.seq = next(sequence)
+                    node.meta = (c.shape, kind)
+{save}
+                    result._rg = True
+                    result._edge = node
+                else:
+                    result._rg = False
+                    result._edge = None'''
+
+
+def saving(op: Op, scalar: bool = False) -> list[str] | None:
+    """The lines that save what the derivative names; None where the short cut has no way to."""
+    values, versions, before = [], [], []
+    python_name = {"self": "input", "other": "other"}
+    first_needs = set(op.needs.get("self", ()))
+    for name in op.keeps:
+        if name == "result":
+            before.append("kept = new(Tensor)")
+            before.append("kept._array = c")
+            before.append("kept.dtype = result.dtype")
+            before.append("kept._storage = result._storage = Storage(c)")
+            before.append("kept._rg = False")
+            before.append("kept._edge = None")
+            values.append("kept")
+            versions.append("0")
+        elif name in python_name and name in op.schema.index:
+            value = python_name[name]
+            version = f"0 if {value}._storage is None else {value}._storage.version"
+            if scalar and name == "other":
+                values.append(value)
+                versions.append("None")
+            elif len(op.tensor_at) == 1 or (scalar and name in first_needs):
+                values.append(value)
+                versions.append(version)
+            elif scalar:
+                values.append("None")
+                versions.append("None")
+            else:
+                # Only what the wanted gradients need: y of x*y where x wants one.
+                users = [python_name[a] for a in op.needs if name in op.needs[a]]
+                test = " or ".join(f"{u}._rg" for u in users)
+                values.append(f"{value} if {test} else None")
+                versions.append(f"None if not ({test}) else ({version})")
+        elif name == "alpha" and op.schema.args[op.schema.index[name]].default == 1:
+            values.append("1")
+            versions.append("None")
+        else:
+            return None
+    if not values:
+        return ["node.saved = None", "node.versions = ()"]
+    return [*before, f"node.saved = ({', '.join(values)},)",
+            f"node.versions = ({', '.join(versions)},)"]
+
+
+def indent(lines: list[str], width: int) -> str:
+    """Lines at a depth."""
+    return "\n".join(" " * width + line for line in lines)
+
+
+def make(op: Op) -> Any:
+    """The function for a unary or binary pointwise op, or None where its form is another."""
+    names = [a.name for a in op.schema.args]
+    if op.kind != "pointwise" or op.promotion == "none" or names not in (
+            ["self"], ["self", "other"], ["self", "other", "alpha"]):
+        return None
+    returns_bool = op.schema.returns[0] == "BoolTensor"
+    name = op.name.replace(".", "_")
+    if not name.isidentifier() or name in ("and", "or", "not"):
+        return None
+    save, scalar_save = saving(op), saving(op, scalar=True)
+    if save is None or scalar_save is None:
+        return None
+    differentiable = bool(op.derivatives) and not returns_bool
+    if len(op.tensor_at) == 1:
+        graph = UNARY_GRAPH.format(save=indent(save, 16)) if differentiable else NO_GRAPH
+        source = UNARY.format(name=name, graph=graph,
+                              dtype="bool_" if returns_bool else "input.dtype")
+    else:
+        alpha = "alpha" in names
+        source = BINARY.format(
+            name=name, alpha="alpha=1, " if alpha else "",
+            plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
+            dtype="bool_" if returns_bool else "kind", scalar_ok="",
+            graph=BINARY_GRAPH.format(save=indent(save, 24)) if differentiable
+            else indent([line[12:] for line in NO_GRAPH.split("\n")], 20),
+            scalar_graph=SCALAR_GRAPH.format(save=indent(scalar_save, 20))
+            if differentiable and "self" in op.derivatives
+            else indent([line[12:] for line in NO_GRAPH.split("\n")], 16))
+    namespace: dict[str, Any] = {
+        "PLAIN": PLAIN, "SCALARS": SCALARS, "Tensor": Tensor, "Node": op.node, "op": op,
+        "call": dispatch.call, "kernel": getattr(np, op.plain) if op.plain else op.kernel_on(np), "state": state, "ndarray": np.ndarray,
+        "asarray": np.asarray, "new": object.__new__, "get_ident": get_ident, "bool_": types.bool,
+        "sequence": sequence, "Storage": Storage, "__name__": "toytorch.ops"}
+    generate(op.name, source, namespace)
+    op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
+    return namespace[name]

@@ -1,0 +1,144 @@
+"""Writing into tensors that a graph knows of: refusals, versions, and histories set right.
+
+After `b.mul_(y)`, b's history is MulBackward0. After the same on a view v of b, the history of b is
+CopySlices: the gradient of the part that v shows goes through MulBackward0, the rest goes straight
+on; and every live view of b gets its history anew from b.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from toytorch.backends import base
+from toytorch.core import state
+from toytorch.core.node import Node, sequence
+from toytorch.core.tensor import Tensor, strides_of, wrap
+
+
+def check(target: Tensor, needs_grad: bool) -> None:
+    """Refuses to write into leaves, whose value is not the result of anything."""
+    if not (needs_grad or target._rg) or not state.local.grad:
+        return
+    if target._edge is None and target._rg:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
+                           "operation.")
+    owner = target._base
+    if owner is not None:
+        if owner._rg and owner._edge is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
+                               "in-place operation.")
+        kind = target._no_grad_view
+        if kind:
+            raise RuntimeError(kind)
+
+
+def bump(target: Tensor) -> None:
+    """Counts a write."""
+    target._memory().version += 1
+
+
+def snapshot(target: Tensor) -> Tensor:
+    """The value and history of a tensor before it is written to."""
+    copy = wrap(target._array.copy(), target.dtype)
+    copy._rg, copy._edge = target._rg, target._edge
+    return copy
+
+
+def register_view(source: Tensor, view: Tensor) -> None:
+    """Notes that `view` shows memory of `source`."""
+    owner = source._base
+    if owner is None:
+        owner = source
+    view._base = owner
+    views = owner._views
+    if views is None:
+        views = owner._views = []
+    elif len(views) > 16 and not len(views) & (len(views) - 1):
+        views[:] = [v for v in views if v() is not None]
+    views.append(weakref.ref(view))
+
+
+def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
+    """Shape and strides of a base; shape, strides and offset of a view relative to it."""
+    a, b = owner._array, view._array
+    backend = base.of_array(b)
+    offset = (backend.data_ptr(b) - backend.data_ptr(a)) // view.dtype.itemsize if b.size else 0
+    return tuple(a.shape), strides_of(a), tuple(b.shape), strides_of(b), offset
+
+
+class AsStridedBackward0(Node):
+    """History of a view whose base was written to: reads its place out of the base."""
+
+    __slots__ = ("geometry",)
+
+    def __init__(self, owner: Tensor, view: Tensor) -> None:
+        self.edges, self.seq, self.saved, self.versions = (owner._edge,), next(sequence), None, ()
+        self.meta = (view._array.shape, view.dtype)
+        self.geometry = geometry(owner, view)
+
+    def apply(self, grad: Any) -> Any:
+        return (grad._scatter_strided(*self.geometry),)
+
+
+class CopySlices(Node):
+    """History of a base after a write through a view."""
+
+    __slots__ = ("geometry", "inner")
+
+    def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
+        # Edge 0 is the base's old history; the rest are the other inputs of the write.
+        before = owner._edge if owner._edge is not None else (owner if owner._rg else None)
+        self.edges = (before, *inner.edges[1:])
+        self.seq, self.saved, self.versions = next(sequence), None, ()
+        self.meta = (owner._array.shape, owner.dtype)
+        self.inner, self.geometry = inner, geometry(owner, view)
+
+    def apply(self, grad: Any) -> Any:
+        part = grad._gather_strided(*self.geometry)
+        mine, *others = self.inner.apply(part)
+        if self.edges[0] is None:
+            return (None, *others)
+        if mine is None:  # what was there before the write no longer counts
+            mine = part * 0
+        return (grad._fill_strided(mine, *self.geometry), *others)
+
+    def release(self) -> None:
+        self.inner.release()
+
+
+class ViewMarker(Node):
+    """Stands for the old value of a view in the node of a write; never runs."""
+
+    __slots__ = ()
+
+    def __init__(self, view: Tensor) -> None:
+        self.edges, self.seq, self.saved, self.versions = (), -1, None, ()
+        self.meta = (view._array.shape, view.dtype)
+
+
+def rebase(target: Tensor, node: Node) -> None:
+    """Gives a written tensor its new history, and with it the base and all views of it."""
+    owner = target._base
+    if owner is None:
+        owner = target
+        owner._edge = node
+    else:
+        owner._edge = CopySlices(owner, target, node)
+    owner._rg = True
+    if owner._views:
+        for ref in owner._views:
+            view = ref()
+            if view is not None:
+                view._edge, view._rg = AsStridedBackward0(owner, view), True
+
+
+def old_edge(target: Tensor) -> Any:
+    """The edge to give the node of a write for the value that is overwritten."""
+    owner = target._base
+    if owner is None:
+        return target._edge if target._edge is not None else (target if target._rg else None)
+    if not owner._rg:
+        return None
+    return ViewMarker(target)
+

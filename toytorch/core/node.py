@@ -1,0 +1,173 @@
+"""The record of one call: where gradients go from here, and what is needed to compute them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from toytorch.core import state
+
+sequence = itertools.count()  # creation order is the topological order, so backward sorts by it
+SAVED_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward.")
+
+
+class Node:
+    """One step of the backward graph, like `torch.autograd.graph.Node`.
+
+    `edges[i]` says where the gradient of input i goes: to the Node that made the input, to an
+    Output (one result of a Node with several), to the input itself if it is a leaf, or nowhere
+    (None) where no gradient is wanted. `saved` holds what the derivative needs, `versions` the
+    write counts that the saved tensors had. `meta` is the (shape, dtype) of the result, or a list
+    of them for a Node with several results.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "edges", "meta", "saved", "seq", "versions")
+    op: Any = None
+    count = 1  # results
+
+    def apply(self, grad: Any) -> Any:
+        """The gradients of the inputs, given that of the result."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drops what was saved."""
+        if self.saved:
+            self.saved = None
+
+    def name(self) -> str:
+        """The name PyTorch gives this kind of node."""
+        return type(self).__name__
+
+    def __call__(self, *grads: Any) -> tuple[Any, ...]:
+        """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
+        return tuple(self.apply(grads[0] if self.count == 1 else list(grads)))
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """(node, index of the node's result) for every input, like PyTorch's."""
+        return tuple(as_function(e) for e in self.edges)
+
+    @property
+    def result_shapes(self) -> tuple[Any, ...]:
+        """The shapes of the forward results."""
+        return tuple(m[0] for m in (self.meta if self.count > 1 else [self.meta]))
+
+    @property
+    def result_dtypes(self) -> tuple[Any, ...]:
+        """The dtypes of the forward results."""
+        return tuple(m[1] for m in (self.meta if self.count > 1 else [self.meta]))
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        return int(self.seq)
+
+    def saved_items(self) -> list[tuple[str, Any]]:
+        """(name, value) of everything saved; RuntimeError once it was freed."""
+        return []
+
+    def register_hook(self, hook: Any) -> Handle:
+        """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
+        return Handle(self.__dict__.setdefault("_hooks", {}), hook)
+
+    def register_prehook(self, hook: Any) -> Handle:
+        """Calls hook(grad_outputs) before this node runs; it may replace them."""
+        return Handle(self.__dict__.setdefault("_prehooks", {}), hook)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_"):
+            for key, value in self.saved_items():
+                if key == name[7:]:
+                    return value
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class Output:
+    """Where the gradient of one result of a Node with several results goes."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives into `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any) -> None:
+        self.variable, self.edges, self.saved, self.versions = variable, (), None, ()
+        self.seq = 1 << 63
+        self.meta = (variable.shape, variable.dtype)
+
+    def apply(self, grad: Any) -> Any:
+        self.variable._accumulate(grad)
+        return ()
+
+    def saved_items(self) -> list[tuple[str, Any]]:
+        return []
+
+
+class Handle:
+    """Removes a hook, like `torch.utils.hooks.RemovableHandle`."""
+
+    ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self.hooks, self.id = hooks, next(Handle.ids)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Takes the hook away; doing so twice is harmless."""
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+def as_function(edge: Any) -> tuple[Any, int]:
+    """An edge as PyTorch shows it: (node, index)."""
+    if edge is None:
+        return None, 0
+    if isinstance(edge, Output):
+        return edge.node, edge.index
+    if isinstance(edge, Node):
+        return edge, 0
+    return edge._accumulator(), 0
+
+
+def node_of(edge: Any) -> Any:
+    """The Node, leaf tensor or None behind an edge."""
+    return edge.node if edge.__class__ is Output else edge
+
+
+def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) -> None:
+    """Refuses a saved tensor that was written to after it was saved."""
+    now = value._version
+    if now == seen:
+        return
+    maker, index = value.grad_fn, value.output_nr
+    origin = (f", which is output {index} of {maker.name()}," if maker is not None else "")
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "
+        f"at version {now}; expected version {seen} instead. Hint: "
+        + ("enable anomaly detection to find the operation that failed to compute its gradient, "
+           "with torch.autograd.set_detect_anomaly(True)."
+           if not state.local.__dict__.get("anomaly") else
+           "the backtrace further above shows the operation that failed to compute its gradient. "
+           "The variable in question was changed in there or anywhere later. Good luck!"))

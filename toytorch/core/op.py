@@ -1,0 +1,265 @@
+"""The op record: everything about one operation in one place.
+
+A record names the op's signature, its kernel and its derivatives; the rest follows from them: the
+function and the method, `mul_`, `out=`, the node class MulBackward0, and later the traced and fused
+forms, the documentation and the tests. The parameter names of a derivative say what is saved for
+it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A derivative may name
+
+    g                 the gradient of the result (for several results, `gs`, a list)
+    result, result1   a result of the op
+    <argument>        an argument of the op
+    <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; nothing is saved
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from toytorch.core import state
+from toytorch.core.node import SAVED_TWICE, Node, check_version
+from toytorch.core.schema import Schema, parse
+from toytorch.core.tensor import Tensor, new
+
+registry: dict[str, Op] = {}
+KINDS = ("pointwise", "reduction", "view", "general", "create", "random", "composite")
+PROMOTION = ("default", "float", "none")
+
+
+class Op:
+    """One operation.
+
+    kind        how arguments reach the kernel (see `toytorch.core.dispatch`)
+    kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
+    promotion   "default": operands meet in their common type; "float": integers become the default
+                float first; "none": the kernel sees the arrays as they are
+    derivatives {argument: function}; an argument that is missing gets no gradient
+    holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
+                once conjugated (see Node.apply); False where a rule looks at the conjugate itself
+    expr        the formula of a pointwise op, for the fuser and the documentation
+    plain       the array module's function that does the same where the options have their defaults
+    checks      called with the common type of the operands; raises where the op has no meaning
+    inplace     whether there is a form that writes into its first argument
+    """
+
+    def __init__(self, signature: str, kernel: Any, *, kind: str = "general",
+                 promotion: str = "default", derivatives: dict[str, Any] | None = None,
+                 expr: str = "", doc: str = "", inplace: bool = False, method: bool = True,
+                 function: bool = True, out: bool = True, holomorphic: bool = True,
+                 node: str = "", upcast: bool = True, reflected: str = "",
+                 results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "") -> None:
+        self.schema: Schema = parse(signature)
+        self.name = self.schema.name
+        if self.name in registry:
+            raise ValueError(f"op {self.name!r} is defined twice")
+        if kind not in KINDS or promotion not in PROMOTION:
+            raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
+        self.kernel, self.kind, self.promotion = kernel, kind, promotion
+        self.expr, self.doc = expr, inspect.cleandoc(doc)
+        self.has_inplace, self.has_method, self.has_function = inplace, method, function
+        self.has_out = out and kind not in ("view", "composite")
+        self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
+        self.results = results  # which results are differentiable
+        self.count = len(self.schema.returns)
+        self.checks, self.plain = checks, plain
+        self.tensor_at = self.schema.tensors
+        self.lists = any(a.is_tensor_list for a in self.schema.args)
+        self.node_name = node or pascal(self.name) + "Backward0"
+        self.derivatives = derivatives or {}
+        self._kernels: dict[int, Any] = {}
+        self.function: Any = None
+        self._build()
+        registry[self.name] = self
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether any argument has a derivative."""
+        return bool(self.derivatives)
+
+    def kernel_on(self, xp: Any) -> Callable[..., Any]:
+        """The kernel over one array module, called with arrays and plain arguments."""
+        found = self._kernels.get(id(xp))
+        if found is None:
+            kernel = self.kernel
+            if isinstance(kernel, str):
+                found = getattr(xp, kernel)
+            else:
+                def found(*args: Any, **kwargs: Any) -> Any:
+                    return kernel(xp, *args, **kwargs)
+            self._kernels[id(xp)] = found
+        return found
+
+    @contextmanager
+    def using(self, **fields: Any) -> Iterator[Op]:
+        """Replaces the kernel (`kernel=`) or derivatives (`d_self=`) for a while: a course's door.
+
+        >>> import toytorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> with torch.ops.mul.using(d_self=lambda g, other: g * 100):
+        ...     (x * 2).backward()
+        >>> x.grad
+        tensor(100.)
+        """
+        before = dict(self.derivatives), self.kernel
+        for key, value in fields.items():
+            if key == "kernel":
+                self.kernel = value
+            elif key.startswith("d_") and key[2:] in self.schema.index:
+                self.derivatives = {**self.derivatives, key[2:]: value}
+            else:
+                raise TypeError(f"{self.name}.using() got an unexpected field {key!r}; it takes "
+                                f"kernel and {', '.join('d_' + a for a in self.schema.index)}")
+        self._kernels = {}
+        self._build()
+        try:
+            with state.watching(self):  # the fast path was made for the old fields
+                yield self
+        finally:
+            self.derivatives, self.kernel = before
+            self._kernels = {}
+            self._build()
+
+    def _build(self) -> None:
+        """Makes the node class, whose `apply` is generated from the derivatives."""
+        args = self.schema.index
+        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype")),
+                   "result", *(f"result{i}" for i in range(self.count))}
+        needs: dict[str, tuple[str, ...]] = {}
+        for name, d in self.derivatives.items():
+            needs[name] = tuple(inspect.signature(d).parameters)
+            unknown = [n for n in needs[name] if n not in allowed]
+            if name not in args or unknown:
+                raise ValueError(f"op {self.name!r}: derivative d_{name} names {unknown or name!r}, "
+                                 f"which is no argument of {self.schema}")
+        self.needs = needs
+        # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
+        self.keeps = tuple(dict.fromkeys(
+            n for names in needs.values() for n in names if n not in ("g", "gs")))
+        self.keeps_result = any(n.startswith("result") and n not in args for n in self.keeps)
+        self.node = make_node_class(self)
+
+    def source(self) -> str:
+        """The generated Python source of this op's node and functions."""
+        return "\n\n".join(s for s in (self.node.source, getattr(self, "function_source", "")) if s)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.schema}>"
+
+
+def pascal(name: str) -> str:
+    """The name PyTorch's nodes are made of: "index_select" → "IndexSelect".
+
+    >>> pascal("mul"), pascal("log_softmax"), pascal("max.dim")
+    ('Mul', 'LogSoftmax', 'Max')
+    """
+    return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
+
+
+def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
+    """Compiles source in a way that debuggers, tracebacks and `inspect` can show it."""
+    filename = f"<toytorch {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), namespace)  # the source is made from records only
+
+
+def revive(value: Tensor, node: Node, index: int) -> Tensor:
+    """A saved result as the user knows it: with its history, for derivatives of derivatives."""
+    if not state.local.grad:
+        return value
+    from toytorch.core.node import Output
+    tensor: Tensor = new(Tensor)
+    tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
+    tensor._rg, tensor._edge = True, node if node.count == 1 else Output(node, index)
+    return tensor
+
+
+def fit(grad: Tensor, shape: Any, dtype: Any) -> Tensor:
+    """A gradient in the shape and type of the input it is for: undoes broadcasting and promotion."""
+    array_shape = grad._array.shape
+    if array_shape != shape:
+        lead = len(array_shape) - len(shape)
+        dims = (*range(lead), *(i + lead for i, n in enumerate(shape)
+                                if n == 1 and array_shape[i + lead] != 1))
+        if dims:
+            grad = grad.sum(dims, True)
+        if grad._array.shape != shape:
+            grad = grad.reshape(shape) if lead >= 0 else grad.expand(shape)
+    if grad.dtype is not dtype:
+        grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
+        grad = grad.to(dtype)
+    return grad
+
+
+def make_node_class(op: Op) -> type[Node]:
+    """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
+    gradient = "g" if op.count == 1 else "gs"
+    lines = [f"def apply(node, {gradient}):"]
+    if op.keeps:
+        lines += ["    saved = node.saved", "    if saved is None:",
+                  "        raise RuntimeError(SAVED_TWICE)",
+                  f"    {', '.join(op.keeps)}, = saved"]
+        for i, name in enumerate(op.keeps):
+            if is_tensor_like(op, name):
+                lines += [f"    seen = node.versions[{i}]", "    if seen is not None and seen != (",
+                          f"            0 if {name}._storage is None else {name}._storage.version):",
+                          f"        check_version(OP, {name!r}, {name}, seen, node)"]
+            if name.startswith("result") and name not in op.schema.index:
+                index = int(name[6:] or 0)
+                lines += [f"    {name} = revive({name}, node, {index})"]
+    if op.holomorphic and op.count == 1:
+        lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
+    lines += ["    edges = node.edges"]
+    tensors = [op.schema.args[i] for i in op.tensor_at]
+    outs = []
+    for i, a in enumerate(tensors):
+        d = op.needs.get(a.name)
+        if a.is_tensor_list:
+            start = i  # a list is the only tensor argument of its op, or the last one
+            lines += [f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
+                      f"    edges_list = edges[{start}:]",
+                      "    grads = [None if e is None or x is None else "
+                      "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                      "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]"]
+            outs.append("*grads")
+        elif d is None:
+            outs.append("None")
+        else:
+            lines += [f"    g{i} = None", f"    e = edges[{i}]", "    if e is not None:",
+                      f"        g{i} = d_{a.name}({', '.join(d)})",
+                      f"        if g{i} is not None:"]
+            if op.holomorphic and op.count == 1:
+                lines += [f"            if conjugate and g{i}.dtype.is_complex:",
+                          f"                g{i} = g{i}.conj()"]
+            lines += ["            shape, dtype = e.meta",
+                      f"            if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                      f"                g{i} = fit(g{i}, shape, dtype)"]
+            outs.append(f"g{i}")
+    lines += [f"    return ({', '.join(outs)},)"]
+    source = "\n".join(lines) + "\n"
+    namespace: dict[str, Any] = {"SAVED_TWICE": SAVED_TWICE, "check_version": check_version,
+                                 "revive": revive, "fit": fit, "OP": op.name}
+    namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
+    generate(f"{op.name}: {op.node_name}", source, namespace)
+
+    def saved_items(node: Node) -> list[tuple[str, Any]]:
+        if op.keeps and node.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        return list(zip(op.keeps, node.saved or ()))
+
+    return type(op.node_name, (Node,), {
+        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "source": source,
+        "saved_items": saved_items, "__module__": "toytorch.ops"})
+
+
+def is_tensor_like(op: Op, name: str) -> bool:
+    """Whether a kept name may hold a tensor whose version matters."""
+    i = op.schema.index.get(name)
+    if i is not None:
+        return op.schema.args[i].is_tensor
+    return name.startswith("result")

@@ -1,0 +1,210 @@
+"""How tensors look in print: PyTorch's format to the letter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import dtype as types
+from toytorch.core.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `set_printoptions` sets."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2),
+            "full": Options(threshold=math.inf)}
+_options = Options()
+
+
+def set_printoptions(precision: int | None = None, threshold: float | None = None,
+                     edgeitems: int | None = None, linewidth: int | None = None,
+                     profile: str | None = None, sci_mode: bool | None = None) -> None:
+    """Sets how tensors are printed, like `torch.set_printoptions`.
+
+    >>> set_printoptions(precision=2); Tensor([1.2345]); set_printoptions(profile="default")
+    tensor([1.23])
+    """
+    global _options
+    if profile is not None:
+        _options = PROFILES[profile]
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+             "linewidth": linewidth}
+    _options = replace(_options, **{k: v for k, v in given.items() if v is not None})
+    _options = replace(_options, sci_mode=sci_mode)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options in force."""
+    return dict(vars(_options))
+
+
+@contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """Sets print options for a while."""
+    global _options
+    before = _options
+    set_printoptions(**{**vars(before), **kwargs})
+    try:
+        yield
+    finally:
+        _options = before
+
+
+class Format:
+    """One format for all the numbers of a tensor, chosen from their range."""
+
+    def __init__(self, array: Any) -> None:
+        self.floating = array.dtype.kind == "f"
+        self.whole, self.scientific, self.width = True, False, 1
+        if not self.floating:
+            self.width = max((len(str(v)) for v in array.reshape(-1).tolist()), default=1)
+            return
+        values = array.reshape(-1)
+        values = values[np.isfinite(values) & (values != 0)]
+        if not values.size:
+            return
+        size = np.abs(values.astype(np.float64))
+        top, bottom = float(size.max()), float(size.min())
+        self.whole = bool((np.ceil(values) == values).all())
+        self.scientific = top / bottom > 1000.0 or top > 1.0e8 or (
+            not self.whole and bottom < 1.0e-4)
+        p = _options.precision
+        if self.scientific:
+            texts = (f"{v:.{p}e}" for v in values.tolist())
+        elif self.whole:
+            texts = (f"{v:.0f}." for v in values.tolist())
+        else:
+            texts = (f"{v:.{p}f}" for v in values.tolist())
+        self.width = max(self.width, max(len(t) for t in texts))
+        if _options.sci_mode is not None:
+            self.scientific = _options.sci_mode
+
+    def __call__(self, value: Any) -> str:
+        if not self.floating:
+            text = str(value)
+        elif self.scientific:
+            text = f"{value:{self.width}.{_options.precision}e}"
+        elif self.whole:
+            text = f"{value:.0f}" + ("." if math.isfinite(value) else "")
+        else:
+            text = f"{value:.{_options.precision}f}"
+        return text.rjust(self.width)
+
+
+class ComplexFormat:
+    """A format for the real parts and one for the imaginary parts."""
+
+    def __init__(self, array: Any) -> None:
+        self.real, self.imag = Format(array.real), Format(array.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imag = (self.imag(value.imag) + "j").lstrip()
+        return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
+
+
+def edges(array: Any) -> Any:
+    """Only the elements that a summary shows."""
+    n = _options.edgeitems
+    for d in range(array.ndim):
+        if array.shape[d] > 2 * n:
+            keep = np.r_[:n, array.shape[d] - n:array.shape[d]]
+            array = array.take(keep, axis=d)
+    return array
+
+
+def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
+    """The elements in nested brackets."""
+    n = _options.edgeitems
+    cut = summarize and array.ndim and array.shape[0] > 2 * n
+    if array.ndim == 0:
+        return str(form(array.item()))
+    if array.ndim == 1:
+        per_line = max(1, (_options.linewidth - indent) // (form.width + 2))
+        if summarize and not n:
+            items = ["..."]
+        elif cut:
+            items = [*map(form, array[:n].tolist()), " ...", *map(form, array[-n:].tolist())]
+        else:
+            items = [form(v) for v in array.tolist()]
+        rows = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
+    if cut:
+        parts = [lines_of(a, indent + 1, summarize, form) for a in array[:n]] + ["..."] + [
+            lines_of(a, indent + 1, summarize, form) for a in array[-n:]]
+    else:
+        parts = [lines_of(a, indent + 1, summarize, form) for a in array]
+    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def body(array: Any, indent: int) -> str:
+    """The numbers of a tensor."""
+    if array.dtype.kind == "V" or array.dtype.itemsize == 2 and array.dtype.kind == "f" \
+            or array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    summarize = array.size > _options.threshold
+    shown = edges(array) if summarize else array
+    form = ComplexFormat(shown) if array.dtype.kind == "c" else Format(shown)
+    return lines_of(array, indent, summarize, form)
+
+
+def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+    """The text with its properties, on new lines where they would not fit."""
+    parts, length = [text], len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if length + len(suffix) + 2 > _options.linewidth:
+            parts.append(",\n" + " " * indent + suffix)
+            length = indent + len(suffix)
+        else:
+            parts.append(", " + suffix)
+            length += len(suffix) + 2
+    return "".join(parts) + ")"
+
+
+def tensor_repr(tensor: Tensor) -> str:
+    """What `repr(tensor)` shows."""
+    prefix, suffixes = "tensor(", []
+    device = tensor.device
+    if device.type != "cpu":
+        suffixes.append(f"device='{device}'")
+    array = base.of_array(tensor._array).to_numpy(tensor._array)
+    default = types.get_default_dtype()
+    if not array.size:
+        if array.ndim != 1:
+            suffixes.append(f"size={tuple(array.shape)}")
+        if tensor.dtype is not default:
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = "[]"
+    else:
+        if tensor.dtype not in (default, types.default_complex(), types.int64, types.bool):
+            suffixes.append(f"dtype={tensor.dtype}")
+        text = body(array, len(prefix))
+    if tensor._edge is not None:
+        node = tensor.grad_fn
+        assert node is not None
+        suffixes.append(f"grad_fn=<{node.name()}>")
+    elif tensor._rg:
+        suffixes.append("requires_grad=True")
+    return with_suffixes(prefix + text, suffixes, len(prefix))
+
+
+def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
+    return tensor_repr(self)
+
+
+Tensor.__repr__ = _repr  # type: ignore[method-assign,assignment]  # tensor.py knows no printing

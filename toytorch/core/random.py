@@ -1,0 +1,119 @@
+"""Random numbers: generators, and the default one of each device."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core.device import cpu
+from toytorch.core.device import device as device_class
+from toytorch.core.tensor import Tensor, wrap
+
+
+class Generator:
+    """A stream of random numbers, like `torch.Generator`.
+
+    >>> g = Generator().manual_seed(3)
+    >>> g.initial_seed(), g.device
+    (3, device(type='cpu'))
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = device_class(device)
+        self.manual_seed(67280421310721)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the stream that belongs to `seed`."""
+        self._seed = int(seed) % (1 << 64)
+        self.rng = base.of_device(self.device).generator(self._seed)
+        return self
+
+    def seed(self) -> int:
+        """Starts a stream that cannot be foretold; returns its seed."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the present stream."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The place in the stream, as bytes in a tensor."""
+        state = self.rng.bit_generator.state
+        text = repr((self._seed, state["state"]["state"], state["state"]["inc"],
+                     state["has_uint32"], state["uinteger"]))
+        return wrap(np.frombuffer(text.encode().ljust(256), dtype=np.uint8).copy())
+
+    def set_state(self, state: Tensor) -> Generator:
+        """Goes to a place that `get_state` gave."""
+        import ast
+        try:
+            seed, number, inc, has, value = ast.literal_eval(bytes(state._array).decode().strip())
+        except (ValueError, SyntaxError, AttributeError) as error:
+            raise RuntimeError("RNG state is wrong: expected a tensor from get_state()") from error
+        self._seed = seed
+        self.rng.bit_generator.state = {
+            "bit_generator": "PCG64", "state": {"state": number, "inc": inc}, "has_uint32": has,
+            "uinteger": value}
+        return self
+
+    def clone_state(self) -> Generator:
+        """A generator at the same place."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __getstate__(self) -> Any:
+        return self.device, bytes(self.get_state()._array)
+
+    def __setstate__(self, state: Any) -> None:
+        self.__init__(state[0])  # type: ignore[misc]  # builds the stream before moving in it
+        self.set_state(wrap(np.frombuffer(state[1], dtype=np.uint8).copy()))
+
+
+default_generator = Generator()
+_of_device: dict[Any, Generator] = {cpu: default_generator}
+
+
+def generator_of(where: Any, given: Generator | None) -> Any:
+    """NumPy's (or CuPy's) generator to draw from."""
+    if given is not None:
+        if given.device.type != where.type:
+            raise RuntimeError(f"Expected a '{where.type}' device type for generator but found "
+                               f"'{given.device.type}'")
+        return given.rng
+    if where not in _of_device:
+        _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
+    return _of_device[where].rng
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator of every device; returns the CPU's."""
+    for generator in _of_device.values():
+        generator.manual_seed(seed)
+    return default_generator
+
+
+def seed() -> int:
+    """Seeds the default generators with a number that cannot be foretold; returns it."""
+    number = default_generator.seed()
+    manual_seed(number)
+    return number
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Tensor) -> None:
+    """Sets the state of the default generator."""
+    default_generator.set_state(state)
+
+

@@ -1,0 +1,118 @@
+"""Op signatures: parsed from PyTorch's notation, turned into Python parameters.
+
+    add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    view(Tensor self, int... shape) -> Tensor              # one tuple or several ints
+    max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+REQUIRED = object()
+DEFAULTS = {"None": None, "True": True, "False": False, "[]": ()}
+ARGUMENT = re.compile(r"(?P<type>[A-Za-z_]+(?:\[\])?\??(?:\.\.\.)?)\s+"
+                      r"(?P<name>\w+)(?:=(?P<default>.+))?$")
+SIGNATURE = re.compile(r"(?P<name>[\w.]+)\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$", re.S)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of an op."""
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+    keyword_only: bool = False
+    text: str = ""
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type in ("Tensor", "Tensor?")
+
+    @property
+    def is_tensor_list(self) -> bool:
+        return self.type == "Tensor[]"
+
+    @property
+    def is_variadic(self) -> bool:
+        return self.type.endswith("...")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The name, parameters and results of an op.
+
+    >>> s = parse("sum(Tensor self, int[]? dim=None, *, dtype? dtype=None) -> Tensor")
+    >>> s.name, [a.name for a in s.args], s.args[1].default, s.args[2].keyword_only
+    ('sum', ['self', 'dim', 'dtype'], None, True)
+    """
+
+    text: str
+    name: str
+    args: tuple[Argument, ...]
+    returns: tuple[str, ...]
+    result_names: tuple[str, ...] = ()
+    index: dict[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """Positions of the arguments that hold tensors."""
+        return tuple(i for i, a in enumerate(self.args) if a.is_tensor or a.is_tensor_list)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def split_commas(text: str) -> list[str]:
+    """The parts of `text` between commas that stand outside brackets."""
+    parts, depth, part = [], 0, ""
+    for c in text:
+        depth += (c in "([") - (c in ")]")
+        if c == "," and not depth:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [*parts, part.strip()] if part.strip() else parts
+
+
+def literal(text: str) -> Any:
+    """The value of a default: None, a bool, a number, a list or a quoted string."""
+    if text in DEFAULTS:
+        return DEFAULTS[text]
+    if text[0] == "[":
+        return tuple(literal(t) for t in split_commas(text[1:-1]))
+    if text[0] in "'\"":
+        return text[1:-1]
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def parse(text: str) -> Schema:
+    """Reads a signature.
+
+    >>> parse("mul(Tensor self, other) -> Tensor")
+    Traceback (most recent call last):
+    ValueError: mul: cannot read the parameter 'other'
+    """
+    text = " ".join(text.split())
+    found = SIGNATURE.match(text)
+    if not found:
+        raise ValueError(f"cannot read the signature {text!r}")
+    args, keyword_only = [], False
+    for part in split_commas(found["args"]):
+        if part == "*":
+            keyword_only = True
+            continue
+        a = ARGUMENT.match(part)
+        if not a:
+            raise ValueError(f"{found['name']}: cannot read the parameter {part!r}")
+        default = REQUIRED if a["default"] is None else literal(a["default"])
+        args.append(Argument(a["name"], a["type"], default, keyword_only, part))
+    returns = found["returns"].strip()
+    parts = [r.split() for r in split_commas(returns[1:-1] if returns[0] == "(" else returns)]
+    names = tuple(p[1] for p in parts if len(p) > 1)
+    return Schema(text, found["name"], tuple(args), tuple(p[0] for p in parts), names,
+                  {a.name: i for i, a in enumerate(args)})

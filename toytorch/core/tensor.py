@@ -1,0 +1,509 @@
+"""The tensor: a strided view of memory, and its place in the graph. It knows no operation.
+
+Ops are attached as methods by `toytorch.ops`; they make results with `wrap`, or by filling in the
+five slots that every tensor has. The other slots are set only on tensors that need them, and read
+as None until then.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import state
+from toytorch.core.device import cpu, device, layout, strided
+from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.core.node import AccumulateGrad, Handle, Node, Output, as_function
+from toytorch.core.size import Size, contiguous_strides, wrap_dim
+from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
+
+new = object.__new__
+ndarray = np.ndarray
+SELDOM = frozenset({"_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained",
+                    "_post_hooks", "_no_grad_view"})
+
+
+class Tensor:
+    """An n-dimensional array that records what is done to it, like `torch.Tensor`.
+
+    `_array` is the backend's strided array, `_rg` whether gradients are wanted, `_edge` where they
+    go (None for a leaf), `_storage` the shared memory, made when first needed.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_rg", "_storage", "dtype",
+                 *sorted(SELDOM))
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+    layout: layout = strided
+    is_sparse = is_quantized = is_mkldnn = is_nested = is_meta = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return make_legacy(cls, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SELDOM:
+            return None
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    # -- shape and memory ---------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of all dimensions."""
+        return Size(self._array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or the size of one dimension."""
+        if dim is None:
+            return Size(self._array.shape)
+        return self._array.shape[wrap_dim(dim, self._array.ndim, wrap_scalar=False)]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self._array.ndim)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return int(self._array.ndim)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self._array.size)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._array.shape[0])
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in elements, for each dimension or for one."""
+        array = self._array
+        strides = strides_of(array)
+        return strides if dim is None else strides[wrap_dim(dim, array.ndim, wrap_scalar=False)]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the storage and the first element."""
+        if not self._array.size:
+            return 0
+        backend = base.of_array(self._array)
+        start = backend.data_ptr(self._memory().flat())
+        return (backend.data_ptr(self._array) - start) // self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return base.of_array(self._array).data_ptr(self._array)
+
+    def _memory(self) -> Storage:
+        """The storage, made now if this tensor had none."""
+        if self._storage is None:
+            self._storage = Storage(self._array)
+        return self._storage
+
+    def storage(self) -> TypedStorage:
+        """The elements of the whole memory, in memory order."""
+        return TypedStorage(self._memory(), self.dtype)
+
+    _typed_storage = storage
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes of the whole memory."""
+        return UntypedStorage(self._memory())
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._storage is None else self._storage.version
+
+    @property
+    def device(self) -> device:
+        """Where the memory is."""
+        array = self._array
+        return cpu if array.__class__ is ndarray else base.of_array(array).device(array)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is on a GPU."""
+        return self.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the memory is the CPU's."""
+        return self.device.type == "cpu"
+
+    def get_device(self) -> int:
+        """The number of the GPU, or -1 on the CPU."""
+        index = self.device.index
+        return -1 if index is None else index
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the elements can be negative."""
+        return self.dtype.is_signed
+
+    # -- graph --------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are wanted."""
+        return self._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Says whether gradients are wanted; in place."""
+        if self._edge is not None and not requires_grad:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you "
+                               "want to use a computed variable in a subgraph that doesn't require "
+                               "differentiation use var_no_grad = var.detach().")
+        if requires_grad and self.dtype.rank < 2:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require "
+                               "gradients" if self.__class__ is Tensor else
+                               "Only Tensors of floating point and complex dtype can require "
+                               "gradients")
+        self._rg = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made this tensor."""
+        return self._edge is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The Node that made this tensor; None for a leaf."""
+        return None if self._edge is None else as_function(self._edge)[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which result of `grad_fn` this is."""
+        return self._edge.index if self._edge.__class__ is Output else 0
+
+    @property
+    def meta(self) -> tuple[Any, dtype]:
+        """(shape, dtype): what a gradient that arrives at this leaf must have."""
+        return self._array.shape, self.dtype
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What backward accumulated here."""
+        if self._grad is None and self._edge is not None and not self._retained:
+            import warnings
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+                "non-leaf Tensor.", UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError("assigned grad expected to be a Tensor or None but got grad of "
+                                f"type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.dtype is not self.dtype:
+                raise RuntimeError("attempting to assign a gradient with dtype "
+                                   f"'{value.dtype.name}' to a tensor with grad_dtype "
+                                   f"'{self.dtype.name}'. You can set the grad_dtype")
+            if value._array.shape != self._array.shape:
+                raise RuntimeError(f"assigned grad has data of a different size: expected "
+                                   f"{list(self.shape)}, got {list(value.shape)}")
+            if value.device != self.device:
+                raise RuntimeError(f"assigned grad has data located on a different device: expected"
+                                   f" {self.device}, got {value.device}")
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this non-leaf."""
+        return bool(self._retained)
+
+    def retain_grad(self) -> None:
+        """Makes backward fill in `.grad` of this tensor though it is no leaf."""
+        if not self._rg:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self._edge is None or self._retained:
+            return
+        self._retained = True
+        me = weakref.ref(self)
+
+        def keep(grads: Any) -> None:
+            tensor = me()
+            if tensor is not None:
+                g = grads if not isinstance(grads, list) else grads[tensor.output_nr]
+                if g is not None:
+                    with_grad = g.clone()
+                    tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
+        node = as_function(self._edge)[0]
+        Handle(node.__dict__.setdefault("_retain_hooks", {}), keep)
+
+    def register_hook(self, hook: Any) -> Handle:
+        """Calls hook(grad) when the gradient is known; what it returns takes its place."""
+        if not self._rg:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is None:
+            if self._hooks is None:
+                self._hooks = {}
+            return Handle(self._hooks, hook)
+        node, index = as_function(self._edge)
+        return Handle(node.__dict__.setdefault("_tensor_hooks", {}).setdefault(index, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
+        """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
+        if self._edge is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if not self._rg:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._post_hooks is None:
+            self._post_hooks = {}
+        return Handle(self._post_hooks, hook)
+
+    def _accumulator(self) -> Node | None:
+        """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""
+        if not self._rg:
+            return None
+        found = self._accumulator_ref() if self._accumulator_ref is not None else None
+        if found is None:
+            found = AccumulateGrad(self)
+            self._accumulator_ref = weakref.ref(found)
+        return found
+
+    def _accumulate(self, grad: Tensor) -> None:
+        """Adds a gradient to `.grad`."""
+        if self._hooks:
+            for hook in list(self._hooks.values()):
+                replaced = hook(grad)
+                grad = grad if replaced is None else replaced
+        old = self._grad
+        if old is None:
+            self._grad = grad
+        elif state.local.grad:
+            self._grad = old + grad  # create_graph: the sum is itself differentiable
+        else:
+            old.add_(grad)
+        for hook in list(self._post_hooks.values()) if self._post_hooks else ():
+            hook(self)
+
+    # -- values -------------------------------------------------------------------------------
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The elements as a NumPy array over the same memory."""
+        if force:
+            return base.of_array(self._array).to_numpy(self._array)
+        if self._rg:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
+                               "tensor.detach().numpy() instead.")
+        if self._array.__class__ is not ndarray and self.is_cuda:
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use "
+                            "Tensor.cpu() to copy the tensor to host memory first.")
+        if self.dtype.name == "bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        self._memory()
+        return self._array.view()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("a copy is needed to change the dtype")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
+                               "Scalar")
+        value = self._array.item()
+        return float(value) if self.dtype.name == "bfloat16" else value
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        array = base.of_array(self._array).to_numpy(self._array)
+        return (array.astype("float32") if self.dtype.name == "bfloat16" else array).tolist()
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            what = "no values" if not self._array.size else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(self._array.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.rank > 1 or self._array.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
+        if dtype is not None:
+            return self.to(as_dtype(dtype))  # type: ignore[attr-defined]  # attached by ops
+        where = "cuda." if self.is_cuda else ""
+        return f"torch.{where}{self.dtype.legacy}Tensor"
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor over the same memory that no graph knows of."""
+        return alias(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        self._array, self.dtype, self._storage = value._array, value.dtype, value._memory()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._edge is not None:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support "
+                               "the deepcopy protocol at the moment.")
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = like(self, self._array.copy())
+        copy._rg = self._rg
+        if self._grad is not None:
+            copy._grad = self._grad.__deepcopy__(memo)
+        copy.__dict__.update(self.__dict__)
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuild, (type(self), self.detach().numpy(force=True).copy(),  # type: ignore
+                          self._rg, str(self.device))
+
+
+def _rebuild(cls: type, array: Any, requires_grad: bool, where: str) -> Tensor:
+    tensor = wrap(base.of_device(device(where)).from_numpy(array))
+    if cls is not Tensor:
+        tensor = like_class(cls, tensor)
+    tensor._rg = requires_grad
+    return tensor
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """Strides in elements; those of a row-major tensor where there are no elements."""
+    if not array.size:
+        return contiguous_strides(array.shape)
+    step = array.itemsize
+    return tuple([s // step for s in array.strides])
+
+
+def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
+    """A tensor over an array that nothing else holds."""
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor.dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._rg = False
+    tensor._edge = tensor._storage = None
+    return tensor
+
+
+def alias(source: Tensor) -> Tensor:
+    """A tensor over the memory of `source`, sharing its version, with no history."""
+    tensor: Tensor = new(Tensor)
+    tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
+    tensor._rg, tensor._edge = False, None
+    return tensor
+
+
+def like_class(cls: type, source: Tensor) -> Any:
+    """A tensor of class `cls` over the memory of `source`, with no history."""
+    tensor = new(cls)
+    tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
+    tensor._rg, tensor._edge = False, None
+    return tensor
+
+
+def like(source: Tensor, array: Any) -> Any:
+    """A tensor of the class of `source` over a new array."""
+    tensor = new(type(source))
+    tensor._array, tensor.dtype = array, source.dtype
+    tensor._rg, tensor._edge, tensor._storage = False, None, None
+    return tensor
+
+
+def as_dtype(value: Any) -> dtype:
+    """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
+    from toytorch.core import dtype as types
+    if isinstance(value, dtype):
+        return value
+    if value in (float, int, bool, complex):
+        return {float: types.get_default_dtype(), int: types.int64, bool: types.bool,
+                complex: types.default_complex()}[value]
+    if isinstance(value, str):
+        name = value.rsplit(".", 1)[-1].removesuffix("Tensor")
+        for d in types.ALL:
+            if d.legacy == name:
+                return d
+    found = getattr(value, "dtype", None)
+    if isinstance(found, dtype):
+        return found
+    raise ValueError(f"invalid type: '{value}'")
+
+
+def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = None) -> Any:
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`: the constructor older than `tensor`."""
+    from toytorch.core import dtype as types
+    target = type or types.get_default_dtype()
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        source = args[0]
+        if source.dtype is not target:
+            raise TypeError(f"expected {target.legacy} (got {source.dtype.legacy})")
+        return like_class(cls, source)
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        array = np.array(args[0], dtype=target.numpy)
+    else:
+        shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
+        if not all(isinstance(n, int) for n in shape):
+            raise TypeError(f"new(): argument 'size' must be tuple of ints, but found element of "
+                            f"type {next(n for n in shape if not isinstance(n, int)).__class__.__name__}")
+        array = np.zeros(shape, dtype=target.numpy)
+    return like_class(cls, wrap(array, target))

@@ -1,0 +1,240 @@
+"""Other types, other devices, other layouts, and tensors made in the likeness of a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import dtype as types
+from toytorch.core.device import device as device_class
+from toytorch.core.device import memory_format as format_class
+from toytorch.core.size import is_contiguous as is_row_major
+from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of, wrap
+from toytorch.ops import create, shape, view
+from toytorch.ops.define import general
+
+
+def _to_device(xp: Any, a: Any, device: Any) -> Any:
+    source = base.of_array(a)
+    target = base.of_device(device)
+    with target.on(device):
+        if source is target:
+            return a.copy()
+        return target.from_numpy(source.to_numpy(a))
+
+
+move = general(
+    "_to_device(Tensor self, device device, device source) -> Tensor",
+    lambda xp, a, device, source: _to_device(xp, a, device), function=False, method=False,
+    out=False, upcast=False, node="ToCopyBackward0",
+    d_self=lambda g, source: move.function(g, source, g.device),
+    doc="The values on another device.")
+
+
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+       copy: bool = False, memory_format: Any = None, other: Any = None) -> Tensor:
+    """The tensor with another type or on another device; itself where nothing changes.
+
+    >>> Tensor([1, 2]).to(types.int64)
+    tensor([1, 2])
+    """
+    for value in args:
+        if isinstance(value, types.dtype) or value in (float, int, bool, complex):
+            dtype = value
+        elif isinstance(value, Tensor):
+            other = value
+        elif isinstance(value, bool):
+            non_blocking, copy = (value, copy) if not non_blocking else (non_blocking, value)
+        elif isinstance(value, (str, int, device_class)):
+            device = value
+        elif value is not None:
+            raise TypeError("to() received an invalid combination of arguments - got "
+                            f"({type(value).__name__})")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    result = self
+    if device is not None:
+        target = device_class(device)
+        here = self.device
+        if target.type != here.type or (target.index is not None and target.index != here.index):
+            base.of_device(target)
+            result = move.function(result, target, here)
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if result.dtype is not wanted:
+            result = shape.cast.function(result, dtype=wanted)
+    if copy and result is self:
+        result = self.clone()  # type: ignore[attr-defined]  # attached by ops
+    return result
+
+
+def _caster(name: str, dtype: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if self.dtype is dtype else shape.cast.function(self, dtype=dtype)  # type: ignore
+    method.__name__ = name
+    method.__doc__ = f"The values as {dtype}."
+    return method
+
+
+for _name, _dtype in {"float": types.float32, "double": types.float64, "half": types.float16,
+                      "bfloat16": types.bfloat16, "long": types.int64, "int": types.int32,
+                      "short": types.int16, "char": types.int8, "byte": types.uint8,
+                      "bool": types.bool, "cfloat": types.complex64,
+                      "cdouble": types.complex128}.items():
+    setattr(Tensor, _name, _caster(_name, _dtype))
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The values in the type of another tensor."""
+    return to(self, other.dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in the CPU's memory."""
+    return to(self, device="cpu")
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
+         memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU; RuntimeError where there is none."""
+    target = device_class("cuda" if device is None else device)
+    base.of_device(target)
+    return to(self, device=target)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether elements in row-major order lie side by side in memory."""
+    array = self._array
+    if array.flags.c_contiguous:
+        return True
+    return is_row_major(array.shape, strides_of(array))
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in row-major memory; itself where it is so already."""
+    if is_contiguous(self):
+        return self
+    return shape.clone.function(self, memory_format=CONTIGUOUS)  # type: ignore[no-any-return]
+
+
+CONTIGUOUS = format_class("contiguous_format")
+
+
+def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or read as another type."""
+    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
+        wanted = dtype or shape_[0]
+        if wanted is self.dtype:
+            return view.view_.function(self, *self.shape)  # type: ignore[no-any-return]
+        return view.view_dtype.function(self, wanted)  # type: ignore[no-any-return]
+    if not shape_:
+        raise TypeError("view() received an invalid combination of arguments - got ()")
+    return view.view_.function(self, *shape_)  # type: ignore[no-any-return]
+
+
+def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
+    """The same elements in another shape: a view where strides allow it, else a copy.
+
+    >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
+    torch.Size([2, 2])
+    """
+    from toytorch.core.function import spread
+    from toytorch.core.size import infer_size, view_strides
+    wanted = infer_size(spread(shape_ if shape is None else (shape,)), input._array.size)
+    array = input._array
+    if not array.flags.c_contiguous and view_strides(
+            array.shape, strides_of(array), wanted) is None:
+        return view.unsafe_view.function(contiguous(input), wanted)  # type: ignore[no-any-return]
+    return view.view_.function(input, wanted)  # type: ignore[no-any-return]
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cuts the tensor from its history, in place."""
+    if self._base is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
+                           "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
+                           " is set as True, gradients are views of DDP buckets, and hence detach_()"
+                           " cannot be called on these gradients. To fix this error, please refer "
+                           "to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a "
+                           "solution.")
+    self._edge, self._rg = None, False
+    return self
+
+
+def detach(self: Tensor) -> Tensor:
+    """A tensor over the same memory, and of the same version, that no graph knows of."""
+    return alias(self)
+
+
+def _new(name: str) -> Any:
+    factory = getattr(create, name)
+
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None,
+               requires_grad: bool = False, layout: Any = None, pin_memory: Any = False,
+               **more: Any) -> Tensor:
+        return factory(*size, dtype=dtype or self.dtype,  # type: ignore[no-any-return]
+                       device=device or self.device, requires_grad=requires_grad, **more)
+    method.__name__ = f"new_{name}"
+    method.__doc__ = f"`{name}` with the type and place of this tensor unless others are given."
+    return method
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
+               requires_grad: bool = False) -> Tensor:
+    """A tensor of data with the type and place of this tensor."""
+    return create.tensor(data, dtype=dtype or self.dtype, device=device or self.device,
+                         requires_grad=requires_grad)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Writes the elements of src, cast and broadcast to this tensor."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'src' (position 1) must be Tensor, not "
+                        f"{type(src).__name__}")
+    if src.device != self.device:
+        src = to(src, device=self.device)
+    return _copy_inplace(self, src)  # type: ignore[no-any-return]  # the op's in-place form
+
+
+_copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.shape
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape over the same memory, which grows where it is too small."""
+    from toytorch.core.function import spread
+    wanted = spread(sizes)
+    if self._rg:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = int(np.prod(wanted, dtype=np.int64))
+    memory = self._memory()
+    flat = memory.flat()
+    start = self.storage_offset()
+    if start + count > flat.size:
+        grown = np.empty(start + count, flat.dtype)
+        grown[:flat.size] = flat
+        flat = memory.memory = grown
+    self._array = base.of_array(flat).as_strided(flat, wanted, _row_major(wanted), start)
+    return self
+
+
+def _row_major(sizes: Any) -> tuple[int, ...]:
+    from toytorch.core.size import contiguous_strides
+    return contiguous_strides(sizes)
+
+
+def set_(self: Tensor, source: Any = None) -> Tensor:
+    """Takes over the memory and shape of another tensor."""
+    if source is None:
+        source = wrap(np.empty(0, self.dtype.numpy))
+    self._array, self._storage, self.dtype = source._array, source._memory(), source.dtype
+    return self
+
+
+METHODS = {f.__name__: f for f in (to, type_as, cpu, cuda, is_contiguous, contiguous, reshape,
+                                   detach, detach_, new_tensor, copy_, resize_, set_)}
+METHODS["view"] = view_
+METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)

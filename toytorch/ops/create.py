@@ -1,0 +1,473 @@
+"""Tensors from nothing, from numbers, from arrays, from other tensors."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import dtype as types
+from toytorch.core.device import device as device_class
+from toytorch.core.function import spread
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor, wrap
+
+_default_device: Any = None
+
+
+def set_default_device(device: Any) -> None:
+    """Makes `device` the place of tensors for which none is named."""
+    global _default_device
+    _default_device = None if device is None else device_class(device)
+
+
+def get_default_device() -> Any:
+    """The place of tensors for which none is named."""
+    return _default_device or device_class("cpu")
+
+
+def place(device: Any) -> tuple[Any, Any]:
+    """The array module of a device and a context that makes its arrays there."""
+    device = _default_device if device is None else device
+    if device is None:
+        return np, None
+    where = device_class(device)
+    backend = base.of_device(where)
+    return backend.xp, backend.on(where)
+
+
+def finish(make: Any, device: Any, requires_grad: builtins.bool, pin_memory: Any = False) -> Tensor:
+    """The tensor of what `make(xp)` gives, on a device."""
+    xp, context = place(device)
+    if context is None:
+        tensor = wrap(make(xp))
+    else:
+        with context:
+            tensor = wrap(make(xp))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _size(args: Any, size: Any) -> tuple[int, ...]:
+    shape = spread(args) if size is None else spread((size,))
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: "
+                               f"{list(shape)}")
+    return shape
+
+
+def _kind(dtype: Any) -> Any:
+    if dtype is None:
+        return types.get_default_dtype().numpy
+    if not isinstance(dtype, types.dtype):
+        from toytorch.core.tensor import as_dtype
+        try:
+            dtype = as_dtype(dtype)
+        except (ValueError, TypeError):
+            raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+                            ) from None
+    return dtype.numpy
+
+
+def _filled(name: str, fill: str, doc: str) -> Any:
+    def function(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, requires_grad: builtins.bool = False,
+                 pin_memory: builtins.bool = False, names: Any = None,
+                 memory_format: Any = None, **more: Any) -> Tensor:
+        shape = _size(size, more.pop("size", None))
+        if more:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
+        return put_out(finish(lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device,
+                              requires_grad), out)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def put_out(made: Tensor, out: Any) -> Tensor:
+    """The made tensor, or `out` holding its elements."""
+    if out is None:
+        return made
+    if out._array.shape != made._array.shape:
+        out._array, out._storage = made._array.astype(out.dtype.numpy), None
+    else:
+        out.copy_(made)
+    return out  # type: ignore[no-any-return]  # out is a Tensor
+
+
+zeros = _filled("zeros", "zeros", "A tensor of zeros.\n\n    >>> zeros(2, 1)\n    tensor([[0.],\n"
+                "            [0.]])\n")
+ones = _filled("ones", "ones", "A tensor of ones.\n\n    >>> ones(2)\n    tensor([1., 1.])\n")
+empty = _filled("empty", "empty", "A tensor whose memory has not been written to.")
+
+
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+         device: Any = None, requires_grad: builtins.bool = False, pin_memory: Any = False,
+         names: Any = None) -> Tensor:
+    """A tensor of one value.
+
+    >>> full((2,), 3), full((2,), 1.5)
+    (tensor([3, 3]), tensor([1.5000, 1.5000]))
+    """
+    if isinstance(fill_value, Tensor):
+        kind = _kind(dtype or fill_value.dtype)
+        fill_value = fill_value.item()
+    else:
+        kind = _kind(dtype or types.of_scalar(fill_value))
+    shape = _size((size,), None)
+    return put_out(finish(lambda xp: xp.full(shape, xp.asarray(fill_value).astype(kind), kind),
+                          device, requires_grad), out)
+
+
+def _like(name: str, fill: str) -> Any:
+    def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 requires_grad: builtins.bool = False, pin_memory: Any = False,
+                 memory_format: Any = None) -> Tensor:
+        kind = _kind(dtype or input.dtype)
+        same = device is None or device_class(device).type == input.device.type
+        if same and input._array.__class__ is np.ndarray and (
+                memory_format is None or memory_format.name == "preserve_format"):
+            source = input._array
+            made = wrap(getattr(np, fill + "_like")(source, dtype=kind, subok=False))
+            return made.requires_grad_() if requires_grad else made
+        return finish(lambda xp: getattr(xp, fill)(input._array.shape, dtype=kind),
+                      device or input.device, requires_grad)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
+    return function
+
+
+zeros_like, ones_like = _like("zeros_like", "zeros"), _like("ones_like", "ones")
+empty_like = _like("empty_like", "empty")
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None,
+              device: Any = None, requires_grad: builtins.bool = False, pin_memory: Any = False,
+              memory_format: Any = None) -> Tensor:
+    """A tensor of one value in the shape, type and place of another.
+
+    >>> full_like(ones(2), 7)
+    tensor([7., 7.])
+    """
+    return full(input.shape, fill_value, dtype=dtype or input.dtype,
+                device=device or input.device, requires_grad=requires_grad)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
+                  device: Any = None, requires_grad: builtins.bool = False,
+                  pin_memory: Any = False) -> Tensor:
+    """A tensor with given strides whose memory has not been written to.
+
+    >>> empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    needed = 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    return empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride)).detach()
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
+           pin_memory: Any = False) -> Tensor:
+    """start, start + step, … before end.
+
+    >>> arange(3), arange(1, 2, 0.5)
+    (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is None:
+        floats = builtins.any(isinstance(v, (float, np.floating)) for v in (start, end, step))
+        dtype = types.get_default_dtype() if floats else types.int64
+    kind = _kind(dtype)
+    whole = builtins.all(isinstance(v, int) for v in (start, end, step))
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if np.dtype(kind).kind in "iu":
+        start, step = int(start), int(step)
+    return put_out(finish(lambda xp: (start + xp.arange(count) * step).astype(kind), device,
+                          requires_grad), out)
+
+
+def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
+    """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`)."""
+    kwargs.setdefault("dtype", types.get_default_dtype())
+    return arange(start, end + step / 2, step, **kwargs)
+
+
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """`steps` values at equal distances from start to end.
+
+    >>> linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+        dtype = types.default_complex()
+    kind = np.dtype(_kind(dtype))
+
+    def make(xp: Any) -> Any:
+        if steps == 1:
+            return xp.full((1,), start).astype(kind)
+        work = kind if kind.kind in "fc" and kind.itemsize >= 4 else np.dtype(
+            np.float64 if kind.kind in "iu" else np.float32)
+        first, last = work.type(start), work.type(end)
+        step = (last - first) / work.type(max(steps - 1, 1))
+        i = xp.arange(steps)
+        # From both ends, as PyTorch does, so that the values are symmetric.
+        return xp.where(i < steps / 2, first + step * i.astype(work),
+                        last - step * (steps - 1 - i).astype(work)).astype(kind)
+    return put_out(finish(make, device, requires_grad), out)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
+             dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: builtins.bool = False) -> Tensor:
+    """Powers of a base at equal distances of the exponent.
+
+    >>> logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    kind = _kind(dtype)
+    exponents = linspace(start, end, steps, dtype=types.float64)._array
+    return put_out(finish(lambda xp: xp.asarray(float(base) ** exponents).astype(kind), device,
+                          requires_grad), out)
+
+
+def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """The identity matrix.
+
+    >>> eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    for name, value in (("n", n), ("m", m)):
+        if value is not None and value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    return put_out(finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad), out)
+
+
+# -- from data ------------------------------------------------------------------------------------
+
+
+def infer_dtype(data: Any) -> types.dtype:
+    """The type of a nested list: that of its highest category."""
+    best, stack = None, [data]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, (list, tuple)):
+            stack.extend(value)
+            continue
+        if isinstance(value, Tensor):
+            found = value.dtype
+        elif isinstance(value, np.generic):
+            found = types.from_numpy_dtype(value.dtype)
+        elif isinstance(value, (bool, int, float, complex)):
+            found = types.of_scalar(value)
+        elif isinstance(value, np.ndarray):
+            found = types.from_numpy_dtype(value.dtype)
+        else:
+            raise _bad_data(value)
+        best = found if best is None else types.promote_types(best, found)
+    return best or types.get_default_dtype()
+
+
+def _bad_data(value: Any) -> Exception:
+    if isinstance(value, str):
+        return TypeError(f"new(): invalid data type '{type(value).__name__}'")
+    if value is None:
+        return RuntimeError("Could not infer dtype of NoneType")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    shape: list[int] = []
+    while isinstance(data, (list, tuple)) or (isinstance(data, (Tensor, np.ndarray)) and data.ndim):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _check_nested(data: Any, shape: tuple[int, ...], depth: int = 0) -> None:
+    if depth == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise TypeError("not a sequence" if not data else
+                            f"only integer tensors of a single element can be converted to an "
+                            f"index (found a {type(data).__name__} where a number was expected)")
+        return
+    if not isinstance(data, (list, tuple)) and not getattr(data, "ndim", 0):
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
+                         f"{len(data)})")
+    if isinstance(data, (list, tuple)) and (depth + 1 < len(shape) or data and isinstance(
+            data[0], (list, tuple))):
+        for item in data:
+            _check_nested(item, shape, depth + 1)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.item() if data.numel() == 1 else data.tolist()
+    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def to_array(data: Any, dtype: Any) -> Any:
+    """A NumPy array of data in the form of numbers, nested lists, arrays or tensors."""
+    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        array = np.asarray(data)
+        kind = types.from_numpy_dtype(array.dtype.newbyteorder("=")) if dtype is None else dtype
+        return array.astype(_kind(kind))
+    if isinstance(data, Tensor):
+        array = base.of_array(data._array).to_numpy(data._array)
+        return array.astype(_kind(dtype or data.dtype))
+    if not isinstance(data, (list, tuple)):
+        if hasattr(data, "__array__"):
+            return to_array(np.asarray(data), dtype)
+        if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str):
+            return to_array([data[i] for i in builtins.range(len(data))], dtype)
+    kind = dtype or infer_dtype(data)
+    shape = _shape_of(data)
+    _check_nested(data, shape)
+    array = np.asarray(_plain(data)) if shape and math.prod(shape) else None
+    if array is None:
+        return np.full(shape, data, dtype=_kind(kind)) if not shape else np.zeros(shape, _kind(kind))
+    if array.dtype == object:
+        if builtins.any(isinstance(v, int) for v in array.reshape(-1)):
+            raise RuntimeError("Overflow when unpacking long long")
+        raise RuntimeError("Could not infer dtype of object")
+    if array.dtype.kind == "c" and kind.rank < 3:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return array.astype(_kind(kind))
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None,
+           requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
+    """A tensor with a copy of the data; the type is inferred from it.
+
+    >>> tensor([[1, 2], [3, 4]]).dtype, tensor(1.5).dtype, tensor([True, 2]).dtype
+    (torch.int64, torch.float32, torch.int64)
+    """
+    if isinstance(data, Tensor):
+        import warnings
+        warnings.warn("To copy construct from a tensor, it is recommended to use "
+                      "sourceTensor.detach().clone() or sourceTensor.detach().clone()."
+                      "requires_grad_(True), rather than torch.tensor(sourceTensor).", UserWarning,
+                      stacklevel=2)
+    if dtype is not None:
+        from toytorch.core.tensor import as_dtype
+        dtype = as_dtype(dtype)
+    array = to_array(data, dtype)
+    made = finish(lambda xp: array if xp is np else xp.asarray(array), device if device is not None
+                  else getattr(data, "device", None) if isinstance(data, Tensor) else None, False)
+    if requires_grad:
+        if made.dtype.rank < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                               "gradients")
+        made.requires_grad_()
+    return made
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array: writing to one is seen in the other.
+
+    >>> a = np.zeros(2)
+    >>> from_numpy(a).add_(1), a
+    (tensor([1., 1.], dtype=torch.float64), array([1., 1.]))
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    kind = types.from_numpy_dtype(ndarray.dtype)
+    if builtins.any(s < 0 for s in ndarray.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors "
+                         "with negative strides are not currently supported. (You can probably work"
+                         " around this by making a copy of your array  with array.copy().) ")
+    if builtins.any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")
+    if not ndarray.flags.writeable:
+        import warnings
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
+                      "non-writable tensors. This means writing to this tensor will result in "
+                      "undefined behavior. You may want to copy the array to protect its data or "
+                      "make it writable before converting it to a tensor.", UserWarning,
+                      stacklevel=2)
+    array = ndarray.view(np.ndarray)
+    made = wrap(array, kind)
+    from toytorch.backends.numpy import extent
+    made._storage = Storage(array, extent(array))
+    return made
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of the data, over the same memory where that is possible.
+
+    >>> t = ones(2)
+    >>> as_tensor(t) is t
+    True
+    """
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined,no-any-return]
+    return tensor(data, dtype=dtype, device=device)
+
+
+asarray = as_tensor
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None,
+                  requires_grad: builtins.bool = False) -> Tensor:
+    """A 0-d tensor of a number, in the default type unless one is given.
+
+    >>> scalar_tensor(2)
+    tensor(2.)
+    """
+    return full((), value, dtype=dtype or types.get_default_dtype(), device=device,
+                requires_grad=requires_grad)
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """A complex tensor of its two parts.
+
+    >>> complex(ones(1), zeros(1))
+    tensor([1.+0.j])
+    """
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {real.dtype.legacy} but got scalar type"
+                           f" {imag.dtype.legacy} for second argument")
+    if real.dtype not in types.COMPLEX:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{real.dtype.legacy} and {imag.dtype.legacy}")
+    wide = types.COMPLEX[real.dtype]
+    return put_out(real.to(wide) + imag.to(wide) * 1j, out)  # type: ignore[attr-defined]
+
+
+# -- indices --------------------------------------------------------------------------------------
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = types.int64,
+                 device: Any = None, layout: Any = None) -> Tensor:
+    """The places of the lower triangle, as two rows."""
+    return finish(lambda xp: xp.stack(xp.tril_indices(row, offset, col)).astype(_kind(dtype)),
+                  device, False)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = types.int64,
+                 device: Any = None, layout: Any = None) -> Tensor:
+    """The places of the upper triangle, as two rows."""
+    return finish(lambda xp: xp.stack(xp.triu_indices(row, offset, col)).astype(_kind(dtype)),
+                  device, False)
+

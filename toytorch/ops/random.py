@@ -1,0 +1,259 @@
+"""Random tensors."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core import dtype as types
+from toytorch.core.device import device as device_class
+from toytorch.core.random import generator_of
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops import create
+from toytorch.ops.define import define
+
+FLOATS = {"float32": np.float32, "float64": np.float64}
+
+
+def _draw(how: Any, shape: Any, dtype: Any, device: Any, generator: Any) -> Any:
+    """An array from how(generator, shape, dtype) on a device."""
+    where = device_class(device or create.get_default_device())
+    kind = dtype or types.get_default_dtype()
+    rng = generator_of(where, generator)
+    real = kind.to_real()
+    work = FLOATS.get(real.name, np.float32)
+    with base.of_device(where).on(where):
+        array = how(rng, shape, work)
+        if kind.is_complex:
+            array = (array + 1j * how(rng, shape, work)) * (0.5 ** 0.5 if how is _normal else 1)
+        return array.astype(kind.numpy) if array.dtype != kind.numpy else array
+
+
+def _uniform(rng: Any, shape: Any, work: Any) -> Any:
+    return rng.random(shape, work)
+
+
+def _normal(rng: Any, shape: Any, work: Any) -> Any:
+    return rng.standard_normal(shape, work)
+
+
+def _need_float(name: str, dtype: Any) -> None:
+    if dtype is not None and dtype.rank < 2:
+        raise RuntimeError(f"\"{name}\" not implemented for '{dtype.legacy}'")
+
+
+def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
+    def function(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
+                 layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
+                 pin_memory: Any = False, names: Any = None, **more: Any) -> Tensor:
+        shape = create._size(size, more.pop("size", None))
+        if more:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
+        _need_float(kernel_name, dtype)
+        made = wrap(_draw(how, shape, dtype, device, generator))
+        return create.put_out(made.requires_grad_() if requires_grad else made, out)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+rand = _factory("rand", _uniform, "check_uniform_bounds", "Uniform numbers in [0, 1).")
+randn = _factory("randn", _normal, "normal_kernel_cpu", "Normal numbers, mean 0, variance 1.")
+
+
+def _like(name: str, factory: Any) -> Any:
+    def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 requires_grad: builtins.bool = False, memory_format: Any = None,
+                 generator: Any = None, pin_memory: Any = False) -> Tensor:
+        return factory(tuple(input.shape), dtype=dtype or input.dtype,  # type: ignore[no-any-return]
+                       device=device or input.device, requires_grad=requires_grad,
+                       generator=generator)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
+    return function
+
+
+rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
+
+
+def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None,
+            out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+            requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
+    """Integers from low up to, but not with, high.
+
+    >>> bool((randint(3, 5, (100,)) >= 3).all())
+    True
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= "
+                           f"to={high}")
+    where = device_class(device or create.get_default_device())
+    kind = dtype or types.int64
+    with base.of_device(where).on(where):
+        array = generator_of(where, generator).integers(int(low), int(high), tuple(size))
+        made = wrap(array.astype(kind.numpy))
+    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+
+
+def randint_like(input: Tensor, low: Any = 0, high: Any = None, *, dtype: Any = None,
+                 device: Any = None, requires_grad: builtins.bool = False, layout: Any = None,
+                 memory_format: Any = None) -> Tensor:
+    """`randint` in the shape, type and place of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype,
+                   device=device or input.device, requires_grad=requires_grad)
+
+
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = types.int64,
+             layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
+             pin_memory: Any = False) -> Tensor:
+    """The numbers 0 … n-1 in random order."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    where = device_class(device or create.get_default_device())
+    with base.of_device(where).on(where):
+        made = wrap(generator_of(where, generator).permutation(n).astype(dtype.numpy))
+    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None,
+           out: Any = None, dtype: Any = None, device: Any = None,
+           requires_grad: builtins.bool = False, **more: Any) -> Tensor:
+    """Normal numbers with given means and standard deviations (numbers or tensors)."""
+    if size is not None:
+        made = randn(*size, generator=generator, dtype=dtype, device=device) * std + mean
+    else:
+        like = mean if isinstance(mean, Tensor) else std
+        if not isinstance(like, Tensor):
+            raise TypeError("normal() needs a size where mean and std are numbers")
+        if (std < 0).any() if isinstance(std, Tensor) else std < 0:
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+        both = (mean + std * 0).detach()  # type: ignore[operator]  # one of them is a tensor
+        made = randn(*both.shape, generator=generator, dtype=both.dtype, device=both.device)
+        made = made * std + mean  # type: ignore[operator]
+    made = made.detach()
+    return create.put_out(made.requires_grad_() if requires_grad else made, out)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: builtins.bool = False, *,
+                generator: Any = None, out: Any = None) -> Tensor:
+    """Indices drawn with probabilities in proportion to weights."""
+    weights = input._array.astype(np.float64)
+    if input.dtype.rank < 2:
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{input.dtype.legacy}")
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > weights.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    rows = weights.reshape(-1, weights.shape[-1])
+    if (rows.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    rng = generator_of(input.device, generator)
+    if replacement:
+        sums = rows.cumsum(-1)
+        picks = rng.random((len(rows), num_samples)) * sums[:, -1:]
+        found = np.stack([np.searchsorted(s, p, "right") for s, p in zip(sums, picks)])
+    else:  # the k largest of uⁱ^{1/w}: Efraimidis and Spirakis 2006
+        keys = np.log(rng.random(rows.shape)) / np.where(rows > 0, rows, 1e-300)
+        found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+    made = wrap(found.astype(np.int64).reshape(*weights.shape[:-1], num_samples))
+    return create.put_out(made, out)
+
+
+# -- filling in place -----------------------------------------------------------------------------
+
+
+def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
+    return define(f"{name}(Tensor self{params}, *, Generator? generator=None) -> Tensor", draw,
+                  kind="general", inplace=True, function=False, method=False, out=False,
+                  upcast=False, d_self=lambda g: g * 0, doc=doc)
+
+
+def _in_type(a: Any, values: Any) -> Any:
+    return values.astype(a.dtype)
+
+
+def _rng(a: Any, generator: Any) -> Any:
+    return generator_of(base.of_array(a).device(a), generator)
+
+
+def _refuse_bounds(low: Any, high: Any) -> None:
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > "
+                           f"to={high}")
+
+
+def _uniform_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
+    _refuse_bounds(low, high)
+    work = np.float64 if a.dtype == np.float64 else np.float32
+    values = _rng(a, generator).random(a.shape, work)
+    values *= work(high - low)
+    values += work(low)
+    return _in_type(a, values)
+
+
+def _normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    work = np.float64 if a.dtype == np.float64 else np.float32
+    values = _rng(a, generator).standard_normal(a.shape, work)
+    values *= work(std)
+    values += work(mean)
+    return _in_type(a, values)
+
+
+def _random_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
+    if high is None and low is not None:
+        low, high = 0, low
+    if high is None:
+        low = 0
+        high = (1 << 24) + 1 if a.dtype == np.float32 else (1 << 53) + 1 if a.dtype.kind == "f" \
+            else 2 if a.dtype.kind == "b" else int(np.iinfo(a.dtype).max)
+    return _in_type(a, _rng(a, generator).integers(low, high, a.shape))
+
+
+def _exponential_fill(xp: Any, a: Any, lambd: Any, generator: Any) -> Any:
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return _in_type(a, _rng(a, generator).standard_exponential(a.shape) / lambd)
+
+
+def _bernoulli_fill(xp: Any, a: Any, p: Any, generator: Any) -> Any:
+    if xp.any(xp.asarray(p) < 0) or xp.any(xp.asarray(p) > 1):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return _in_type(a, _rng(a, generator).random(a.shape) < p)
+
+
+uniform = _filler("uniform", ", float from_=0, float to=1", _uniform_fill,
+                  "Fills with uniform numbers.")
+normal_fill = _filler("normal", ", float mean=0, float std=1", _normal_fill,
+                      "Fills with normal numbers.")
+random_fill = _filler("random", ", int? from_=None, int? to=None", _random_fill,
+                      "Fills with integers.")
+exponential = _filler("exponential", ", float lambd=1", _exponential_fill,
+                      "Fills with exponential numbers.")
+bernoulli_fill = _filler("bernoulli", ", Tensor p=0.5", _bernoulli_fill,
+                         "Fills with ones, each with probability p, and zeros.")
+
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Ones with the probabilities given, and zeros elsewhere."""
+    if input.dtype.rank < 2:
+        raise RuntimeError(f"\"bernoulli_tensor_cpu_self_\" not implemented for "
+                           f"'{input.dtype.legacy}'")
+    made = create.empty_like(input)
+    chance = input.detach() if p is None else p  # type: ignore[attr-defined]  # attached by ops
+    made.bernoulli_(chance, generator=generator)
+    return create.put_out(made, out)

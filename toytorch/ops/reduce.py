@@ -1,0 +1,459 @@
+"""Ops that take dimensions together: sums, means, extremes, norms, running sums."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.size import wrap_dim, wrap_dims
+from toytorch.ops.define import general, reduction
+
+
+def axes(dim: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions to take together: all of them for None or an empty list."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    found = wrap_dims(dim, ndim) if isinstance(dim, int) else wrap_dims(tuple(dim), ndim)
+    return () if ndim == 0 else found
+
+
+def spread_over(g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    """A gradient of a reduction, over the shape that was reduced."""
+    if not keepdim and shape:
+        for d in sorted(axes(dim, len(shape))):
+            g = g.unsqueeze(d)
+    return g.expand(shape)
+
+
+def kept(value: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    """A result of a reduction with its reduced dimensions put back as 1."""
+    if not keepdim and shape:
+        for d in sorted(axes(dim, len(shape))):
+            value = value.unsqueeze(d)
+    return value
+
+
+def _type(array: Any, dtype: Any) -> Any:
+    """NumPy's type for the result of a sum: the one asked for, or int64 for integers."""
+    if dtype is not None:
+        return dtype.numpy
+    return np.int64 if array.dtype.kind in "biu" else array.dtype
+
+
+def _need_float(name: str, array: Any, dtype: Any = None) -> None:
+    kind = np.dtype(dtype.numpy).kind if dtype is not None else array.dtype.kind
+    if kind in "biu":
+        from toytorch.core.dtype import from_numpy_dtype
+        found = dtype or from_numpy_dtype(array.dtype)
+        if name == "mean":
+            raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a "
+                               f"floating point or complex dtype. Got: {found.legacy}")
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+
+
+def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    kind = _type(a, dtype)
+    return xp.sum(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
+
+
+sum = reduction("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+                "-> Tensor", _sum,
+                d_self=lambda g, self_shape, dim, keepdim: spread_over(g, self_shape, dim, keepdim),
+                doc="Sum over dimensions; integers are added as int64.")
+
+
+def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    _need_float("mean", a, dtype)
+    over = axes(dim, a.ndim)
+    kind = dtype.numpy if dtype is not None else a.dtype
+    count = math.prod(a.shape[d] for d in over)
+    total = xp.sum(a, axis=over, keepdims=keepdim, dtype=kind)
+    return total / xp.asarray(count).astype(total.dtype)
+
+
+def _count(shape: Any, dim: Any) -> int:
+    return math.prod(shape[d] for d in axes(dim, len(shape))) if shape else 1
+
+
+mean = reduction("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+                 "-> Tensor", _mean,
+                 d_self=lambda g, self_shape, dim, keepdim:
+                     spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim),
+                 doc="Arithmetic mean over dimensions.")
+
+
+def _prod(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None:
+        dim = wrap_dim(dim, a.ndim)
+    axis = None if dim is None or a.ndim == 0 else dim
+    return xp.prod(a, axis=axis, keepdims=keepdim and a.ndim > 0, dtype=_type(a, dtype))
+
+
+def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> Any:
+    if self.ndim == 0:
+        return g
+    if dim is None:
+        flat = _prod_gradient(g, self.reshape(-1), 0, False, result)
+        return flat.reshape(self.shape)
+    g, result = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
+    if not bool((self == 0).any()):
+        return g * result / self
+    # With zeros, the product of the others: running products from both ends.
+    ones = self.narrow(dim, 0, 1) * 0 + 1
+    n = self.shape[dim]
+    if n == 1:
+        return g * ones
+    before = _cat([ones, self.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    after = _cat([ones, self.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
+    return g * (before * after)
+
+
+def _cat(tensors: Any, dim: int) -> Any:
+    from toytorch.ops.shape import cat
+    return cat.function(tensors, dim)
+
+
+prod = reduction("prod(Tensor self, int? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+                 "-> Tensor", _prod, d_self=_prod_gradient,
+                 doc="Product over a dimension; integers are multiplied as int64.")
+
+
+def _var(xp: Any, a: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    _need_float("std and var", a)
+    over = axes(dim, a.ndim)
+    count = math.prod(a.shape[d] for d in over)
+    centre = a - (xp.sum(a, axis=over, keepdims=True) / a.dtype.type(count) if count else xp.nan)
+    squares = xp.abs(centre) ** 2 if a.dtype.kind == "c" else centre * centre
+    total = xp.sum(squares, axis=over, keepdims=keepdim)
+    degrees = max(count - correction, 0)
+    return total / total.dtype.type(degrees)
+
+
+def _var_gradient(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    count = _count(self.shape, dim)
+    degrees = max(count - correction, 0)
+    over = list(axes(dim, self.ndim))
+    g = spread_over(g, self.shape, dim, keepdim)
+    centred = self - self.mean(over, True)
+    return g * (2.0 / degrees if degrees else math.nan) * centred
+
+
+var = reduction("var(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) "
+                "-> Tensor", _var, d_self=_var_gradient, holomorphic=False, function=False,
+                method=False, doc="Variance, Σ(x - mean)²/(n - correction).")
+
+
+def _std(xp: Any, a: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return xp.sqrt(_var(xp, a, dim, correction, keepdim))
+
+
+def _std_gradient(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
+    share = (g / (2 * result)).masked_fill(result == 0, 0)
+    return _var_gradient(share, self, dim, correction, keepdim)
+
+
+std = reduction("std(Tensor self, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) "
+                "-> Tensor", _std, d_self=_std_gradient, holomorphic=False, function=False,
+                method=False, doc="Standard deviation, the root of the variance.")
+
+# -- extremes -------------------------------------------------------------------------------------
+
+
+def _refuse_empty(name: str, a: Any, dim: Any) -> None:
+    over = axes(dim, a.ndim)
+    for d in over:
+        if a.shape[d] == 0:
+            if dim is None:
+                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for "
+                                   "input.numel() == 0. Specify the reduction dim with the 'dim' "
+                                   "argument.")
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    if a.dtype.kind == "c":
+        raise RuntimeError(f"{name}: does not support complex input")
+
+
+def _extreme(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+        _refuse_empty(name, a, dim)
+        return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
+    return kernel
+
+
+def _share_ties(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> Any:
+    mask = self == kept(result, self.shape, dim, keepdim)
+    count = mask.sum(list(axes(dim, self.ndim)), True)
+    return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
+
+
+amax = reduction("amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor", _extreme("amax"),
+                 d_self=_share_ties, doc="Maximum over dimensions; ties share the gradient.")
+amin = reduction("amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor", _extreme("amin"),
+                 d_self=_share_ties, doc="Minimum over dimensions; ties share the gradient.")
+
+
+def _all_extreme(name: str) -> Any:
+    def kernel(xp: Any, a: Any) -> Any:
+        _refuse_empty(name[1:], a, None)
+        return getattr(xp, name)(a)
+    return kernel
+
+
+max_all = reduction("max(Tensor self) -> Tensor", _all_extreme("amax"), function=False,
+                    method=False, node="MaxBackward1",
+                    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+                    doc="The largest element.")
+min_all = reduction("min(Tensor self) -> Tensor", _all_extreme("amin"), function=False,
+                    method=False, node="MinBackward1",
+                    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+                    doc="The smallest element.")
+
+
+def first_nan_or(name: str, xp: Any, a: Any, dim: int) -> Any:
+    """The index of an extreme along a dimension; the first NaN is the extreme of all."""
+    return getattr(xp, "arg" + name)(a, axis=dim)
+
+
+def _with_indices(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            return a.copy(), xp.zeros((), np.int64)
+        _refuse_empty(name, a, dim)
+        index = xp.expand_dims(first_nan_or(name, xp, a, d), d)
+        values = xp.take_along_axis(a, index, d)
+        if not keepdim:
+            values, index = values.squeeze(d), index.squeeze(d)
+        return values, index.astype(np.int64)
+    return kernel
+
+
+def put_at(g: Any, shape: Any, dim: int, index: Any, keepdim: bool) -> Any:
+    """Zeros of a shape with g written at an index along a dimension."""
+    if not shape:
+        return g
+    g, index = kept(g, shape, dim, keepdim), kept(index, shape, dim, keepdim)
+    return g.new_zeros(shape).scatter(dim, index, g)
+
+
+max_dim = reduction("max.dim(Tensor self, int dim, bool keepdim=False) "
+                    "-> (Tensor values, Tensor indices)", _with_indices("max"), function=False,
+                    results=(True, False), d_self=lambda gs, self_shape, dim, keepdim, result1:
+                    put_at(gs[0], self_shape, dim, result1, keepdim),
+                    doc="Maximum along a dimension and where it is.")
+min_dim = reduction("min.dim(Tensor self, int dim, bool keepdim=False) "
+                    "-> (Tensor values, Tensor indices)", _with_indices("min"), function=False,
+                    results=(True, False), d_self=lambda gs, self_shape, dim, keepdim, result1:
+                    put_at(gs[0], self_shape, dim, result1, keepdim),
+                    doc="Minimum along a dimension and where it is.")
+
+
+def _arg(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+        if a.dtype.kind == "b":
+            raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
+        if a.dtype.kind == "c":
+            raise RuntimeError(f"{name}: does not support complex input")
+        if dim is not None:
+            dim = wrap_dim(dim, a.ndim)
+        if a.size == 0 and (dim is None or a.shape[dim] == 0):
+            if dim is None:
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for "
+                                 "input.numel() == 0. Specify the reduction dim with the 'dim' "
+                                 "argument.")
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        if a.ndim == 0:
+            return xp.zeros((), np.int64)
+        return xp.asarray(getattr(xp, name)(a, axis=dim, keepdims=keepdim), dtype=np.int64)
+    return kernel
+
+
+argmax = reduction("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+                   _arg("argmax"), upcast=False, doc="Where the maximum is.")
+argmin = reduction("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+                   _arg("argmin"), upcast=False, doc="Where the minimum is.")
+
+
+def _any_all(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+        over = tuple(range(a.ndim)) if dim is None else (
+            () if isinstance(dim, (list, tuple)) and not dim else axes(dim, a.ndim))
+        if isinstance(dim, (list, tuple)) and not dim:
+            over = tuple(range(a.ndim))
+        result = getattr(xp, name)(a, axis=over, keepdims=keepdim)
+        return result.astype(np.uint8) if a.dtype == np.uint8 else result
+    return kernel
+
+
+all = reduction("all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                _any_all("all"), upcast=False, doc="Whether all elements are non-zero.")
+any = reduction("any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                _any_all("any"), upcast=False, doc="Whether some element is non-zero.")
+count_nonzero = reduction(
+    "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",
+    lambda xp, a, dim: xp.asarray(xp.count_nonzero(a, axis=None if dim is None else
+                                                   axes(dim, a.ndim)), dtype=np.int64),
+    upcast=False, out=False, doc="How many elements are non-zero.")
+
+# -- norms and exponentials -----------------------------------------------------------------------
+
+
+def _logsumexp(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+    a = a.astype(np.float32) if a.dtype.kind in "biu" else a
+    over = axes(dim, a.ndim)
+    if not a.size:
+        return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
+    top = xp.amax(a, axis=over, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
+    total = xp.log(xp.sum(xp.exp(a - top), axis=over, keepdims=keepdim))
+    return total + (top if keepdim else top.squeeze(over))
+
+
+logsumexp = reduction(
+    "logsumexp(Tensor self, int[] dim, bool keepdim=False) -> Tensor", _logsumexp,
+    d_self=lambda g, self, dim, keepdim, result: kept(g, self.shape, dim, keepdim) * (
+        self - kept(result, self.shape, dim, keepdim)).exp(),
+    doc="log Σ eˣ without overflow.")
+
+
+def _shifted(xp: Any, a: Any, dim: Any) -> Any:
+    if a.dtype.kind in "biu":
+        from toytorch.core.dtype import from_numpy_dtype
+        name = from_numpy_dtype(a.dtype).legacy
+        raise RuntimeError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{name}'")
+    if not a.size:
+        return a.copy(), 0
+    d = wrap_dim(dim, a.ndim)
+    if a.ndim == 0:
+        return a - a, None
+    return a - xp.amax(a, axis=d, keepdims=True), d
+
+
+def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+    wrap_dim(dim, a.ndim)
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim)
+    e = xp.exp(z)
+    if z.ndim:
+        e /= xp.sum(e, axis=d, keepdims=True)
+    return e
+
+
+def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+    wrap_dim(dim, a.ndim)
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim)
+    return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim else z
+
+
+def _softmax_gradient(g: Any, result: Any, dim: int) -> Any:
+    weighted = g * result
+    return weighted - result * weighted.sum(dim, True)
+
+
+softmax = reduction("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", _softmax,
+                    d_self=_softmax_gradient, doc="eˣ/Σeˣ along a dimension.")
+log_softmax = reduction("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
+                        _log_softmax, doc="log of softmax, without overflow.",
+                        d_self=lambda g, result, dim: g - result.exp() * g.sum(dim, True))
+
+
+def _vector_norm(xp: Any, a: Any, ord: float, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    a = a if dtype is None else a.astype(dtype.numpy)
+    _need_float("linalg.vector_norm", a)
+    over, size = axes(dim, a.ndim), xp.abs(a)
+    if ord == 2:
+        return xp.sqrt(xp.sum(size * size, axis=over, keepdims=keepdim))
+    if ord == 1:
+        return xp.sum(size, axis=over, keepdims=keepdim)
+    if ord == 0:
+        return xp.sum(size != 0, axis=over, keepdims=keepdim).astype(size.dtype)
+    if math.isinf(ord):
+        return (xp.amax if ord > 0 else xp.amin)(size, axis=over, keepdims=keepdim)
+    return xp.sum(size ** ord, axis=over, keepdims=keepdim) ** (1 / ord)
+
+
+def _norm_gradient(g: Any, self: Any, ord: float, dim: Any, keepdim: bool, result: Any) -> Any:
+    g, norm = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
+    if ord == 0:
+        return g * (self * 0)
+    if ord == 1:
+        return g * self.sgn()
+    if ord == 2:
+        return g * (self / norm).masked_fill(norm == 0, 0)
+    if math.isinf(ord):
+        mask = (self.abs() == norm)
+        return self.sgn() * mask * (g / mask.sum(list(axes(dim, self.ndim)), True))
+    size = self.abs()
+    return g * (self.sgn() * size ** (ord - 1) * norm ** (1 - ord)).masked_fill(
+        (norm == 0) | (size == 0), 0)
+
+
+vector_norm = reduction(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
+    "dtype? dtype=None) -> Tensor", _vector_norm, d_self=_norm_gradient, method=False,
+    holomorphic=False, doc="(Σ|x|ᵖ)^{1/p} over dimensions.")
+
+# -- running sums ---------------------------------------------------------------------------------
+
+
+def _running(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            return a.astype(_type(a, dtype))
+        return getattr(xp, name)(a, axis=d, dtype=_type(a, dtype))
+    return kernel
+
+
+def _cumsum_gradient(g: Any, dim: int) -> Any:
+    return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
+
+
+cumsum = general("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+                 _running("cumsum"), inplace=True, d_self=_cumsum_gradient,
+                 doc="Running sum along a dimension.")
+
+
+def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
+    if self.ndim == 0:
+        return g
+    if not bool((self == 0).any()):
+        return (g * result).flip(dim).cumsum(dim).flip(dim) / self
+    # d out_j / d x_i = Π_{k≤j, k≠i} x_k: a column for each i, running on from what stands before i.
+    n, parts = self.shape[dim], []
+    ones = self.narrow(dim, 0, 1) * 0 + 1
+    for i in range(n):
+        before = self.narrow(dim, 0, i).prod(dim, True) if i else ones
+        after = [before] if i == n - 1 else [
+            before, before * self.narrow(dim, i + 1, n - i - 1).cumprod(dim)]
+        parts.append((g.narrow(dim, i, n - i) * _cat(after, dim)).sum(dim, True))
+    return _cat(parts, dim)
+
+
+cumprod = general("cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+                  _running("cumprod"), inplace=True, d_self=_cumprod_gradient,
+                  doc="Running product along a dimension.")
+
+
+def _running_extreme(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: int) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            return a.copy(), xp.zeros((), np.int64)
+        values = getattr(xp, name).accumulate(a, axis=d)
+        places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
+        new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
+        return values, xp.maximum.accumulate(xp.where(new, places, 0), axis=d)
+    return kernel
+
+
+def _put_all(gs: Any, self_shape: Any, dim: int, result1: Any) -> Any:
+    return gs[0] if not self_shape else gs[0].new_zeros(self_shape).scatter_add(dim, result1, gs[0])
+
+
+cummax = general("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                 _running_extreme("maximum"), results=(True, False), d_self=_put_all,
+                 doc="Running maximum and where it is.")
+cummin = general("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                 _running_extreme("minimum"), results=(True, False), d_self=_put_all,
+                 doc="Running minimum and where it is.")
