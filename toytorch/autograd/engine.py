@@ -7,15 +7,19 @@ a loop, not a recursion; a node's saved tensors are dropped as soon as it has ru
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import state
 from toytorch.core.node import AccumulateGrad, Node, Output, as_function, node_of
 from toytorch.core.tensor import Tensor, wrap
 
+add, ndarray = np.add, np.ndarray
 Order = Callable[[Node], Sequence[Node]]
 
 
@@ -25,8 +29,7 @@ def by_sequence(nodes: list[Node]) -> list[Node]:
     return nodes
 
 
-def _sequence(node: Node) -> int:
-    return int(node.seq)
+_sequence = operator.attrgetter("seq")
 
 
 def reachable(roots: Sequence[Any]) -> list[Node]:
@@ -127,11 +130,11 @@ class Engine:
 
     def _visit(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
                inputs: list[Tensor] | None, capture: bool) -> dict[int, Tensor]:
-        pending: dict[Any, Any] = {}
-        leaves: dict[Any, Tensor] = {}
-        add, observer = self.accumulate, self.observer
+        pending: dict[Any, Any] = {}  # node or leaf: the gradient that waits there
+        sums: set[Any] = set()  # where what waits is a sum made here, which may be added to
+        observer, deliver = self.observer, self._deliver
         for target, grad in roots:
-            self._deliver(target, grad, pending, leaves)
+            deliver(target, grad, pending, sums)
         order = self.nodes_in_order([node_of(t) for t, _ in roots if
                                      isinstance(node_of(t), Node)])
         wanted = None if inputs is None else wanted_nodes(order, inputs)
@@ -141,10 +144,10 @@ class Engine:
             grad = pending.pop(node, None)
             if grad is None:
                 continue
-            hooks = node.__dict__
-            if hooks:
+            hooks = node.hooks
+            if hooks is not None:
                 grad = run_prehooks(node, grad)
-            if targets and node in targets:
+            if node in targets:
                 for tensor, index in targets[node]:
                     found = grad if node.count == 1 else grad[index]
                     if found is not None:
@@ -152,42 +155,50 @@ class Engine:
             if wanted is not None and node not in wanted:
                 continue
             grads = node.apply(grad if node.count == 1 else filled(node, grad))
-            if hooks:
+            if hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None:
                 observer(node, tuple(grad) if node.count > 1 else (grad,), tuple(grads))
             for target, grad in zip(node.edges, grads):
                 if grad is None or target is None:
                     continue
-                if target.__class__ is Output or not isinstance(target, Node):
-                    self._deliver(target, grad, pending, leaves)
-                elif target in pending:
-                    old = pending[target]
-                    pending[target] = old + grad if add is None else add(old, grad)
+                if target in pending or target.__class__ is Output:
+                    deliver(target, grad, pending, sums)
                 else:
                     pending[target] = grad
             if not keep_graph:
                 node.release()
-        grad = grads = old = None  # what is left in names would look shared below
+        grad = grads = None  # what is left in names would look shared below
+        leaves = {t: g for t, g in pending.items() if not isinstance(t, Node)}
+        pending.clear()
         self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
         return captured
 
-    def _deliver(self, target: Any, grad: Any, pending: dict[Any, Any],
-                 leaves: dict[Any, Tensor]) -> None:
+    def _deliver(self, target: Any, grad: Tensor, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target."""
+        key = target
         if target.__class__ is Output:
-            node, i = target.node, target.index
-            slots = pending.get(node)
+            key, slots = (target.node, target.index), pending.get(target.node)
             if slots is None:
-                slots = pending[node] = [None] * node.count
-            slots[i] = grad if slots[i] is None else self._sum(slots[i], grad)
+                slots = pending[target.node] = [None] * target.node.count
+            old = slots[target.index]
+        else:
+            old = pending.get(target)
+        if old is None:
+            total = grad
+        elif self.accumulate is not None:
+            total = self.accumulate(old, grad)
+        elif key in sums and old._array.__class__ is ndarray and grad._array.__class__ is ndarray:
+            add(old._array, grad._array, out=old._array)  # saves a fresh tensor for each term
             return
-        waiting = pending if isinstance(target, Node) else leaves
-        old = waiting.get(target)
-        waiting[target] = grad if old is None else self._sum(old, grad)
-
-    def _sum(self, old: Tensor, new: Tensor) -> Tensor:
-        return old + new if self.accumulate is None else self.accumulate(old, new)  # type: ignore
+        else:
+            total = old + grad  # type: ignore[operator]  # attached by ops
+            if not state.local.grad and total.ndim:
+                sums.add(key)
+        if key is target:
+            pending[target] = total
+        else:
+            slots[target.index] = total
 
     def _finish(self, leaves: dict[Any, Tensor], inputs: list[Tensor] | None, capture: bool,
                 captured: dict[int, Tensor], given: set[int]) -> None:
@@ -267,30 +278,27 @@ def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
 
 def run_prehooks(node: Node, grad: Any) -> Any:
     """Hooks on the results' gradients: of tensors, of the node, and of retain_grad."""
-    hooks = node.__dict__
-    for index, found in hooks.get("_tensor_hooks", {}).items():
-        for hook in list(found.values()):
-            value = grad if node.count == 1 else grad[index]
-            if value is None:
-                continue
-            replaced = hook(value)
-            if replaced is not None:
-                if node.count == 1:
-                    grad = replaced
-                else:
-                    grad[index] = replaced
-    for hook in list(hooks.get("_prehooks", {}).values()):
-        replaced = hook((grad,) if node.count == 1 else tuple(grad))
+    single = node.count == 1
+    for index in sorted(k for k in node.hooks if isinstance(k, int)):
+        for hook in list(node.hooks[index].values()):
+            value = grad if single else grad[index]
+            replaced = None if value is None else hook(value)
+            if replaced is not None and single:
+                grad = replaced
+            elif replaced is not None:
+                grad[index] = replaced
+    for hook in list(node.hooks.get("before", {}).values()):
+        replaced = hook((grad,) if single else tuple(grad))
         if replaced is not None:
-            grad = replaced[0] if node.count == 1 else list(replaced)
-    for hook in list(hooks.get("_retain_hooks", {}).values()):
+            grad = replaced[0] if single else list(replaced)
+    for hook in list(node.hooks.get("retain", {}).values()):
         hook(grad)
     return grad
 
 
 def run_hooks(node: Node, grads: Any, grad: Any) -> Any:
     """Hooks that see a node's gradients on both sides."""
-    for hook in list(node.__dict__.get("_hooks", {}).values()):
+    for hook in list(node.hooks.get("after", {}).values()):
         replaced = hook(tuple(grads), (grad,) if node.count == 1 else tuple(grad))
         if replaced is not None:
             grads = replaced

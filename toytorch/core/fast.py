@@ -24,65 +24,53 @@ from toytorch.core.op import Op, generate
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 
-PLAIN: set[type] = {Tensor}  # the classes whose instances are just tensors; Parameter joins them
 SCALARS = (types.float32, types.float64)
 
 UNARY = '''\
 def {name}(input, *, out=None):
-    if input.__class__ in PLAIN and input.dtype.is_floating_point and out is None:
+    try:
         a = input._array
-        mode = state.shortcut
-        if a.__class__ is ndarray and (mode is None or mode == get_ident()):
-            c = kernel(a)
-            if c.__class__ is not ndarray:
-                c = asarray(c)
-            result = new(Tensor)
-            result._array = c
-            result.dtype = {dtype}
-            result._storage = None
+        kind = input.dtype
+    except AttributeError:
+        return call(op, (input,), out)
+    mode = state.shortcut
+    if a.__class__ is ndarray and kind.is_floating_point and out is None and (
+            mode is None or mode == get_ident()):
+        c = kernel(a)
+        if c.__class__ is not ndarray:
+            c = asarray(c)
+        result = new(Tensor)
+        result._array = c
+        result.dtype = {dtype}
+        result._storage = None
 {graph}
-            return result
+        return result
     return call(op, (input,), out)
 '''
 UNARY_GRAPH = '''\
-            if mode is None and input._rg:
-                node = new(Node)
-                node.edges = (input._edge or input,)
-                node.seq = next(sequence)
-                node.meta = (c.shape, result.dtype)
+        if mode is None and input._rg:
+            node = new(Node)
+            node.edges = (input._edge or input,)
+            node.seq = next(sequence)
+            node.meta = (c.shape, kind)
 {save}
-                result._rg = True
-                result._edge = node
-            else:
-                result._rg = False
-                result._edge = None'''
-NO_GRAPH = '''\
+            result._rg = True
+            result._edge = node
+        else:
             result._rg = False
             result._edge = None'''
+NO_GRAPH = '''\
+        result._rg = False
+        result._edge = None'''
 BINARY = '''\
 def {name}(input, other, *, {alpha}out=None):
-    if input.__class__ in PLAIN and out is None{plain_alpha}:
+    try:
+        a = input._array
         kind = input.dtype
         mode = state.shortcut
-        a = input._array
-        if a.__class__ is ndarray and kind.is_floating_point and (
-                mode is None or mode == get_ident()):
-            if other.__class__ in PLAIN:
-                b = other._array
-                if other.dtype is kind and b.__class__ is ndarray:
-                    try:
-                        c = kernel(a, b)
-                    except ValueError:
-                        return call(op, (input, other{pass_alpha}), out)
-                    if c.__class__ is not ndarray:
-                        c = asarray(c)
-                    result = new(Tensor)
-                    result._array = c
-                    result.dtype = {dtype}
-                    result._storage = None
-{graph}
-                    return result
-            elif other.__class__ is float and kind in SCALARS{scalar_ok}:
+        if other.__class__ is float:
+            if kind in SCALARS and a.__class__ is ndarray and out is None{plain_alpha} and (
+                    mode is None or mode == get_ident()):
                 c = kernel(a, other)
                 if c.__class__ is not ndarray:
                     c = asarray(c)
@@ -92,21 +80,40 @@ def {name}(input, other, *, {alpha}out=None):
                 result._storage = None
 {scalar_graph}
                 return result
+            return call(op, (input, other{pass_alpha}), out)
+        b = other._array
+    except AttributeError:
+        return call(op, (input, other{pass_alpha}), out)
+    if kind is other.dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
+            mode is None or mode == get_ident()) and (
+            kind.is_floating_point) and out is None{plain_alpha}:
+        try:
+            c = kernel(a, b)
+        except ValueError:  # shapes that do not broadcast: the general path says it better
+            return call(op, (input, other{pass_alpha}), out)
+        if c.__class__ is not ndarray:
+            c = asarray(c)
+        result = new(Tensor)
+        result._array = c
+        result.dtype = {dtype}
+        result._storage = None
+{graph}
+        return result
     return call(op, (input, other{pass_alpha}), out)
 '''
 BINARY_GRAPH = '''\
-                    if mode is None and (input._rg or other._rg):
-                        node = new(Node)
-                        node.edges = (input._edge or input if input._rg else None,
-                                      other._edge or other if other._rg else None)
-                        node.seq = next(sequence)
-                        node.meta = (c.shape, kind)
+        if mode is None and (input._rg or other._rg):
+            node = new(Node)
+            node.edges = (input._edge or input if input._rg else None,
+                          other._edge or other if other._rg else None)
+            node.seq = next(sequence)
+            node.meta = (c.shape, kind)
 {save}
-                        result._rg = True
-                        result._edge = node
-                    else:
-                        result._rg = False
-                        result._edge = None'''
+            result._rg = True
+            result._edge = node
+        else:
+            result._rg = False
+            result._edge = None'''
 SCALAR_GRAPH = '''\
                 if mode is None and input._rg:
                     node = new(Node)
@@ -184,23 +191,22 @@ def make(op: Op) -> Any:
     if save is None or scalar_save is None:
         return None
     differentiable = bool(op.derivatives) and not returns_bool
+    plain_scalar = indent([line[8:] for line in NO_GRAPH.split("\n")], 16)
     if len(op.tensor_at) == 1:
-        graph = UNARY_GRAPH.format(save=indent(save, 16)) if differentiable else NO_GRAPH
-        source = UNARY.format(name=name, graph=graph,
-                              dtype="bool_" if returns_bool else "input.dtype")
+        source = UNARY.format(
+            name=name, dtype="bool_" if returns_bool else "kind",
+            graph=UNARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH)
     else:
         alpha = "alpha" in names
         source = BINARY.format(
             name=name, alpha="alpha=1, " if alpha else "",
             plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
-            dtype="bool_" if returns_bool else "kind", scalar_ok="",
-            graph=BINARY_GRAPH.format(save=indent(save, 24)) if differentiable
-            else indent([line[12:] for line in NO_GRAPH.split("\n")], 20),
+            dtype="bool_" if returns_bool else "kind",
+            graph=BINARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH,
             scalar_graph=SCALAR_GRAPH.format(save=indent(scalar_save, 20))
-            if differentiable and "self" in op.derivatives
-            else indent([line[12:] for line in NO_GRAPH.split("\n")], 16))
+            if differentiable and "self" in op.derivatives else plain_scalar)
     namespace: dict[str, Any] = {
-        "PLAIN": PLAIN, "SCALARS": SCALARS, "Tensor": Tensor, "Node": op.node, "op": op,
+        "SCALARS": SCALARS, "Tensor": Tensor, "Node": op.node, "op": op,
         "call": dispatch.call, "kernel": getattr(np, op.plain) if op.plain else op.kernel_on(np), "state": state, "ndarray": np.ndarray,
         "asarray": np.asarray, "new": object.__new__, "get_ident": get_ident, "bool_": types.bool,
         "sequence": sequence, "Storage": Storage, "__name__": "toytorch.ops"}

@@ -28,6 +28,7 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "edges", "meta", "saved", "seq", "versions")
     op: Any = None
     count = 1  # results
+    hooks: Any = None  # {kind: hooks}, made when the first is registered
 
     def apply(self, grad: Any) -> Any:
         """The gradients of the inputs, given that of the result."""
@@ -73,20 +74,20 @@ class Node:
         """(name, value) of everything saved; RuntimeError once it was freed."""
         return []
 
+    def hooks_of(self, kind: Any) -> dict[int, Any]:
+        """The hooks of one kind: "before", "after", "retain", or of result number `kind`."""
+        if self.hooks is None:
+            self.hooks = {}
+        found: dict[int, Any] = self.hooks.setdefault(kind, {})
+        return found
+
     def register_hook(self, hook: Any) -> Handle:
         """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
-        return Handle(self.__dict__.setdefault("_hooks", {}), hook)
+        return Handle(self.hooks_of("after"), hook)
 
     def register_prehook(self, hook: Any) -> Handle:
         """Calls hook(grad_outputs) before this node runs; it may replace them."""
-        return Handle(self.__dict__.setdefault("_prehooks", {}), hook)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            for key, value in self.saved_items():
-                if key == name[7:]:
-                    return value
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return Handle(self.hooks_of("before"), hook)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -252,7 +252,11 @@ def make_node_class(op: Op) -> type[Node]:
             raise RuntimeError(SAVED_TWICE)
         return list(zip(op.keeps, node.saved or ()))
 
+    def reader(name: str) -> property:
+        return property(lambda node: dict(saved_items(node))[name])
+
     return type(op.node_name, (Node,), {
+        **{f"_saved_{name}": reader(name) for name in op.keeps},
         "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "source": source,
         "saved_items": saved_items, "__module__": "toytorch.ops"})
 

@@ -1,8 +1,8 @@
 """The tensor: a strided view of memory, and its place in the graph. It knows no operation.
 
 Ops are attached as methods by `toytorch.ops`; they make results with `wrap`, or by filling in the
-five slots that every tensor has. The other slots are set only on tensors that need them, and read
-as None until then.
+five slots that every tensor has. What few tensors need is a default of the class, which a tensor
+overrides in its `__dict__`. (A `__getattr__` would make every attribute read three times slower.)
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 
 new = object.__new__
 ndarray = np.ndarray
-SELDOM = frozenset({"_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained",
-                    "_post_hooks", "_no_grad_view"})
+SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
+          "_no_grad_view")
 
 
 class Tensor:
@@ -33,8 +33,15 @@ class Tensor:
     go (None for a leaf), `_storage` the shared memory, made when first needed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_rg", "_storage", "dtype",
-                 *sorted(SELDOM))
+    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_rg", "_storage", "dtype")
+    _grad: Any = None  # what backward accumulated
+    _base: Any = None  # the tensor whose memory this is a view of
+    _views: Any = None  # weak references to the views of this tensor
+    _hooks: Any = None  # hooks on a leaf's gradient
+    _post_hooks: Any = None  # hooks on a leaf, after accumulation
+    _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
+    _retained = False  # whether retain_grad was called
+    _no_grad_view: Any = None  # why a view must not be written to, if so
     __hash__ = object.__hash__
     __array_priority__ = 1000
     layout: layout = strided
@@ -42,11 +49,6 @@ class Tensor:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return make_legacy(cls, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SELDOM:
-            return None
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # -- shape and memory ---------------------------------------------------------------------
 
@@ -271,7 +273,7 @@ class Tensor:
                     with_grad = g.clone()
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
         node = as_function(self._edge)[0]
-        Handle(node.__dict__.setdefault("_retain_hooks", {}), keep)
+        Handle(node.hooks_of("retain"), keep)
 
     def register_hook(self, hook: Any) -> Handle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
@@ -282,7 +284,7 @@ class Tensor:
                 self._hooks = {}
             return Handle(self._hooks, hook)
         node, index = as_function(self._edge)
-        return Handle(node.__dict__.setdefault("_tensor_hooks", {}).setdefault(index, {}), hook)
+        return Handle(node.hooks_of(index), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
@@ -409,9 +411,9 @@ class Tensor:
             return memo[id(self)]
         copy = like(self, self._array.copy())
         copy._rg = self._rg
+        copy.__dict__.update({k: v for k, v in self.__dict__.items() if k not in SELDOM})
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
-        copy.__dict__.update(self.__dict__)
         memo[id(self)] = copy
         return copy
 

@@ -1,1 +1,5 @@
-"""."""
+"""Around training: data."""
+
+from toytorch.utils import data
+
+__all__ = ["data"]

@@ -1,0 +1,122 @@
+"""Losses that are ops of their own, because their gradient is cheaper than that of their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.size import broadcast_pair
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general
+
+
+def _mse(xp: Any, a: Any, b: Any, reduction: str) -> Any:
+    broadcast_pair(a.shape, b.shape)
+    d = xp.subtract(a, b)
+    if reduction == "none":
+        return d * d
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    total = xp.sum(d * d)
+    return total / d.dtype.type(d.size) if reduction == "mean" else total
+
+
+def _mse_share(g: Any, a: Any, b: Any, reduction: str) -> Any:
+    d = a - b
+    factor = 2 / d.numel() if reduction == "mean" else 2
+    return g * (d * factor)
+
+
+mse = general("mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", _mse,
+              function=False, method=False, out=False,
+              d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
+              d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
+              doc="Squared error (input - target)², its mean or its sum.")
+
+
+def _rows(logs: Any) -> Any:
+    """(N, C, d…) as (N·d…, C)."""
+    return np.moveaxis(logs, 1, -1).reshape(-1, logs.shape[1])
+
+
+def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
+    rows, classes = _rows(logs), logs.shape[1]
+    flat = target.reshape(-1)
+    known = flat != ignore
+    safe = xp.where(known, flat, 0)
+    if safe.size and (int(safe.min()) < 0 or int(safe.max()) >= classes):
+        bad = int(safe.max()) if int(safe.max()) >= classes else int(safe.min())
+        raise IndexError(f"Target {bad} is out of bounds.")
+    picked = -rows[xp.arange(rows.shape[0]), safe]
+    scale = known.astype(logs.dtype) if weight is None else xp.where(known, weight[safe], 0)
+    loss = xp.where(known, picked * scale, 0).astype(logs.dtype)
+    if reduction == "none":
+        return loss.reshape(target.shape)
+    if reduction == "sum":
+        return xp.sum(loss)
+    if reduction != "mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return xp.sum(loss) / xp.sum(scale).astype(logs.dtype)
+
+
+def _nll_gradient(g: Any, self_shape: Any, target: Any, weight: Any, ignore_index: int,
+                  reduction: str) -> Any:
+    return nll_backward.function(g, list(self_shape), target, weight, ignore_index, reduction)
+
+
+nll_loss = general(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight, int ignore_index, str reduction) "
+    "-> Tensor", _nll, function=False, method=False, out=False, d_self=_nll_gradient,
+    doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).")
+
+
+def _nll_backward(xp: Any, g: Any, shape: Any, target: Any, weight: Any, ignore: int,
+                  reduction: str) -> Any:
+    flat = target.reshape(-1)
+    known = flat != ignore
+    safe = xp.where(known, flat, 0)
+    scale = known.astype(g.dtype) if weight is None else xp.where(known, weight[safe], 0)
+    if reduction == "mean":
+        scale = scale / xp.sum(scale)
+    full = xp.zeros((flat.size, shape[1]), g.dtype)
+    full[xp.arange(flat.size), safe] = -(g.reshape(-1) if reduction == "none" else g) * scale
+    moved = full.reshape(shape[0], *shape[2:], shape[1])
+    return xp.moveaxis(moved, -1, 1)
+
+
+nll_backward = general(
+    "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
+    "int ignore_index, str reduction) -> Tensor", _nll_backward, function=False, method=False,
+    out=False, d_grad_output=lambda g, target, weight, ignore_index, reduction:
+    nll_loss.function(g, target, weight, ignore_index, reduction),
+    doc="The gradient of nll_loss.")
+
+
+def nll(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
+    """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
+    if target.dtype.name not in ("int64", "uint8"):
+        raise RuntimeError("expected scalar type Long but found " + target.dtype.legacy)
+    single = input.ndim == 1
+    if single:
+        input, target = input.unsqueeze(0), target.reshape(1)  # type: ignore[attr-defined]
+    if input.ndim < 2:
+        raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
+    expected = (input.shape[0], *input.shape[2:])
+    if input.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                         f"({target.shape[0]}).")
+    if tuple(target.shape) != expected:
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    if weight is not None:
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found "
+                               f"{weight.dtype.legacy}")
+        if weight.numel() != input.shape[1]:
+            raise RuntimeError("weight tensor should be defined either for all "
+                               f"{input.shape[1]} classes or no classes but got weight tensor of "
+                               f"shape: {list(weight.shape)}")
+    loss = nll_loss.function(input, target, weight, ignore_index, reduction)
+    return loss.squeeze(0) if single and reduction == "none" else loss  # type: ignore
+
+

@@ -1,0 +1,90 @@
+"""Adam, and Adam with decoupled weight decay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.inplace import bump
+from toytorch.core.tensor import Tensor
+from toytorch.ops.create import tensor, zeros_like
+from toytorch.optim.optimizer import Optimizer, check_positive
+
+
+class Adam(Optimizer):
+    """Steps scaled by running means of the gradient and of its square:
+
+        m ← β₁m + (1 - β₁)g;  v ← β₂v + (1 - β₂)g²;  p ← p - lr·m̂/(√v̂ + ε)
+
+    where m̂ = m/(1 - β₁ᵗ) and v̂ = v/(1 - β₂ᵗ). Kingma and Ba 2015; `torch.optim.Adam`.
+    """
+
+    decoupled = False
+
+    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False, fused: bool | None = None,
+                 decoupled_weight_decay: bool = False) -> None:
+        check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay or self.decoupled})
+
+    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
+               group: dict[str, Any]) -> None:
+        if not state:
+            state["step"] = tensor(0.0)
+            state["exp_avg"], state["exp_avg_sq"] = zeros_like(param), zeros_like(param)
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(param)
+        state["step"]._array[...] += 1
+        t, (beta1, beta2), lr = int(state["step"]._array), group["betas"], float(group["lr"])
+        p, g = param._array, grad._array
+        xp = np if p.__class__ is np.ndarray else __import__("cupy")
+        m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
+        if group["maximize"]:
+            g = -g
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                p *= 1 - lr * group["weight_decay"]
+            else:
+                g = g + group["weight_decay"] * p
+        # m += (1 - β₁)(g - m), v = β₂v + (1 - β₂)g², with one scratch array for every product
+        scratch = xp.subtract(g, m)
+        scratch *= 1 - beta1
+        m += scratch
+        v *= beta2
+        xp.multiply(g, g, out=scratch)
+        scratch *= 1 - beta2
+        v += scratch
+        if group["amsgrad"]:
+            v = xp.maximum(state["max_exp_avg_sq"]._array, v, out=state["max_exp_avg_sq"]._array)
+        xp.sqrt(v, out=scratch)
+        scratch *= 1 / math.sqrt(1 - beta2 ** t)
+        scratch += group["eps"]
+        xp.divide(m, scratch, out=scratch)
+        scratch *= lr / (1 - beta1 ** t)
+        p -= scratch
+        bump(param)
+
+
+class AdamW(Adam):
+    """Adam whose weight decay acts on the parameter, not the gradient.
+
+    p ← p·(1 - lr·weight_decay), then Adam's step. Loshchilov and Hutter 2019; `torch.optim.AdamW`.
+    """
+
+    decoupled = True
+
+    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False,
+                 **options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

@@ -1,0 +1,107 @@
+"""Sources of examples."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.ops.random import randperm
+
+
+class Dataset:
+    """Examples by number: a subclass defines `__getitem__` and usually `__len__`."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+
+class IterableDataset(Dataset):
+    """Examples in a stream: a subclass defines `__iter__`."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+
+class TensorDataset(Dataset):
+    """Tensors cut along their first dimension.
+
+    >>> import toytorch as torch
+    >>> data = TensorDataset(torch.arange(4), torch.zeros(4))
+    >>> len(data), data[2]
+    (4, (tensor(2), tensor(0.)))
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if any(len(t) != len(tensors[0]) for t in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+        return tuple(t[index] for t in self.tensors)  # type: ignore[index]  # attached by ops
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+
+class Subset(Dataset):
+    """Chosen examples of a dataset."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after the other."""
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        if index < 0:
+            if -index > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            index += len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, index)
+        before = self.cumulative_sizes[which - 1] if which else 0
+        return self.datasets[which][index - before]
+
+
+def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) -> list[Subset]:
+    """A dataset cut at random into parts of given sizes (or fractions that sum to 1)."""
+    n = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        if any(not 0 <= f <= 1 for f in lengths):
+            raise ValueError("Fractions must be between 0 and 1")
+        sizes = [math.floor(n * f) for f in lengths]
+        for i in range(n - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        lengths = sizes
+    if sum(lengths) != n:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = randperm(n, generator=generator).tolist()
+    ends = list(itertools.accumulate(lengths))
+    return [Subset(dataset, order[end - size:end]) for size, end in zip(lengths, ends)]

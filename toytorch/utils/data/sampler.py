@@ -1,0 +1,132 @@
+"""Orders in which to draw examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toytorch.core.dtype import float64
+from toytorch.ops.create import as_tensor
+from toytorch.ops.random import multinomial, randint, randperm
+
+
+class Sampler:
+    """Yields numbers of examples."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        """Nothing to keep; PyTorch's signature."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError("a Sampler defines __iter__")
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2, …"""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """All numbers in random order, or draws with replacement."""
+
+    def __init__(self, data_source: Any, replacement: bool = False,
+                 num_samples: int | None = None, generator: Any = None) -> None:
+        self.data_source, self.replacement = data_source, replacement
+        self._num_samples, self.generator = num_samples, generator
+        if not isinstance(replacement, bool):
+            raise TypeError("replacement should be a boolean value, but got replacement="
+                            f"{replacement}")
+        if not isinstance(self.num_samples, int) or self.num_samples < 0:
+            raise ValueError("num_samples should be a non-negative integer value, but got "
+                             f"num_samples={self.num_samples}")
+
+    @property
+    def num_samples(self) -> int:
+        """How many numbers are drawn."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.data_source)
+        if self.replacement:
+            yield from randint(n, (self.num_samples,), generator=self.generator).tolist()
+            return
+        left = self.num_samples
+        while left > 0:
+            yield from randperm(n, generator=self.generator).tolist()[:left]
+            left -= n
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Given numbers in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Numbers drawn with given weights."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True,
+                 generator: Any = None) -> None:
+        if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
+            raise ValueError("num_samples should be a positive integer value, but got num_samples="
+                             f"{num_samples}")
+        self.weights = as_tensor(weights, dtype=float64)
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(multinomial(self.weights, self.num_samples, self.replacement,
+                                generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of numbers from another sampler.
+
+    >>> list(BatchSampler(range(5), 2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
+            raise ValueError("batch_size should be a positive integer value, but got batch_size="
+                             f"{batch_size}")
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch = []
+        for i in self.sampler:
+            batch.append(i)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        n = len(self.sampler)
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
