@@ -53,10 +53,11 @@ from toytorch.ops import methods as _methods  # noqa: E402
 _CHOSEN = """div max min median topk kthvalue cummax cummin argsort where nonzero scatter index_put
 take_along_dim norm var std var_mean std_mean clip logsumexp broadcast_to broadcast_tensors flatten
 ravel unflatten movedim moveaxis swapaxes swapdims adjoint split split_with_sizes chunk tensor_split
-unbind real imag conj resolve_conj atleast_1d atleast_2d atleast_3d hstack vstack dstack
+unbind real imag conj conj_physical positive polygamma resolve_conj resolve_neg atleast_1d atleast_2d atleast_3d hstack vstack dstack
 column_stack tile repeat_interleave fliplr flipud diag trace meshgrid cartesian_prod unique
 searchsorted bucketize tensordot einsum ger inner allclose equal is_nonzero is_same_size isreal
 result_type can_cast is_tensor is_floating_point is_complex numel broadcast_shapes""".split()
+_methods.resolve_neg = _methods.resolve_conj
 for _name in _CHOSEN:
     globals()[_name] = getattr(_methods, _name)
 sort, matmul = _methods.sort_, _methods.matmul_

@@ -70,7 +70,7 @@ class Engine:
     >>> watch = Engine(observer=lambda node, grads_in, grads_out: steps.append(node.name()))
     >>> (x * x).backward(engine=watch)
     >>> steps
-    ['MulBackward0', 'AccumulateGrad']
+    ['MulBackward0', 'torch::autograd::AccumulateGrad']
     """
 
     FIELDS = ("order", "accumulate", "observer", "run")
@@ -149,16 +149,16 @@ class Engine:
                 grad = run_prehooks(node, grad)
             if node in targets:
                 for tensor, index in targets[node]:
-                    found = grad if node.count == 1 else grad[index]
+                    found = grad[index] if node.many else grad
                     if found is not None:
                         captured[id(tensor)] = found
             if wanted is not None and node not in wanted:
                 continue
-            grads = node.apply(grad if node.count == 1 else filled(node, grad))
+            grads = node.apply(filled(node, grad) if node.many else grad)
             if hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None:
-                observer(node, tuple(grad) if node.count > 1 else (grad,), tuple(grads))
+                observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
             for target, grad in zip(node.edges, grads):
                 if grad is None or target is None:
                     continue
@@ -246,7 +246,7 @@ def filled(node: Node, grads: list[Any]) -> list[Any]:
     """Gradients of all results, zeros where none arrived."""
     if None not in grads:
         return grads
-    if node.op is None or not hasattr(node.op, "schema"):
+    if node.op is None:  # a user's Function fills in for itself
         return grads
     like = next(g for g in grads if g is not None)
     return [like.new_zeros(shape, dtype=dtype) if g is None and dtype.rank > 1 else g
@@ -278,7 +278,7 @@ def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
 
 def run_prehooks(node: Node, grad: Any) -> Any:
     """Hooks on the results' gradients: of tensors, of the node, and of retain_grad."""
-    single = node.count == 1
+    single = not node.many
     for index in sorted(k for k in node.hooks if isinstance(k, int)):
         for hook in list(node.hooks[index].values()):
             value = grad if single else grad[index]
@@ -299,7 +299,7 @@ def run_prehooks(node: Node, grad: Any) -> Any:
 def run_hooks(node: Node, grads: Any, grad: Any) -> Any:
     """Hooks that see a node's gradients on both sides."""
     for hook in list(node.hooks.get("after", {}).values()):
-        replaced = hook(tuple(grads), (grad,) if node.count == 1 else tuple(grad))
+        replaced = hook(tuple(grads), tuple(grad) if node.many else (grad,))
         if replaced is not None:
             grads = replaced
     return grads

@@ -66,10 +66,10 @@ class FunctionNode(Node):
     function: Any = None
 
     def apply(self, grad: Any) -> Any:
-        grads = grad if self.count > 1 else [grad]
+        grads = grad if self.many else [grad]
         context = self.context
         if context.materialize_grads:
-            metas = self.meta if self.count > 1 else [self.meta]
+            metas = self.meta if self.many else [self.meta]
             like = next((g for g in grads if g is not None), None)
             if like is not None:
                 grads = [like.new_zeros(m[0], dtype=m[1]) if g is None else g
@@ -163,7 +163,8 @@ class Function:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
         node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {
-            "__slots__": (), "function": cls, "count": len(results)})
+            "__slots__": (), "function": cls, "count": len(results),
+            "many": len(results) > 1})
         node = object.__new__(node_class)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         node.edges = tuple(edge(inputs[i]) for i in places)

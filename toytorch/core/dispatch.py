@@ -45,8 +45,7 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     results = compute(op, args)
     if out is not None:
         return write_out(op, args, results, out)
-    tensors = [wrap_result(r) for r in results] if op.count > 1 or op.schema.returns[0] == "Tensor[]" \
-        else wrap_result(results)
+    tensors = [wrap_result(r) for r in results] if op.many else wrap_result(results)
     if state.local.grad and op.derivatives and wants_grad(op, args):
         record(op, args, tensors)
     return tensors
@@ -358,7 +357,8 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view._array = array
     view.dtype = source.dtype if array.dtype == source._array.dtype else FROM_NUMPY[array.dtype]
     view._rg, view._edge, view._storage = False, None, source._memory()
-    writing.register_view(source, view)
+    if view.dtype is source.dtype or source.dtype.is_complex:  # bytes read anew have no gradient
+        writing.register_view(source, view)
     return view
 
 
@@ -378,6 +378,7 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
     needs = state.local.grad and bool(op.derivatives) and (
         wants_grad(op, args) or (target._base is not None and target._base._rg))
     writing.check(target, needs)
+    writing.refuse_overlap(target)
     if op.kind == "pointwise" and op.promotion != "none":
         check_cast(op, args, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
@@ -420,6 +421,7 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
                            "differentiation, but one of the arguments requires grad.")
     for o, array in zip(outs, arrays):
+        array = np.asarray(array) if isinstance(array, np.generic) else array
         if not isinstance(o, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
@@ -432,8 +434,10 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                 warnings.warn(f"An output with one or more elements was resized since it had shape "
                               f"{list(o.shape)}, which does not match the required output shape "
                               f"{list(array.shape)}.", UserWarning, stacklevel=4)
-            o._array, o._storage = array.astype(o.dtype.numpy), None
+            o._array, o._storage = np.asarray(array, o.dtype.numpy) if array.__class__ is ndarray \
+                else array.astype(o.dtype.numpy), None
         else:
+            writing.refuse_overlap(o)
             o._array[...] = array
         writing.bump(o)
     return out

@@ -18,7 +18,7 @@ class dtype:
     """
 
     __slots__ = ("_numpy", "bits", "is_complex", "is_floating_point", "is_signed", "itemsize",
-                 "kind", "legacy", "name", "rank")
+                 "kind", "legacy", "name", "plain", "rank")
 
     def __init__(self, name: str, kind: str, itemsize: int, legacy: str) -> None:
         self.name, self.kind, self.itemsize, self.bits = name, kind, itemsize, 8 * itemsize
@@ -26,6 +26,7 @@ class dtype:
         self.is_complex = kind == "c"
         self.is_signed = kind in "ifc"
         self.rank = RANK[kind]
+        self.plain = name in ("float32", "float64")  # the types of the short cut
         self.legacy = legacy  # the first half of "FloatTensor"
         self._numpy: Any = None if name == "bfloat16" else np.dtype(name)
 

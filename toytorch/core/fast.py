@@ -24,7 +24,6 @@ from toytorch.core.op import Op, generate
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 
-SCALARS = (types.float32, types.float64)
 
 UNARY = '''\
 def {name}(input, *, out=None):
@@ -34,7 +33,7 @@ def {name}(input, *, out=None):
     except AttributeError:
         return call(op, (input,), out)
     mode = state.shortcut
-    if a.__class__ is ndarray and kind.is_floating_point and out is None and (
+    if a.__class__ is ndarray and kind.plain and out is None and (
             mode is None or mode == get_ident()):
         c = kernel(a)
         if c.__class__ is not ndarray:
@@ -68,10 +67,10 @@ def {name}(input, other, *, {alpha}out=None):
         a = input._array
         kind = input.dtype
         mode = state.shortcut
-        if other.__class__ is float:
-            if kind in SCALARS and a.__class__ is ndarray and out is None{plain_alpha} and (
+        if other.__class__ is float or other.__class__ is int:
+            if kind.plain and a.__class__ is ndarray and out is None{plain_alpha} and (
                     mode is None or mode == get_ident()):
-                c = kernel(a, other)
+                c = kernel(a, {scalar})
                 if c.__class__ is not ndarray:
                     c = asarray(c)
                 result = new(Tensor)
@@ -86,7 +85,7 @@ def {name}(input, other, *, {alpha}out=None):
         return call(op, (input, other{pass_alpha}), out)
     if kind is other.dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
             mode is None or mode == get_ident()) and (
-            kind.is_floating_point) and out is None{plain_alpha}:
+            kind.plain) and out is None{plain_alpha}:
         try:
             c = kernel(a, b)
         except ValueError:  # shapes that do not broadcast: the general path says it better
@@ -202,11 +201,12 @@ def make(op: Op) -> Any:
             name=name, alpha="alpha=1, " if alpha else "",
             plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
             dtype="bool_" if returns_bool else "kind",
+            scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
             graph=BINARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH,
             scalar_graph=SCALAR_GRAPH.format(save=indent(scalar_save, 20))
             if differentiable and "self" in op.derivatives else plain_scalar)
     namespace: dict[str, Any] = {
-        "SCALARS": SCALARS, "Tensor": Tensor, "Node": op.node, "op": op,
+        "Tensor": Tensor, "Node": op.node, "op": op,
         "call": dispatch.call, "kernel": getattr(np, op.plain) if op.plain else op.kernel_on(np), "state": state, "ndarray": np.ndarray,
         "asarray": np.asarray, "new": object.__new__, "get_ident": get_ident, "bool_": types.bool,
         "sequence": sequence, "Storage": Storage, "__name__": "toytorch.ops"}

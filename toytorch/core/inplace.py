@@ -33,6 +33,16 @@ def check(target: Tensor, needs_grad: bool) -> None:
             raise RuntimeError(kind)
 
 
+def refuse_overlap(target: Tensor) -> None:
+    """Refuses to write where one place of memory is several elements, as after `expand`."""
+    array = target._array
+    if not array.flags.c_contiguous and any(
+            s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) and array.size:
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
+                           "refers to a single memory location. Please clone() the tensor before "
+                           "performing the operation.")
+
+
 def bump(target: Tensor) -> None:
     """Counts a write."""
     target._memory().version += 1
@@ -85,6 +95,7 @@ class CopySlices(Node):
     """History of a base after a write through a view."""
 
     __slots__ = ("geometry", "inner")
+    full_name = "torch::autograd::CopySlices"
 
     def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
         # Edge 0 is the base's old history; the rest are the other inputs of the write.

@@ -27,7 +27,9 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "edges", "meta", "saved", "seq", "versions")
     op: Any = None
+    full_name = ""  # where PyTorch's name() is longer than the class's
     count = 1  # results
+    many = False  # whether gradients come as a list
     hooks: Any = None  # {kind: hooks}, made when the first is registered
 
     def apply(self, grad: Any) -> Any:
@@ -41,11 +43,11 @@ class Node:
 
     def name(self) -> str:
         """The name PyTorch gives this kind of node."""
-        return type(self).__name__
+        return self.full_name or type(self).__name__
 
     def __call__(self, *grads: Any) -> tuple[Any, ...]:
         """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
-        return tuple(self.apply(grads[0] if self.count == 1 else list(grads)))
+        return tuple(self.apply(list(grads) if self.many else grads[0]))
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -55,12 +57,12 @@ class Node:
     @property
     def result_shapes(self) -> tuple[Any, ...]:
         """The shapes of the forward results."""
-        return tuple(m[0] for m in (self.meta if self.count > 1 else [self.meta]))
+        return tuple(m[0] for m in (self.meta if self.many else [self.meta]))
 
     @property
     def result_dtypes(self) -> tuple[Any, ...]:
         """The dtypes of the forward results."""
-        return tuple(m[1] for m in (self.meta if self.count > 1 else [self.meta]))
+        return tuple(m[1] for m in (self.meta if self.many else [self.meta]))
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -90,7 +92,7 @@ class Node:
         return Handle(self.hooks_of("before"), hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 class Output:
@@ -101,11 +103,18 @@ class Output:
     def __init__(self, node: Node, index: int) -> None:
         self.node, self.index = node, index
 
+    @property
+    def meta(self) -> tuple[Any, Any]:
+        """(shape, dtype) of this result."""
+        found: tuple[Any, Any] = self.node.meta[self.index][:2]
+        return found
+
 
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives into `variable.grad`."""
 
     __slots__ = ("variable",)
+    full_name = "torch::autograd::AccumulateGrad"
 
     def __init__(self, variable: Any) -> None:
         self.variable, self.edges, self.saved, self.versions = variable, (), None, ()

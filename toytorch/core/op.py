@@ -64,6 +64,7 @@ class Op:
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
+        self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.plain = checks, plain
         self.tensor_at = self.schema.tensors
         self.lists = any(a.is_tensor_list for a in self.schema.args)
@@ -175,7 +176,7 @@ def revive(value: Tensor, node: Node, index: int) -> Tensor:
     from toytorch.core.node import Output
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._rg, tensor._edge = True, node if node.count == 1 else Output(node, index)
+    tensor._rg, tensor._edge = True, Output(node, index) if node.op.many else node
     return tensor
 
 
@@ -198,7 +199,7 @@ def fit(grad: Tensor, shape: Any, dtype: Any) -> Tensor:
 
 def make_node_class(op: Op) -> type[Node]:
     """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
-    gradient = "g" if op.count == 1 else "gs"
+    gradient = "gs" if op.many else "g"
     lines = [f"def apply(node, {gradient}):"]
     if op.keeps:
         lines += ["    saved = node.saved", "    if saved is None:",
@@ -212,7 +213,7 @@ def make_node_class(op: Op) -> type[Node]:
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
-    if op.holomorphic and op.count == 1:
+    if op.holomorphic and not op.many:
         lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
     lines += ["    edges = node.edges"]
     tensors = [op.schema.args[i] for i in op.tensor_at]
@@ -223,6 +224,8 @@ def make_node_class(op: Op) -> type[Node]:
             start = i  # a list is the only tensor argument of its op, or the last one
             lines += [f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
                       f"    edges_list = edges[{start}:]",
+                      *(["    if conjugate:", "        grads = [x if x is None else x.conj() "
+                         "for x in grads]"] if op.holomorphic and not op.many else []),
                       "    grads = [None if e is None or x is None else "
                       "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
                       "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]"]
@@ -233,7 +236,7 @@ def make_node_class(op: Op) -> type[Node]:
             lines += [f"    g{i} = None", f"    e = edges[{i}]", "    if e is not None:",
                       f"        g{i} = d_{a.name}({', '.join(d)})",
                       f"        if g{i} is not None:"]
-            if op.holomorphic and op.count == 1:
+            if op.holomorphic and not op.many:
                 lines += [f"            if conjugate and g{i}.dtype.is_complex:",
                           f"                g{i} = g{i}.conj()"]
             lines += ["            shape, dtype = e.meta",
@@ -257,7 +260,7 @@ def make_node_class(op: Op) -> type[Node]:
 
     return type(op.node_name, (Node,), {
         **{f"_saved_{name}": reader(name) for name in op.keeps},
-        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "source": source,
+        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many, "source": source,
         "saved_items": saved_items, "__module__": "toytorch.ops"})
 
 

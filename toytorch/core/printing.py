@@ -197,7 +197,7 @@ def tensor_repr(tensor: Tensor) -> str:
     if tensor._edge is not None:
         node = tensor.grad_fn
         assert node is not None
-        suffixes.append(f"grad_fn=<{node.name()}>")
+        suffixes.append(f"grad_fn=<{type(node).__name__}>")
     elif tensor._rg:
         suffixes.append("requires_grad=True")
     return with_suffixes(prefix + text, suffixes, len(prefix))

@@ -32,8 +32,9 @@ class _Leaving:
         self.ident = ident
 
     def __del__(self) -> None:
-        _without_grad.discard(self.ident)
-        _update()
+        if _without_grad is not None and self.ident in _without_grad:  # None while Python ends
+            _without_grad.discard(self.ident)
+            _update()
 
 
 local = ThreadState()

@@ -72,7 +72,9 @@ class TypedStorage:
     """The elements of a storage in memory order, like `torch.storage.TypedStorage`."""
 
     def __init__(self, storage: Storage, type: dtype) -> None:
-        self._flat, self.dtype = storage.flat(), type
+        flat = storage.flat()
+        self._flat = flat if flat.dtype == type.numpy else flat.view(type.numpy)
+        self.dtype = type
         self._untyped = UntypedStorage(storage)
 
     def untyped(self) -> UntypedStorage:

@@ -187,10 +187,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, d
         floats = builtins.any(isinstance(v, (float, np.floating)) for v in (start, end, step))
         dtype = types.get_default_dtype() if floats else types.int64
     kind = _kind(dtype)
+    if np.dtype(kind).kind in "iu":
+        start, end, step = int(start), int(end), int(step)
     whole = builtins.all(isinstance(v, int) for v in (start, end, step))
     count = -((start - end) // step) if whole else math.ceil((end - start) / step)
-    if np.dtype(kind).kind in "iu":
-        start, step = int(start), int(step)
     return put_out(finish(lambda xp: (start + xp.arange(count) * step).astype(kind), device,
                           requires_grad), out)
 
@@ -211,7 +211,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+    if dtype is None and (isinstance(start, builtins.complex) or isinstance(end, builtins.complex)):
         dtype = types.default_complex()
     kind = np.dtype(_kind(dtype))
 
@@ -272,7 +272,7 @@ def infer_dtype(data: Any) -> types.dtype:
             found = value.dtype
         elif isinstance(value, np.generic):
             found = types.from_numpy_dtype(value.dtype)
-        elif isinstance(value, (bool, int, float, complex)):
+        elif isinstance(value, (builtins.bool, int, float, builtins.complex)):
             found = types.of_scalar(value)
         elif isinstance(value, np.ndarray):
             found = types.from_numpy_dtype(value.dtype)

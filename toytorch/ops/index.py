@@ -174,7 +174,7 @@ index_fill = define(
     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", _index_fill,
     kind="general", inplace=True, out=False, upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
-    d_value=lambda g, dim, index: g.index_select(dim, index).sum(),
+    d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     doc="Places that index names set to a value.")
 
 

@@ -14,7 +14,7 @@ from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import index as gathering
 from toytorch.ops.create import tensor as make_tensor
-from toytorch.ops.view import select, slice_, unsqueeze
+from toytorch.ops.view import alias, select, slice_, unsqueeze
 
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
@@ -130,8 +130,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     if any(t is not None for t in tensors):
         return gathering.index.function(picked, tensors)  # type: ignore[no-any-return]
     if picked is x:  # x[...] and x[:] are views too
-        return x.view(x.shape) if x.is_contiguous() else x.as_strided(  # type: ignore
-            x.shape, x.stride(), x.storage_offset())
+        return alias.function(x)  # type: ignore[no-any-return]  # an op's result
     return picked
 
 

@@ -93,13 +93,13 @@ cummax, cummin = _tuple_results("cummax", reduce.cummax), _tuple_results("cummin
 
 
 def argsort(input: Tensor, dim: int = -1, descending: builtins.bool = False,
-            stable: builtins.bool = False) -> Tensor:
+            stable: builtins.bool = False, *, out: Any = None) -> Tensor:
     """Indices that put a dimension in order.
 
     >>> argsort(create.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return sort.sort.function(input, dim, descending, stable)[1]  # type: ignore[no-any-return]
+    return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
@@ -206,7 +206,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
                            f"{indices.dtype.legacy}")
     if dim is None:
-        return input.reshape(-1).gather(0, indices.reshape(-1))  # type: ignore[attr-defined]
+        flat = input.reshape(-1)  # type: ignore[attr-defined]  # attached by ops
+        return flat.gather(0, indices.reshape(-1), out=out)  # type: ignore
     if input.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number "
                            f"of dimensions, but got {input.ndim} dimensions for input, and "
@@ -217,7 +218,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
         [1 if i == d else n for i, n in enumerate(indices.shape)]))
     a = input.expand([input.shape[i] if i == d else n for i, n in enumerate(common)])
     b = indices.expand([indices.shape[i] if i == d else n for i, n in enumerate(common)])
-    return a.gather(d, b)  # type: ignore[no-any-return]
+    return a.gather(d, b, out=out)  # type: ignore[no-any-return]
 
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: builtins.bool = False,
@@ -252,14 +253,20 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: buil
              *, correction: Any = 1) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
     return (var(input, dim, unbiased, keepdim, correction=correction),
-            input.mean(None if isinstance(dim, builtins.bool) else dim, keepdim))  # type: ignore
+            _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim))
 
 
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: builtins.bool = False,
              *, correction: Any = 1) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     return (std(input, dim, unbiased, keepdim, correction=correction),
-            input.mean(None if isinstance(dim, builtins.bool) else dim, keepdim))  # type: ignore
+            _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim))
+
+
+def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
+    """The mean as a running update finds it: NaN where an infinity came in."""
+    mean = input.mean(dim, keepdim)  # type: ignore[attr-defined]  # attached by ops
+    return mean.masked_fill(mean.isinf(), math.nan)  # type: ignore[no-any-return]
 
 
 def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
@@ -474,6 +481,60 @@ def conj(input: Tensor) -> Tensor:
     return pointwise.conj_physical.function(input) if input.dtype.is_complex else input  # type: ignore
 
 
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """Complex conjugate in fresh memory; a real tensor is its own."""
+    if input.dtype.is_complex or out is not None:
+        return pointwise.conj_physical.function(input, out=out)  # type: ignore[no-any-return]
+    return input
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is types.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def abs_(self: Tensor) -> Tensor:
+    """In-place absolute value."""
+    if self.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return dispatch.inplace(pointwise.abs, (self,))
+
+
+def _running_inplace(name: str, op: Any) -> Any:
+    def method(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise RuntimeError("Bad in-place call: input tensor dtype "
+                               f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
+                               f"{matmul.C_NAMES[dtype.name]} should match")
+        if self.dtype is types.bool:
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        return dispatch.inplace(op, (self, dim, dtype))
+    method.__name__ = name + "_"
+    method.__doc__ = f"In-place form of `{name}`."
+    return method
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """This tensor where the condition holds, other elsewhere."""
+    return where(condition, self, other)
+
+
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Another layout over the same memory, for this tensor itself."""
+    made = view.as_strided.function(self, size, stride, storage_offset)
+    self._array = made._array
+    if made._edge is not None:
+        self._edge = made._edge
+    return self
+
+
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of digamma."""
+    return special.polygamma.function(n, input, out=out)  # type: ignore[no-any-return]
+
+
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are computed at once here."""
     return input
@@ -592,7 +653,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     grids = [t.reshape([-1 if i == k else 1 for k in range(len(tensors))]).expand(sizes)
              for i, t in enumerate(tensors)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -682,8 +742,11 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return create.put_out(made, out)
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
+           out: Any = None) -> Tensor:
     """x·Wᵀ + b."""
+    if out is not None:
+        return create.put_out(linear(input, weight, bias), out)
     if input.ndim == 2 and bias is not None and weight.ndim == 2:
         return matmul.addmm.function(bias, input, weight.t())  # type: ignore
     if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
@@ -740,11 +803,11 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 ger = matmul.outer.function
 
 
-def inner(input: Tensor, other: Tensor) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Σ over the last dimension of both."""
     if input.ndim == 0 or other.ndim == 0:
-        return input * other  # type: ignore[operator,no-any-return]
-    return tensordot(input, other, ([-1], [-1]))
+        return pointwise.mul.function(input, other, out=out)  # type: ignore[no-any-return]
+    return tensordot(input, other, ([-1], [-1]), out=out)
 
 
 # -- questions ------------------------------------------------------------------------------------
@@ -906,7 +969,7 @@ for _name, _target in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div
 SPECIAL = {"__rsub__": _rsub, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__eq__": _equal,
            "__ne__": _not_equal, "__contains__": _contains, "__iter__": _iterate, "__abs__": _abs,
            "__reversed__": _reversed, "__neg__": pointwise.neg.function,
-           "__pos__": pointwise.positive.function, "__invert__": compare.bitwise_not.function,
+           "__pos__": positive, "__invert__": compare.bitwise_not.function,
            "__matmul__": matmul_, "__rmatmul__": lambda self, other: matmul_(other, self)}
 for _name, _method in SPECIAL.items():
     setattr(Tensor, _name, _method)
@@ -936,13 +999,20 @@ METHODS = {
     "arcsin": pointwise.asin.function, "arctan": pointwise.atan.function,
     "arctan2": pointwise.atan2.function, "arcsinh": pointwise.asinh.function,
     "arccosh": pointwise.acosh.function, "arctanh": pointwise.atanh.function,
-    "multinomial": random.multinomial, "bernoulli": random.bernoulli,
+    "conj_physical": conj_physical, "positive": positive, "abs_": abs_, "where": _where_method,
+    "cumsum_": _running_inplace("cumsum", reduce.cumsum), "as_strided_": as_strided_,
+    "cumprod_": _running_inplace("cumprod", reduce.cumprod),
+    "polygamma": lambda self, n: polygamma(n, self), "multinomial": random.multinomial, "bernoulli": random.bernoulli,
 }
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 for _name, _source in {"multiply_": "mul_", "subtract_": "sub_", "divide_": "div_",
                        "true_divide_": "div_", "negative_": "neg_", "absolute_": "abs_",
-                       "clip_": "clamp_", "fix_": "trunc_"}.items():
+                       "clip_": "clamp_", "fix_": "trunc_", "arccos_": "acos_", "arcsin_": "asin_",
+                       "arctan_": "atan_", "arctan2_": "atan2_", "arcsinh_": "asinh_",
+                       "arccosh_": "acosh_", "arctanh_": "atanh_", "greater_": "gt_",
+                       "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",
+                       "not_equal_": "ne_"}.items():
     setattr(Tensor, _name, getattr(Tensor, _source))
 Tensor.T = property(_transposed)  # type: ignore[attr-defined]
 Tensor.mT = property(_matrix_transposed)  # type: ignore[attr-defined]
@@ -991,6 +1061,6 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return _broadcast_shapes(*shapes)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
     """x·Φ(x)."""
-    return special.gelu.function(input, approximate=approximate)  # type: ignore[no-any-return]
+    return special.gelu.function(input, approximate=approximate, out=out)  # type: ignore

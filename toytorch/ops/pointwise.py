@@ -173,14 +173,12 @@ neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self=l
                 checks=_no_bool("neg", "Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "
                                 "`logical_not()` operator instead."), doc="Negative.")
-positive = pointwise("positive(Tensor self) -> Tensor", "positive", expr="self", inplace=False,
-                     d_self=lambda g: g, doc="The operand itself.",
-                     checks=_no_bool("positive",
-                                     "The `+` operator, on a bool tensor is not supported."))
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="1 / self",
                        promotion="float", d_self=lambda g, result: -g * (result * result),
                        doc="1/x.")
-square = pointwise("square(Tensor self) -> Tensor", "square", expr="self * self",
+square = pointwise("square(Tensor self) -> Tensor",
+                   lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype("int64")),
+                   plain="square", expr="self * self",
                    d_self=lambda g, self: g * (2 * self), node="PowBackward0", doc="x².")
 
 
@@ -196,7 +194,7 @@ def _sgn(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "c":
         size = xp.absolute(a)
         return xp.where(size == 0, 0, a / xp.where(size == 0, 1, size)).astype(a.dtype)
-    return xp.sign(a) if a.dtype.kind != "b" else a
+    return _sign(xp, a)
 
 
 def _sgn_gradient(g: Any, self: Any, result: Any) -> Any:
@@ -211,7 +209,7 @@ def _sign(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "c":
         raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers.")
     if a.dtype.kind == "b":
-        return a
+        return a.copy()
     s = xp.sign(a)
     return xp.where(xp.isnan(a), 0, s) if a.dtype.kind == "f" else s
 
@@ -248,7 +246,14 @@ def _logaddexp_share(g: Any, a: Any, result: Any) -> Any:
     return g * (a - result).exp().masked_fill(result == -math.inf, 0)
 
 
-logaddexp = pointwise("logaddexp(Tensor self, Tensor other) -> Tensor", "logaddexp",
+def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
+    if a.dtype.kind != "c":
+        return xp.logaddexp(a, b)
+    top = xp.where(a.real > b.real, a, b)
+    return top + xp.log(xp.exp(a - top) + xp.exp(b - top))
+
+
+logaddexp = pointwise("logaddexp(Tensor self, Tensor other) -> Tensor", _logaddexp,
                       expr="log(exp(self) + exp(other))", promotion="float", inplace=False,
                       d_self=lambda g, self, result: _logaddexp_share(g, self, result),
                       d_other=lambda g, other, result: _logaddexp_share(g, other, result),
@@ -451,22 +456,42 @@ addcdiv = pointwise(
 
 
 def _nan_to_num(xp: Any, a: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    return xp.nan_to_num(a, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf) \
-        if a.dtype.kind in "fc" else a + 0
+    kind = types.from_numpy_dtype(a.dtype)
+    if kind.rank < 2:
+        return a.copy()
+    if kind.is_complex:
+        made = a.copy()
+        made.real = _nan_to_num(xp, a.real, nan, posinf, neginf)
+        made.imag = _nan_to_num(xp, a.imag, nan, posinf, neginf)
+        return made
+    limits = types.finfo(kind)
+    made = xp.where(xp.isnan(a), a.dtype.type(nan or 0.0), a)
+    made = xp.where(a == xp.inf, a.dtype.type(limits.max if posinf is None else posinf), made)
+    return xp.where(a == -xp.inf, a.dtype.type(limits.min if neginf is None else neginf), made)
 
 
 nan_to_num = pointwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-    _nan_to_num, expr="nan_to_num(self)",
+    _nan_to_num, expr="nan_to_num(self)", promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
     doc="NaN and infinities replaced by numbers.")
 
 # -- complex numbers ------------------------------------------------------------------------------
 
 
-conj_physical = pointwise("conj_physical(Tensor self) -> Tensor", "conjugate", expr="conj(self)",
-                          holomorphic=False, d_self=lambda g: g.conj(), doc="Complex conjugate.")
-angle = pointwise("angle(Tensor self) -> Tensor", "angle", expr="angle(self)", promotion="float",
+def _conjugate(xp: Any, a: Any) -> Any:
+    return xp.conjugate(a) if a.dtype.kind == "c" else a.copy()
+
+
+def _angle(xp: Any, a: Any) -> Any:
+    if a.dtype.kind == "c":
+        return xp.angle(a)
+    return xp.where(xp.isnan(a), a, xp.where(a < 0, a.dtype.type(math.pi), a.dtype.type(0)))
+
+
+conj_physical = pointwise("conj_physical(Tensor self) -> Tensor", _conjugate, expr="conj(self)",
+                          holomorphic=False, method=False, function=False, d_self=lambda g: g.conj(), doc="Complex conjugate.")
+angle = pointwise("angle(Tensor self) -> Tensor", _angle, expr="angle(self)", promotion="float",
                   inplace=False, holomorphic=False,
                   d_self=lambda g, self: _angle_gradient(g, self), doc="Argument, in radians.")
 
@@ -489,7 +514,7 @@ def _sigmoid(xp: Any, a: Any) -> Any:
 sigmoid = pointwise("sigmoid(Tensor self) -> Tensor", _sigmoid, expr="1 / (1 + exp(-self))",
                     promotion="float", d_self=lambda g, result: g * ((1 - result) * result),
                     doc="1/(1 + e⁻ˣ).")
-relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, a.dtype.type(0)),
+relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, 0),
                  expr="max(self, 0)",
                  d_self=lambda g, result: _threshold_backward(g, result),
                  doc="max(x, 0); Nair and Hinton 2010.")

@@ -55,7 +55,7 @@ def _need_float(name: str, array: Any, dtype: Any = None) -> None:
 
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     kind = _type(a, dtype)
-    return xp.sum(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
+    return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
 sum = reduction("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
@@ -279,8 +279,6 @@ def _any_all(name: str) -> Any:
     def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
         over = tuple(range(a.ndim)) if dim is None else (
             () if isinstance(dim, (list, tuple)) and not dim else axes(dim, a.ndim))
-        if isinstance(dim, (list, tuple)) and not dim:
-            over = tuple(range(a.ndim))
         result = getattr(xp, name)(a, axis=over, keepdims=keepdim)
         return result.astype(np.uint8) if a.dtype == np.uint8 else result
     return kernel

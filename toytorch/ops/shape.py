@@ -223,6 +223,8 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
         return a.astype(np.int64).astype(np.uint8)
+    if a.dtype == np.float64 and dtype.name == "float16":
+        a = a.astype(np.float32)  # PyTorch rounds twice
     return a.astype(dtype.numpy)
 
 

@@ -147,28 +147,48 @@ def _digamma(xp: Any, a: Any) -> Any:
 
 
 digamma = pointwise("digamma(Tensor self) -> Tensor", _digamma, expr="digamma(self)",
-                    promotion="float", d_self=lambda g, self: g * self.polygamma1(),
+                    promotion="float", d_self=lambda g, self: g * polygamma.function(1, self),
                     doc="The derivative of lgamma.")
 
 
-def _trigamma(xp: Any, a: Any) -> Any:
-    x = a.astype(np.float64)
-    z = xp.where(x < 0.5, 1 - x, x)
-    total = xp.zeros_like(z)
-    for _ in range(10):
-        low = z < 10
-        total = xp.where(low, total + 1 / (z * z), total)
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _hurwitz(xp: Any, s: int, q: Any) -> Any:
+    """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
+    total, z = xp.zeros_like(q), q
+    for _ in range(64):
+        low = z < 12
+        if not low.any():
+            break
+        total = xp.where(low, total + z ** -s, total)
         z = xp.where(low, z + 1, z)
-    i = 1 / z
-    i2 = i * i
-    series = i + i2 / 2 + i * i2 * (1 / 6 - i2 * (1 / 30 - i2 * (1 / 42 - i2 * (1 / 30 - i2 * 5 / 66))))
-    value = total + series
-    sine = xp.sin(math.pi * x)
-    return xp.where(x < 0.5, (math.pi / sine) ** 2 - value, value).astype(a.dtype)
+    total = total + z ** (1 - s) / (s - 1) + z ** -s / 2
+    term = s * z ** (-s - 1)
+    for j, b in enumerate(BERNOULLI, 1):
+        total = total + b * term / math.factorial(2 * j)
+        term = term * (s + 2 * j - 1) * (s + 2 * j) / (z * z)
+    return total
 
 
-trigamma = pointwise("polygamma1(Tensor self) -> Tensor", _trigamma, expr="trigamma(self)",
-                     promotion="float", inplace=False, doc="The derivative of digamma.")
+def _polygamma(xp: Any, n: int, a: Any) -> Any:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return _digamma(xp, a)
+    x = a.astype(np.float64)
+    value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
+    if n == 1:  # far below 0 the reflection is shorter than the sum
+        sine = xp.sin(math.pi * x)
+        reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))
+        value = xp.where(x < 0.5, reflected, value)
+    return value.astype(a.dtype)
+
+
+polygamma = pointwise("polygamma(int n, Tensor self) -> Tensor", _polygamma, promotion="float",
+                      expr="polygamma(n, self)", inplace=False, method=False,
+                      d_self=lambda g, n, self: g * polygamma.function(n + 1, self),
+                      doc="The n-th derivative of digamma.")
 
 
 def _gelu(xp: Any, a: Any, approximate: str) -> Any:

@@ -28,6 +28,7 @@ def _bytes_from(array: Any) -> Any:
     """A flat view from the array's first element to the end of its memory."""
     backend = base.of_array(array)
     flat = backend.flat(array)
+    flat = flat if flat.dtype == array.dtype else flat.view(array.dtype)
     start = (backend.data_ptr(array) - backend.data_ptr(flat)) // array.itemsize
     return flat[start:]
 
@@ -111,7 +112,12 @@ t = view("t(Tensor self) -> Tensor", _t, d_self=lambda g: g.t(), node="TBackward
 
 
 def _unsqueeze(xp: Any, a: Any, dim: int) -> Any:
-    return xp.expand_dims(a, wrap_dim(dim, a.ndim + 1))
+    d = wrap_dim(dim, a.ndim + 1)
+    if a.flags.c_contiguous or not a.size or xp is not np:
+        return xp.expand_dims(a, d)
+    step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
+    return np.lib.stride_tricks.as_strided(a, (*a.shape[:d], 1, *a.shape[d:]),
+                                           (*a.strides[:d], step, *a.strides[d:]))
 
 
 unsqueeze = view("unsqueeze(Tensor self, int dim) -> Tensor", _unsqueeze,
@@ -335,6 +341,7 @@ def _as_strided(xp: Any, a: Any, size: Any, stride: Any, storage_offset: Any) ->
                            f"strides: {list(stride)}")
     backend = base.of_array(a)
     flat = backend.flat(a)
+    flat = flat if flat.dtype == a.dtype else flat.view(a.dtype)
     if storage_offset is None:
         storage_offset = ((backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize
                           if a.size else 0)
@@ -497,4 +504,5 @@ real = view("real(Tensor self) -> Tensor", _real, method=False, holomorphic=Fals
             d_self=lambda g: g, doc="The real part.")
 imag = view("imag(Tensor self) -> Tensor", _imag, method=False, holomorphic=False,
             d_self=lambda g: g.to(g.dtype.to_complex()) * 1j, doc="The imaginary part.")
-detach = view("detach(Tensor self) -> Tensor", lambda xp, a: a, doc="Without history.")
+alias = view("alias(Tensor self) -> Tensor", lambda xp, a: a[...], function=False, method=False,
+             d_self=lambda g: g, doc="The whole tensor, as a view of itself.")
