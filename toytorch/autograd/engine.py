@@ -205,17 +205,21 @@ class Engine:
         """Gives every leaf the gradient that waits for it."""
         chosen = None if inputs is None else {id(t) for t in inputs}
         while leaves:
-            leaf, grad = leaves.popitem()
+            leaf = next(iter(leaves))
+            holder = [leaves.pop(leaf)]
             if chosen is not None and id(leaf) not in chosen:
                 continue
             if capture:
+                grad = holder.pop()
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
                     replaced = hook(grad)
                     grad = grad if replaced is None else replaced
                 captured[id(leaf)] = grad
                 continue
             if leaf._grad is None and not state.local.grad:
-                grad = owned(grad, given, sys.getrefcount(grad))
+                grad = owned(holder, given)
+            else:
+                grad = holder.pop()
             if self.observer is not None:
                 leaf._accumulate(grad)
                 self.observer(leaf._accumulator(), (grad,), ())
@@ -227,16 +231,34 @@ class Engine:
                     tensor._accumulate(captured[id(tensor)])
 
 
-def owned(grad: Tensor, given: set[int], references: int) -> Tensor:
+def references_of_one_name() -> int:
+    """What getrefcount says of an object that one local name holds (Python 3.14 counts less)."""
+    thing = object()
+    return sys.getrefcount(thing)
+
+
+ONE_NAME = references_of_one_name()
+
+
+def owned(holder: list[Tensor], given: set[int]) -> Tensor:
     """A gradient that only its leaf will hold: copied where somebody else may write to it.
 
-    `references` counts the caller's name and the argument of getrefcount; any more means that the
-    tensor is also someone else's (another leaf's, or kept by a hook).
+    `holder` has the one reference to the gradient; any more mean that the tensor is also someone
+    else's (another leaf's, or kept by a hook).
     """
-    array = grad._array
-    alone = (references <= 2 and grad._storage is None and array.base is None
-             and id(array) not in given and grad._edge is None)
-    if alone and array.flags.c_contiguous:
+    grad = holder.pop()
+    array, storage = grad._array, grad._storage
+    alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
+             and array.flags.c_contiguous)
+    if alone and storage is None:
+        alone = array.base is None and id(array) not in given
+    elif alone:  # a view of all of a memory that no other tensor knows: the transpose of a product
+        memory = array.base
+        alone = (isinstance(memory, ndarray) and memory.size == array.size
+                 and storage.array is memory and id(memory) not in given
+                 and sys.getrefcount(storage) <= ONE_NAME + 1
+                 and sys.getrefcount(memory) <= ONE_NAME + 2)
+    if alone:
         return grad
     copy: Tensor = wrap(array.copy(), grad.dtype)
     return copy

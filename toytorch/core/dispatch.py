@@ -31,7 +31,7 @@ REDUCED = (types.float16, types.bfloat16)
 
 def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    for mode in reversed(state.watchers()):
+    for mode in reversed(state.watchers()) if state.shortcut is state.SLOW else ():
         take_over = getattr(mode, "on_call", None)
         if take_over is not None:
             return take_over(op, args, out)
@@ -45,17 +45,19 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     results = compute(op, args)
     if out is not None:
         return write_out(op, args, results, out)
-    tensors = [wrap_result(r) for r in results] if op.many else wrap_result(results)
-    if state.local.grad and op.derivatives and wants_grad(op, args):
+    if op.many:
+        tensors: Any = [wrap_result(r) for r in results]
+    else:
+        tensors = wrap_result(results)
+    if op.derivatives and wants_grad(op, args) and state.local.grad:
         record(op, args, tensors)
     return tensors
 
 
 def wrap_result(array: Any) -> Tensor:
     """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
-    if array.__class__ is not ndarray and not hasattr(array, "strides"):
-        array = np.asarray(array)
-    elif isinstance(array, np.generic):
+    if array.__class__ is not ndarray and (
+            isinstance(array, np.generic) or not hasattr(array, "strides")):
         array = np.asarray(array)
     tensor: Tensor = new(Tensor)
     tensor._array = array
@@ -75,6 +77,17 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     if op.kind == "create":
         return op.kernel(*args)
     arrays, xp, half = list(args), None, None
+    for i in op.tensor_at:  # the common case: plain arrays on the CPU
+        a = args[i]
+        if a is None:
+            continue
+        if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or (
+                a.dtype.itemsize == 2 and a.dtype in REDUCED):
+            break
+        arrays[i] = a._array
+    else:
+        return op.on_cpu(*arrays)
+    arrays = list(args)
     for i in op.tensor_at:
         a = arrays[i]
         if isinstance(a, Tensor):
@@ -238,31 +251,25 @@ def edge(tensor: Any) -> Any:
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    flags = [i < len(op.results) and op.results[i] or len(op.results) == 1
-             for i in range(len(results))] if many else [True]
-    kinds = [(r.dtype.rank > 1) for r in (results if many else [results])]
-    if not any(f and k for f, k in zip(flags, kinds)):
+    if not many and results.dtype.rank < 2:
         return None
     node: Node = new(op.node)
     edges: list[Any] = []
-    for i in op.tensor_at:
+    derivatives = op.derivatives
+    for i, name in op.tensor_names:
         a = args[i]
         if a.__class__ in (list, tuple):
             edges += [edge(t) for t in a]
+        elif name in derivatives and isinstance(a, Tensor) and a._rg:
+            edges.append(a._edge if a._edge is not None else a)
         else:
-            name = op.schema.args[i].name
-            edges.append(edge(a) if name in op.derivatives else None)
+            edges.append(None)
     if overwritten is not None:
-        edges[0] = writing.old_edge(overwritten) if op.schema.args[0].name in op.derivatives \
-            else None
+        edges[0] = writing.old_edge(overwritten) if op.schema.args[0].name in derivatives else None
     node.edges, node.seq = tuple(edges), next(sequence)
     keep(op, node, args, results, overwritten)
     if many:
-        node.meta = [(r._array.shape, r.dtype, r.device) for r in results]
-        node.__dict__["count"] = len(results)
-        for i, (r, f, k) in enumerate(zip(results, flags, kinds)):
-            if f and k:
-                r._rg, r._edge = True, Output(node, i)
+        tie_many(op, node, results)
     else:
         node.meta = results._array.shape, results.dtype
         if overwritten is None:
@@ -270,48 +277,72 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     return node
 
 
+def tie_many(op: Op, node: Node, results: Any) -> None:
+    """Ties several results to their node."""
+    node.meta = [(r._array.shape, r.dtype) for r in results]
+    node.__dict__["count"] = len(results)
+    for i, r in enumerate(results):
+        if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
+            r._rg, r._edge = True, Output(node, i)
+
+
 def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Any) -> None:
     """Saves what the derivatives name, each tensor with the version it has now."""
-    if not op.keeps:
+    if not op.plan:
         node.saved, node.versions = None, ()
         return
     saved: list[Any] = []
     versions: list[int | None] = []
-    index = op.schema.index
-    wanted = {n for i, a in enumerate(op.schema.args) if a.name in op.needs
-              for n in op.needs[a.name] if a.is_tensor_list or not isinstance(args[i], Tensor)
-              or args[i]._rg or (args[i] is overwritten and writing.old_edge(overwritten))}
-    for name in op.keeps:
+    for kind, index, users in op.plan:
         version = None
-        if name in index:
-            value = args[index[name]]
-            if name not in wanted:
-                value = None
-            elif isinstance(value, Tensor):
-                if value is overwritten:
+        if kind == "argument":
+            value = args[index]
+            if isinstance(value, Tensor):
+                if not any(asks(args[u], overwritten) for u in users):
+                    value = None
+                elif value is overwritten:
                     value = writing.snapshot(value)
-                version = value._version
-        elif name.startswith("result"):
-            value = results if name == "result" else results[int(name[6:])]
-            value = alias(value)
-            version = value._version + (overwritten is not None)
+                    version = 0
+                else:
+                    version = 0 if value._storage is None else value._storage.version
+        elif kind == "result":
+            value = alias(results if index < 0 else results[index])
+            version = value._storage.version + (overwritten is not None)
         else:
-            value = trait(name, args, index)
+            value = TRAITS[kind](args[index])
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
 
 
-def trait(name: str, args: tuple[Any, ...], index: dict[str, int]) -> Any:
-    """The value of `self_shape` or `self_dtype`."""
-    of, _, what = name.rpartition("_")
-    value = args[index[of]]
-    if isinstance(value, (list, tuple)):
-        return [t._array.shape if what == "shape" else t.dtype for t in value]
-    if not isinstance(value, Tensor):
-        return () if what == "shape" else None
-    return value._array.shape if what == "shape" else value.dtype
+def asks(argument: Any, overwritten: Any) -> bool:
+    """Whether the gradient of an argument will be computed."""
+    if isinstance(argument, Tensor):
+        return argument._rg or (argument is overwritten and writing.old_edge(argument) is not None)
+    return argument is not None
 
+
+def shape_of(value: Any) -> Any:
+    """The shape of a tensor argument (of each, for a list; none for a number)."""
+    if isinstance(value, Tensor):
+        return value._array.shape
+    return [t._array.shape for t in value] if isinstance(value, (list, tuple)) else ()
+
+
+def dtype_of(value: Any) -> Any:
+    """The type of a tensor argument (of each, for a list; none for a number)."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    return [t.dtype for t in value] if isinstance(value, (list, tuple)) else None
+
+
+def is_column_major(value: Any) -> bool:
+    """Whether a matrix lies in memory column by column."""
+    flags = value._array.flags
+    return bool(flags.f_contiguous and not flags.c_contiguous)
+
+
+TRAITS = {"shape": shape_of, "dtype": dtype_of, "order": is_column_major}
 
 # -- views ------------------------------------------------------------------------------------
 

@@ -127,6 +127,11 @@ SCALAR_GRAPH = '''\
                     result._edge = None'''
 
 
+KEEP_RESULT = ["kept = new(Tensor)", "kept._array = c", "kept.dtype = result.dtype",
+               "kept._storage = result._storage = Storage(c)", "kept._rg = False",
+               "kept._edge = None"]
+
+
 def saving(op: Op, scalar: bool = False) -> list[str] | None:
     """The lines that save what the derivative names; None where the short cut has no way to."""
     values, versions, before = [], [], []
@@ -134,12 +139,7 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
     first_needs = set(op.needs.get("self", ()))
     for name in op.keeps:
         if name == "result":
-            before.append("kept = new(Tensor)")
-            before.append("kept._array = c")
-            before.append("kept.dtype = result.dtype")
-            before.append("kept._storage = result._storage = Storage(c)")
-            before.append("kept._rg = False")
-            before.append("kept._edge = None")
+            before += KEEP_RESULT
             values.append("kept")
             versions.append("0")
         elif name in python_name and name in op.schema.index:
@@ -165,6 +165,104 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
             versions.append("None")
         else:
             return None
+    if not values:
+        return ["node.saved = None", "node.versions = ()"]
+    return [*before, f"node.saved = ({', '.join(values)},)",
+            f"node.versions = ({', '.join(versions)},)"]
+
+
+GENERAL = '''\
+def {name}({params}):
+    mode = state.shortcut
+    if {no_out}(mode is None or mode == get_ident()):
+        try:
+{arrays}
+            plain = {tests}
+        except AttributeError:
+            plain = False
+        if plain:
+            c = kernel({passed})
+            if c.__class__ is not ndarray:
+                c = asarray(c)
+            result = new(Tensor)
+            result._array = c
+            result.dtype = from_numpy[c.dtype]
+            result._storage = None
+{graph}
+            return result
+    return call(op, ({args},){out})
+'''
+GENERAL_GRAPH = '''\
+            if mode is None and ({wants}) and result.dtype.rank > 1:
+                node = new(Node)
+                node.edges = ({edges},)
+                node.seq = next(sequence)
+                node.meta = (c.shape, result.dtype)
+{save}
+                result._rg = True
+                result._edge = node
+            else:
+                result._rg = False
+                result._edge = None'''
+
+
+def make_general(op: Op, params: list[str], passed: list[str]) -> str | None:
+    """The source of a short cut for an op with a fixed number of tensors and one result."""
+    if op.kind not in ("general", "reduction") or op.many or op.lists or op.kernel is None:
+        return None
+    arrays, tests, values, wants, edges = [], [], [], [], []
+    for i, (a, name) in enumerate(zip(op.schema.args, passed)):
+        if "(" in name:
+            return None  # ints given one by one
+        if not a.is_tensor:
+            values.append(name)
+            continue
+        optional = a.type == "Tensor?"
+        guard = f"None if {name} is None else " if optional else ""
+        arrays.append(f"a{i} = {guard}{name}._array")
+        test = f"(a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
+        tests.append(f"(a{i} is None or {test})" if optional else test)
+        values.append(f"a{i}")
+        if a.name in op.derivatives:
+            has = f"{name} is not None and {name}._rg" if optional else f"{name}._rg"
+            wants.append(f"({has})")
+            edges.append(f"({name}._edge or {name} if {has} else None)")
+        else:
+            edges.append("None")
+    if not arrays:
+        return None
+    lines = general_saving(op, passed)
+    graph = GENERAL_GRAPH.format(wants=" or ".join(wants), edges=", ".join(edges),
+                                 save=indent(lines, 16)) if wants else indent(
+        [line[8:] for line in NO_GRAPH.split("\n")], 12)
+    python_name = op.name.replace(".", "_")
+    return GENERAL.format(
+        name=python_name, params=", ".join(params), no_out="out is None and " if op.has_out else "",
+        arrays=indent(arrays, 12), tests=" and ".join(tests), passed=", ".join(values),
+        graph=graph, args=", ".join(passed), out=", out" if op.has_out else "")
+
+
+def general_saving(op: Op, passed: list[str]) -> list[str]:
+    """The lines that save what the derivatives of a general op name."""
+    before, values, versions = [], [], []
+    for kind, index, users in op.plan:
+        if kind == "result":
+            before += KEEP_RESULT
+            values.append("kept")
+            versions.append("0")
+        elif kind == "argument" and op.schema.args[index].is_tensor:
+            value = passed[index]
+            some = f"{value} is not None and (" + " or ".join(
+                f"({passed[u]} is not None and {passed[u]}._rg)" for u in users) + ")"
+            values.append(f"{value} if {some} else None")
+            versions.append(f"None if not ({some}) else 0 if {value}._storage is None "
+                            f"else {value}._storage.version")
+        elif kind == "argument":
+            values.append(passed[index])
+            versions.append("None")
+        else:
+            values.append(f"{kind}_of({passed[index]})")
+            versions.append("None")
     if not values:
         return ["node.saved = None", "node.versions = ()"]
     return [*before, f"node.saved = ({', '.join(values)},)",
@@ -205,11 +303,21 @@ def make(op: Op) -> Any:
             graph=BINARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH,
             scalar_graph=SCALAR_GRAPH.format(save=indent(scalar_save, 20))
             if differentiable and "self" in op.derivatives else plain_scalar)
+    return compiled(op, source)
+
+
+def compiled(op: Op, source: str) -> Any:
+    """The function in a source made from the templates."""
     namespace: dict[str, Any] = {
-        "Tensor": Tensor, "Node": op.node, "op": op,
-        "call": dispatch.call, "kernel": getattr(np, op.plain) if op.plain else op.kernel_on(np), "state": state, "ndarray": np.ndarray,
-        "asarray": np.asarray, "new": object.__new__, "get_ident": get_ident, "bool_": types.bool,
-        "sequence": sequence, "Storage": Storage, "__name__": "toytorch.ops"}
+        "Tensor": Tensor, "Node": op.node, "op": op, "call": dispatch.call,
+        "kernel": getattr(np, op.plain) if op.plain else op.on_cpu, "state": state,
+        "ndarray": np.ndarray, "asarray": np.asarray, "new": object.__new__,
+        "get_ident": get_ident, "bool_": types.bool, "sequence": sequence, "Storage": Storage,
+        "from_numpy": types.FROM_NUMPY, "shape_of": dispatch.shape_of,
+        "dtype_of": dispatch.dtype_of, "order_of": dispatch.is_column_major,
+        "__name__": "toytorch.ops",
+        **{f"default_{'input' if a.name == 'self' else a.name}": a.default
+           for a in op.schema.args}}
     generate(op.name, source, namespace)
     op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
-    return namespace[name]
+    return namespace[op.name.replace(".", "_")]

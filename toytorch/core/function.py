@@ -63,6 +63,11 @@ def make_function(op: Op) -> Any:
         params.append("out=None")
     if variadic:
         params.append("**more")
+    source = fast.make_general(op, params, passed)
+    if source is not None:
+        function = fast.compiled(op, source)
+        function.__doc__ = describe(op)
+        return function
     python_name = op.name.replace(".", "_")
     python_name += "_" if python_name in ("and", "or", "not") else ""
     out = ", out" if op.has_out else ""

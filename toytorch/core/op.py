@@ -8,16 +8,20 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
     g                 the gradient of the result (for several results, `gs`, a list)
     result, result1   a result of the op
     <argument>        an argument of the op
-    <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; nothing is saved
+    <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order whether
+                      it is a matrix in column-major memory; nothing is saved
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from toytorch.core import state
 from toytorch.core.node import SAVED_TWICE, Node, check_version
@@ -67,6 +71,7 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.plain = checks, plain
         self.tensor_at = self.schema.tensors
+        self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
         self.derivatives = derivatives or {}
@@ -88,8 +93,7 @@ class Op:
             if isinstance(kernel, str):
                 found = getattr(xp, kernel)
             else:
-                def found(*args: Any, **kwargs: Any) -> Any:
-                    return kernel(xp, *args, **kwargs)
+                found = functools.partial(kernel, xp)
             self._kernels[id(xp)] = found
         return found
 
@@ -113,20 +117,20 @@ class Op:
             else:
                 raise TypeError(f"{self.name}.using() got an unexpected field {key!r}; it takes "
                                 f"kernel and {', '.join('d_' + a for a in self.schema.index)}")
-        self._kernels = {}
+        self._kernels.clear()
         self._build()
         try:
             with state.watching(self):  # the fast path was made for the old fields
                 yield self
         finally:
             self.derivatives, self.kernel = before
-            self._kernels = {}
+            self._kernels.clear()
             self._build()
 
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
         args = self.schema.index
-        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype")),
+        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype", "order")),
                    "result", *(f"result{i}" for i in range(self.count))}
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
@@ -139,8 +143,20 @@ class Op:
         # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
         self.keeps = tuple(dict.fromkeys(
             n for names in needs.values() for n in names if n not in ("g", "gs")))
+        self.plan = tuple(self._keep_plan(n) for n in self.keeps)
         self.keeps_result = any(n.startswith("result") and n not in args for n in self.keeps)
         self.node = make_node_class(self)
+        self.on_cpu = self.kernel_on(np) if self.kind != "create" else self.kernel
+
+    def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:
+        """How to save `name`: its kind, its index, and which arguments' derivatives ask for it."""
+        users = tuple(self.schema.index[a] for a, names in self.needs.items() if name in names)
+        if name in self.schema.index:
+            return "argument", self.schema.index[name], users
+        if name.startswith("result"):
+            return "result", int(name[6:] or -1), users
+        argument, _, trait = name.rpartition("_")
+        return trait, self.schema.index[argument], users
 
     def source(self) -> str:
         """The generated Python source of this op's node and functions."""

@@ -105,10 +105,11 @@ class Module:
         self._non_persistent.discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        for table in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(table, {})
-            if name in found:
-                return found[name]
+        own = self.__dict__
+        if "_parameters" in own:
+            for table in (own["_parameters"], own["_modules"], own["_buffers"]):
+                if name in table:
+                    return table[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:

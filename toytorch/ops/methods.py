@@ -747,8 +747,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
     """x·Wᵀ + b."""
     if out is not None:
         return create.put_out(linear(input, weight, bias), out)
-    if input.ndim == 2 and bias is not None and weight.ndim == 2:
-        return matmul.addmm.function(bias, input, weight.t())  # type: ignore
+    if (bias is not None and input._array.ndim == 2 and weight._array.ndim == 2
+            and bias._array.shape == weight._array.shape[:1]):
+        return matmul.linear.function(bias, input, weight)  # type: ignore[no-any-return]
     if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
         flat = view.view_.function(input, (-1, input.shape[-1]))
         product = matmul.addmm.function(bias, flat, weight.t())  # type: ignore[attr-defined]

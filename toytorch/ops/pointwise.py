@@ -515,18 +515,26 @@ sigmoid = pointwise("sigmoid(Tensor self) -> Tensor", _sigmoid, expr="1 / (1 + e
                     promotion="float", d_self=lambda g, result: g * ((1 - result) * result),
                     doc="1/(1 + e⁻ˣ).")
 relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, 0),
-                 expr="max(self, 0)",
-                 d_self=lambda g, result: _threshold_backward(g, result),
+                 expr="max(self, 0)", d_self=lambda g, result: relu_backward.function(g, result),
                  doc="max(x, 0); Nair and Hinton 2010.")
-threshold_backward = pointwise(
-    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold=0) -> Tensor",
-    lambda xp, g, a, t: g * (a > t), expr="self > threshold ? grad_output : 0", method=False,
-    inplace=False, d_grad_output=lambda g, self, threshold: _threshold_backward(g, self, threshold),
-    doc="Gradient of relu: what passes where the value is above the threshold.")
+INTEGERS = {"f": "int32", "d": "int64"}  # of the same width, by type character
 
 
-def _threshold_backward(g: Any, self: Any, threshold: Any = 0) -> Any:
-    return threshold_backward.function(g, self, threshold)
+def _relu_backward(xp: Any, g: Any, y: Any) -> Any:
+    keep = y > 0
+    integer = INTEGERS.get(g.dtype.char)
+    if integer is None or not g.flags.c_contiguous or g.shape != keep.shape or not g.ndim:
+        return xp.where(keep, g, 0).astype(g.dtype)
+    # Bits and-ed with 0 or -1: exact also for infinities, and twice as fast as `where`.
+    mask = xp.negative(keep.view("int8"), dtype=integer)
+    return xp.bitwise_and(g.view(integer), mask, out=mask).view(g.dtype)
+
+
+relu_backward = pointwise(
+    "relu_backward(Tensor self, Tensor other) -> Tensor", _relu_backward, method=False,
+    function=False, inplace=False, expr="other > 0 ? self : 0",
+    d_self=lambda g, other: relu_backward.function(g, other),
+    doc="Gradient of relu: self where the result, other, is above 0.")
 
 
 def _softplus(xp: Any, a: Any, beta: Any, threshold: Any) -> Any:

@@ -55,6 +55,8 @@ def _need_float(name: str, array: Any, dtype: Any = None) -> None:
 
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     kind = _type(a, dtype)
+    if dim.__class__ is int and -a.ndim <= dim < a.ndim:
+        return xp.add.reduce(a, axis=dim, keepdims=keepdim, dtype=kind)
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
@@ -338,6 +340,10 @@ def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
 
 
 def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+    if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
+        z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
+        z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
+        return z
     wrap_dim(dim, a.ndim)
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim)
     return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim else z
