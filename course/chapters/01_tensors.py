@@ -1,0 +1,319 @@
+# %% [markdown] slide="slide"
+# # 01 · Tensors
+#
+# A photo, a sentence, the weather of a year, the weights of a network: to
+# PyTorch they are all the same thing, **a box of numbers of one kind, with a
+# shape**. Everything in this course happens to such boxes.
+#
+# > **The question of this chapter:** what does a tensor know about itself,
+# > and how much of it can you write in an afternoon?
+
+# %% [markdown] slide="notes"
+# 45 minutes: question 5, play 12, exercises 1 to 4 live 15, the digits 8,
+# traps 5. Let everyone write down a prediction for the first cell before
+# it is run: most people get one of the four wrong.
+
+# %% keep=true slide="more" show="output"
+
+import toytorch as torch
+from course import look, setup, use
+from toytorch import viz
+
+setup()
+table = torch.arange(12).reshape(3, 4)
+viz.storage(table=table)
+
+# %% [markdown]
+# Twelve numbers in a row of memory cells, and below them the same twelve
+# numbers as a table of 3 × 4. The small number in each cell of the table says
+# which memory cell it shows. Chapter 02 is all about that small number; here
+# we look at what a tensor is from outside.
+#
+# ### Predict, then run
+#
+# Below, four tensors are made by four harmless additions and products. Write
+# down the **dtype** you expect for each, before you run the cell.
+
+# %% [markdown] slide="slide"
+# ## Predict
+#
+# Which dtype does each line have?
+
+# %% slide="more"
+whole = torch.tensor([1, 2, 3])
+halves = torch.tensor([0.5, 1.0, 1.5])
+mask = torch.tensor([True, False, True])
+
+print("whole + halves  ", (whole + halves).dtype)
+print("whole / whole   ", (whole / whole).dtype)
+print("whole + True    ", (whole + True).dtype)
+print("mask + mask     ", (mask + mask).dtype)
+
+# %% [markdown]
+# The second one surprises people who come from other array libraries: a
+# division of integers is a *true* division and gives floats. The last
+# surprises everyone: two masks add up to a mask, `True + True` is `True`,
+# whereas a mask `+ 1` counts. By the end of this chapter you will have
+# written the rule.
+
+# %% [markdown] slide="slide"
+# ## Play: what a tensor knows
+#
+# | ask | answer |
+# | --- | --- |
+# | `t.shape` | how many, along each dimension |
+# | `t.dtype` | what kind of number, in how many bits |
+# | `t.device` | where the numbers lie |
+
+# %% slide="more"
+t = torch.tensor([[1.5, 2, 3], [4, 5, 6]])
+print(t)
+print(t.shape, t.dtype, t.device)
+print(t.ndim, "dimensions", t.numel(), "numbers")
+print(t.element_size(), "bytes for each")
+
+# %% [markdown]
+# `torch.tensor` copies what you hand it: lists, numbers, NumPy arrays. Other
+# factories make numbers themselves. Random ones come from a generator, and
+# with the same seed they are the same on every machine and every day.
+
+# %%
+print(torch.zeros(2, 3))
+print(torch.arange(0, 1, 0.25))
+print(torch.eye(3, dtype=torch.int64))
+torch.manual_seed(1)
+print(torch.rand(4))
+
+# %% [markdown] slide="subslide"
+# ## Pick and combine
+
+# %% slide="more"
+print(table[1])  # a row
+print(table[:, 1])  # a column
+print(table[0, -1].item())  # one number, as a Python number
+print(table[table % 2 == 0])  # all that are even, through a mask
+
+# %% [markdown]
+# Operations work on all numbers at once, element by element, or they *reduce*
+# a dimension: `sum(0)` adds up **along** dimension 0, so that dimension 0 is
+# gone afterwards. Shapes that do not match are stretched where they are 1
+# (*broadcasting*; chapter 03 builds it).
+
+# %%
+print(table * 10 + 1)
+print(table.sum(0).shape, table.sum(1).shape, table.sum().shape)
+row, column = torch.arange(4), torch.arange(3)[:, None]
+print(row.shape, column.shape, (row + column).shape)
+print(row + column)
+
+# %% [markdown]
+# ### How fine is the ruler?
+#
+# A float has a fixed number of digits, so the gaps between neighbouring
+# floats grow with the number. The picture shows the gap at every size, for
+# four dtypes. `bfloat16` has the range of `float32` and the coarsest ruler of
+# all, and networks train on it happily.
+
+# %% [markdown] slide="slide"
+# ## How fine is the ruler?
+#
+# The gap to the next float, at every size, for four dtypes.
+
+# %% show="output" slide="more"
+import matplotlib.pyplot as plt
+
+kinds = ["float64", "float32", "float16", "bfloat16"]
+at = [2.0**power for power in range(-12, 16)]
+figure, axes = plt.subplots()
+for kind in kinds:
+    step = torch.finfo(getattr(torch, kind)).eps
+    axes.loglog(at, [x * step for x in at], label=kind)
+axes.set_xlabel("a number of this size")
+axes.set_ylabel("gap to the next one")
+axes.legend(ncols=2)
+plt.show()
+
+# %% [markdown]
+# Follow the float32 line to where the gap reaches 1, and you know the largest
+# number to which you can still add 1:
+
+# %%
+big = torch.tensor(2.0**24)
+print(big + 1 == big)
+print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
+
+# %% [markdown] slide="slide"
+# ## Build
+#
+# Six pieces, 5 to 12 minutes each:
+#
+# 1. the **shape** of nested lists
+# 2. the **dtype** of a list of numbers
+# 3. the dtype when a tensor meets a **Python number**
+# 4. **arange** that does not drift
+# 5. **one-hot** without a loop
+# 6. every class's **mean** in one matrix product
+#
+# `check(...)` tells you at once. If it is red, read the panel: it shows the
+# input, what was expected and what came, and it knows the usual mistakes.
+
+# %% [markdown] slide="notes"
+# Do the first exercise live and make the mistake of trusting the first row:
+# the panel names it. Leave 2 and 4 as work in pairs.
+
+# %% exercise="tensors.shape" slide="subslide" show="prompt"
+
+# %% check="tensors.shape" points=2
+
+# %% exercise="tensors.dtype" slide="subslide" show="prompt"
+
+# %% check="tensors.dtype" points=2
+
+# %% exercise="tensors.scalar" slide="subslide" show="prompt"
+
+# %% check="tensors.scalar" points=3
+
+# %% exercise="tensors.arange" slide="subslide" show="prompt"
+
+# %% check="tensors.arange" points=2
+
+# %% exercise="tensors.one_hot" slide="subslide" show="prompt"
+
+# %% check="tensors.one_hot" points=1
+
+# %% exercise="tensors.means" slide="subslide" show="prompt"
+
+# %% check="tensors.means" points=2
+
+# %% [markdown] slide="slide"
+# ## Plug in: reading digits with what you built
+#
+# 1,797 handwritten digits, 8 × 8 pixels each. The simplest classifier there
+# is: average all zeros, all ones, … and call a new image what its nearest
+# average is called. It is made of your last two pieces.
+
+# %% slide="more"
+from course.data import digits
+
+images, labels = map(torch.from_numpy, digits())
+x, y = images.reshape(-1, 64), labels
+train, test = slice(0, 1400), slice(1400, None)
+
+to_one_hot = use("tensors.one_hot")  # yours if its check is green
+class_means = use("tensors.means")
+means = class_means(x[train], to_one_hot(y[train], 10))
+print(means.shape)
+
+# %% [markdown]
+# `use(name)` gives you your own function if it passed its check, and
+# toytorch's otherwise, so that the notebook goes on either way. Here are the
+# ten averages your code made:
+
+# %% slide="subslide" show="output"
+figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
+for digit, ax in enumerate(axes):
+    ax.imshow(means[digit].reshape(8, 8).numpy(), cmap="Greys")
+    ax.set_title(str(digit))
+    ax.axis("off")
+plt.show()
+
+# %% [markdown]
+# To find the nearest average of every test image at once, hold the images as
+# `(n, 1, 64)` against the averages as `(1, 10, 64)`; the differences are a box
+# of `(n, 10, 64)`, without one loop. **Predict the share of images it gets
+# right**, then run.
+
+# %% slide="more"
+gaps = x[test][:, None, :] - means[None, :, :]
+distance = (gaps * gaps).sum(2)  # (n, 10)
+guess = distance.argmin(1)
+right = (guess == y[test]).float().mean().item()
+print(f"{right:.1%} of {len(guess)} digits right, no training at all")
+
+# %% [markdown] slide="slide"
+# ## Look inside
+#
+# How toytorch itself finds the dtype of what you hand to `torch.tensor`.
+# Yours knew flat lists of numbers; this one has to know everything people
+# hand in. Find the two lines that are your rule.
+
+# %% slide="more" show="code"
+from toytorch.ops import create
+
+look(create.infer_dtype)
+
+# %% [markdown] slide="slide"
+# ## Measure: what is a loop worth?
+#
+# The same million additions, by a Python loop and by one tensor operation.
+# **Predict the ratio.** Ten? A hundred?
+
+# %%
+import time
+
+
+def seconds(work):
+    """How long work() takes: the best of three runs."""
+    best = float("inf")
+    for _ in range(3):
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+# %% varies=true slide="more"
+numbers = torch.rand(1_000_000)
+plain = numbers.tolist()
+loop = seconds(lambda: [number + 1.0 for number in plain])
+whole_box = seconds(lambda: numbers + 1.0)
+print(f"loop {loop * 1e3:.0f} ms, tensor {whole_box * 1e3:.2f} ms")
+print(f"The tensor is {loop / whole_box:.0f} times as fast.")
+
+# %% [markdown] slide="slide"
+# ## Traps
+#
+# Each of these cells goes wrong on purpose. Read the last line of the error
+# first: it says what happened, and usually what to do.
+
+# %% raises=true slide="more"
+torch.tensor([[1, 2, 3], [4, 5]])
+
+# %% raises=true slide="more"
+torch.tensor([1, 2, 4]).mean()  # the mean of integers is no integer
+
+# %% raises=true slide="more"
+counts = torch.tensor([1, 2, 3])
+counts += 0.5  # in place: there is no room for halves in an int64
+
+# %% raises=true slide="subslide"
+if torch.tensor([1, 2]) == torch.tensor([1, 3]):
+    print("equal?")  # two answers, one if
+
+# %% raises=true slide="more"
+torch.ones(2, 3) + torch.ones(2, 4)
+
+# %% [markdown]
+# And one that raises nothing, which is worse. A slice is a *view*: it shows
+# the same memory. Write into it, and the original changes:
+
+# %% slide="subslide"
+original = torch.zeros(6)
+part = original[2:4]
+part += 7
+print(original)
+viz.storage(original=original, part=part)
+
+# %% [markdown] slide="slide"
+# ## Beyond
+#
+# * `torch.tensor(3.0)` has the shape `()`. Why is a tensor with no dimension
+#   useful, when Python has numbers?
+# * Write `nested_shape` without recursion. Which version would survive a list
+#   nested 100,000 deep?
+# * `0.1 + 0.2 == 0.3` is false in float64 and true in float32. Is float32
+#   the more exact of the two?
+# * The nearest average gets about six digits in seven. Look at those it gets
+#   wrong. What would a classifier need to know that an average cannot hold?
+#
+# **Next:** chapter 02 opens the box and finds one row of bytes.

@@ -1,0 +1,97 @@
+"""The command line: ``python3 -m course [start | test | run | check | status | build]``.
+
+This file and what it imports at the top use the standard library only. Commands that need more
+run inside the course's environment, which is made first if there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from course import launcher
+from course.contents import find, written
+from course.environment import SetupError, ensure, satisfied
+
+_EXTRAS = {"run": ["course"], "check": ["course"], "status": ["course"], "build": ["course"]}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a Windows console may know neither ✔ nor ✘
+            stream.reconfigure(errors="replace")
+    parser = _parser()
+    options, rest = parser.parse_known_args(given)
+    command = options.command or "start"
+    if rest and command != "test":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return _dispatch(command, options, rest, given)
+    except (SetupError, LookupError) as error:
+        print(f"\n{error.args[0]}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+
+
+def _dispatch(
+    command: str, options: argparse.Namespace, rest: list[str], given: list[str]
+) -> int:
+    if command == "start":
+        return launcher.start(options.port, browser=not options.no_browser)
+    if command == "test":
+        python = ensure(["course", "test"])
+        return launcher.run_inside(python, ["pytest", *rest])
+    if not satisfied(_EXTRAS[command]):
+        # a guard against going round in circles if the environment is damaged
+        if os.environ.get("TOYTORCH_COURSE_INSIDE"):
+            raise SetupError("The environment is incomplete: delete .venv and run this again.")
+        python = ensure(_EXTRAS[command])
+        os.environ["TOYTORCH_COURSE_INSIDE"] = "1"
+        return launcher.run_inside(python, ["course", *given])
+    return _inside(command, options)
+
+
+def _inside(command: str, options: argparse.Namespace) -> int:
+    from course import shell
+
+    if command == "status":
+        return shell.status()
+    if command == "run":
+        return shell.run(find(options.chapter))
+    if command == "check":
+        return shell.check(options.chapter)
+    chapters = [find(name) for name in options.chapters] or written()
+    return shell.build(chapters, check=options.check, out=options.out)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m course",
+        description="The toytorch course. Without a command it sets up and opens JupyterLab.",
+    )
+    _start_options(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    start = commands.add_parser("start", help="set up, then open JupyterLab at the start page")
+    _start_options(start)
+    commands.add_parser("test", help="install what tests need and run them (pytest's arguments)")
+    run = commands.add_parser("run", help="run a chapter's solved notebook and time it")
+    run.add_argument("chapter", help="04, 4 or autograd")
+    check = commands.add_parser("check", help="check your notebook of a chapter")
+    check.add_argument("chapter", help="04, or the path of a notebook")
+    commands.add_parser("status", help="what you have solved so far")
+    build = commands.add_parser("build", help="for authors: make notebooks, solutions and slides")
+    build.add_argument("chapters", nargs="*", metavar="NN", help="which; all by default")
+    build.add_argument("--check", action="store_true", help="write nothing; fail if out of step")
+    build.add_argument("--out", type=Path, default=None, help="another folder to write to")
+    return parser
+
+
+def _start_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=None, help="this port and no other")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")

@@ -1,0 +1,63 @@
+"""Run a learner's code so that an endless loop ends.
+
+The code runs in a thread of its own. At the deadline an exception is sent into that thread, which
+every loop of Python code receives, on all systems and inside Jupyter, without the slowness of
+tracing each line. A loop that swallows the exception, or sits in C code, is left behind after a
+moment's grace: the caller gets control back in any case.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import threading
+from collections.abc import Callable
+
+_STACK = 64 * 1024 * 1024  # threads get 512 KiB on macOS, too little for a deep recursion to fail in
+_GRACE = 1.0
+
+
+class OutOfTime(BaseException):
+    """Sent into the thread at its deadline; not an Exception, so that few handlers catch it."""
+
+
+def run(work: Callable[[], None], seconds: float) -> bool:
+    """Run ``work`` in a thread for at most ``seconds``; False if it had to be stopped.
+
+    ``work`` must not raise. Ctrl-C (in Jupyter the stop button) stops it as the deadline does.
+    """
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=_quietly, args=(context, work), daemon=True)
+    before = threading.stack_size()
+    try:
+        threading.stack_size(_STACK)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    try:
+        thread.join(seconds)
+    except KeyboardInterrupt:
+        _stop(thread)
+        raise
+    if not thread.is_alive():
+        return True
+    _stop(thread)
+    return False
+
+
+def _quietly(context: contextvars.Context, work: Callable[[], None]) -> None:
+    try:
+        context.run(work)
+    except OutOfTime:
+        return
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Send OutOfTime until the thread ends or the grace is over."""
+    for _ in range(10):
+        if thread.ident is None or not thread.is_alive():
+            return
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime)
+        )
+        thread.join(_GRACE / 10)

@@ -1,0 +1,222 @@
+"""Judging a submission: run the cases, decide green, red or open, and recognise a misconception."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from course import deadline, progress
+from course.cases import Case, show
+from course.exercise import Check, Exercise
+from course.panel import Panel
+from course.registry import exercise
+from course.variant import Variant
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case came to. ``kind`` is ok, wrong, error, timeout, open or broken."""
+
+    check: str
+    kind: str
+    given: str
+    wanted: str
+    got: str
+    where: str = ""
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """What makes two failures the same failure."""
+        return self.kind, self.got
+
+
+@dataclass
+class Verdict:
+    """The result of a check: a state, every case's outcome, and the misconception if known."""
+
+    exercise: Exercise
+    state: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    mutant: Variant | None = None
+
+    @property
+    def failure(self) -> Outcome | None:
+        """The first case that failed."""
+        return next((o for o in self.outcomes if o.kind != "ok"), None)
+
+    def passed(self, check: str) -> bool | None:
+        """Whether all cases of a check passed; None if none of them was reached."""
+        kinds = [o.kind for o in self.outcomes if o.check == check]
+        return all(kind == "ok" for kind in kinds) if kinds else None
+
+
+def check(name: str, submission: Any) -> Panel:
+    """Check a submission and show the result as a panel; progress is recorded.
+
+    Args:
+        name: the exercise, as in its prompt: ``"tensors.shape_of"``.
+        submission: your function or class.
+
+    Raises:
+        LookupError: no such exercise; the message suggests the nearest names.
+    """
+    found = exercise(name)
+    verdict = judge(found, submission)
+    found.keep(submission if verdict.state == "green" else None)
+    progress.record({name: verdict.state})
+    return Panel(verdict)
+
+
+def judge(found: Exercise, submission: Any) -> Verdict:
+    """Run all checks of an exercise over a submission, without recording anything."""
+    if submission is None or submission is Ellipsis:
+        return Verdict(found, "open")
+    outcomes = _run(found, submission)
+    if outcomes and outcomes[0].kind == "open":
+        return Verdict(found, "open")
+    if outcomes and all(outcome.kind == "ok" for outcome in outcomes):
+        return Verdict(found, "green", outcomes)
+    return Verdict(found, "red", outcomes, _recognise(found, outcomes))
+
+
+def _recognise(found: Exercise, outcomes: list[Outcome]) -> Variant | None:
+    """The mutant that fails the same cases in the same way, or next to it."""
+    if any(outcome.kind == "broken" for outcome in outcomes):
+        return None
+    signature = [outcome.signature for outcome in outcomes]
+    failing = [s if s[0] != "ok" else None for s in signature]
+    near = None
+    for position, mutant in enumerate(found.mutants):
+        theirs = _signature(found, position)
+        if theirs == signature:
+            return mutant
+        same_cases = [s[0] for s in theirs] == [s[0] for s in signature]
+        if near is None and same_cases and _first(theirs) == next(filter(None, failing), None):
+            near = mutant
+    return near
+
+
+def _first(signature: list[tuple[str, str]]) -> tuple[str, str] | None:
+    return next((s for s in signature if s[0] != "ok"), None)
+
+
+_known: dict[tuple[str, int], list[tuple[str, str]]] = {}
+
+
+def _signature(found: Exercise, position: int) -> list[tuple[str, str]]:
+    """A mutant's outcomes, run once a session."""
+    key = (found.name, position)
+    if key not in _known:
+        outcomes = _run(found, found.mutants[position].value)
+        _known[key] = [outcome.signature for outcome in outcomes]
+    return _known[key]
+
+
+def _run(found: Exercise, submission: Any) -> list[Outcome]:
+    """Every case's outcome, up to the time limit."""
+    trial = _Trial(found, submission)
+    if not deadline.run(trial.go, found.limit):
+        trial.outcomes.append(trial.out_of_time())
+    return trial.outcomes
+
+
+class _Trial:
+    """One run over all checks. It keeps its place, so that a stop can say where it was."""
+
+    def __init__(self, found: Exercise, submission: Any) -> None:
+        self.found = found
+        self.submission = submission
+        self.outcomes: list[Outcome] = []
+        self.check = found.checks[0].title if found.checks else ""
+        self.case: Case | None = None
+
+    def go(self) -> None:
+        for group in self.found.checks:
+            self.check, self.case = group.title, None
+            for outcome in self._cases(group):
+                self.outcomes.append(outcome)
+                if outcome.kind in ("open", "broken"):
+                    return
+
+    def _cases(self, group: Check) -> Iterator[Outcome]:
+        """Outcomes of a check. An error between its cases ends that check, not the others."""
+        try:
+            for self.case in group.cases(self.submission):
+                yield self._outcome(self.case)
+        except Exception as error:
+            place = Case(f"the set-up of “{group.title}”", lambda: None)
+            yield self._failure(place, error)
+
+    def _outcome(self, case: Case) -> Outcome:
+        try:
+            got = case.run()
+        except Exception as error:
+            if case.accepts_error(error):
+                return Outcome(self.check, "ok", case.given, case.wanted, _said(error))
+            return self._failure(case, error)
+        if got is Ellipsis and not self.outcomes:
+            return Outcome(self.check, "open", case.given, case.wanted, "...")
+        kind = "ok" if case.accepts(got) else "wrong"
+        return Outcome(self.check, kind, case.given, case.wanted, case.describe(got))
+
+    def _failure(self, case: Case, error: Exception) -> Outcome:
+        where = _line_in(self.submission, error)
+        if isinstance(error, NotImplementedError) and not self.outcomes and where:
+            return Outcome(self.check, "open", case.given, case.wanted, _said(error))
+        # without a line of the learner's on the stack, it is the check that is wrong
+        kind = "error" if where or self.case is not None else "broken"
+        return Outcome(self.check, kind, case.given, case.wanted, _said(error), where)
+
+    def out_of_time(self) -> Outcome:
+        given = self.case.given if self.case else f"the set-up of “{self.check}”"
+        wanted = self.case.wanted if self.case else "an end"
+        got = f"no answer within {self.found.limit:g} s: does a loop never end?"
+        return Outcome(self.check, "timeout", given, wanted, got)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "RecursionError: the call stack is full"  # Python's own words vary by version
+    text = str(error).strip()
+    return f"{type(error).__name__}: {show_text(text)}" if text else type(error).__name__
+
+
+def show_text(text: str) -> str:
+    """A message in bounded length, without addresses."""
+    return show(_Raw(text))
+
+
+class _Raw(str):
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _line_in(submission: Any, error: BaseException) -> str:
+    """The innermost line of the submission on the error's stack: ``line 4: total += x``."""
+    files = _files_of(submission)
+    found = ""
+    for frame, lineno in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_filename in files:
+            text = linecache.getline(code.co_filename, lineno).strip()
+            found = f"line {lineno}: {text}" if text else f"line {lineno}"
+            if code.co_name not in ("<module>", "<lambda>", "<listcomp>", "<genexpr>"):
+                found += f"   (in {code.co_name})"
+    return found
+
+
+@functools.singledispatch
+def _files_of(submission: Any) -> set[str]:
+    """The files (in Jupyter: the cells) that a function's or class's code comes from."""
+    code = getattr(submission, "__code__", None)
+    return {code.co_filename} if code is not None else _files_of(type(submission))
+
+
+@_files_of.register
+def _(submission: type) -> set[str]:
+    codes = (getattr(value, "__code__", None) for value in vars(submission).values())
+    return {code.co_filename for code in codes if code is not None}

@@ -1,0 +1,188 @@
+"""What notebooks use beside ``check``: the start page, source side by side, plot settings."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from course import progress
+from course.contents import CHAPTERS, Chapter
+from course.registry import of_chapter
+
+_ACCENT = "#e2572b"
+
+
+class StartPage:
+    """All chapters with their progress, as a table of links."""
+
+    def __init__(self, states: dict[str, str]) -> None:
+        self.states = states
+
+    def _done(self, chapter: Chapter) -> tuple[int, int]:
+        names = [found.name for found in of_chapter(chapter.number)]
+        return sum(self.states.get(name) == "green" for name in names), len(names)
+
+    def __repr__(self) -> str:
+        return table(self.states)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for part, chapters in groupby(CHAPTERS, key=lambda chapter: chapter.part):
+            rows.append(
+                f'<div style="grid-column:1/-1;margin-top:0.9em;font-weight:700;'
+                f'color:{_ACCENT}">{escape(part)}</div>'
+            )
+            rows += [self._row(chapter) for chapter in chapters]
+        return (
+            '<div style="display:grid;grid-template-columns:2.2em minmax(15em,max-content) 1fr 9em;'
+            'column-gap:0.9em;row-gap:0.28em;max-width:62em;line-height:1.5;'
+            'font-family:var(--jp-content-font-family,system-ui,sans-serif)">'
+            + "".join(rows)
+            + "</div>"
+        )
+
+    def _row(self, chapter: Chapter) -> str:
+        dim = "" if chapter.written else "opacity:0.45;"
+        title = escape(chapter.title)
+        if chapter.written:
+            title = f'<a href="{chapter.stem}.ipynb">{title}</a>'
+        return (
+            f'<div style="{dim}font-variant-numeric:tabular-nums">{chapter.number:02d}</div>'
+            f'<div style="{dim}">{title}</div>'
+            f'<div style="opacity:{0.7 if chapter.written else 0.4}">{escape(chapter.line)}</div>'
+            f"<div>{self._meter(chapter)}</div>"
+        )
+
+    def _meter(self, chapter: Chapter) -> str:
+        if not chapter.written:
+            return '<span style="opacity:0.45">not written yet</span>'
+        done, count = self._done(chapter)
+        if count == 0:
+            return ""
+        share = 100 * done // count
+        return (
+            '<span style="display:inline-block;width:5.2em;height:0.55em;border-radius:0.3em;'
+            'background:rgba(128,128,128,0.25);vertical-align:middle">'
+            f'<span style="display:block;width:{share}%;height:100%;border-radius:0.3em;'
+            f'background:#1f9d63"></span></span>&ensp;{done}/{count}'
+        )
+
+
+def start() -> StartPage:
+    """The start page: every chapter, a link to each that is written, and what you have solved."""
+    return StartPage(progress.load())
+
+
+def table(states: dict[str, str]) -> str:
+    """Progress per chapter as text."""
+    lines = []
+    for part, chapters in groupby(CHAPTERS, key=lambda chapter: chapter.part):
+        lines.append(part)
+        for chapter in chapters:
+            found = of_chapter(chapter.number)
+            signs = "".join(_SIGNS[states.get(one.name, "open")] for one in found)
+            done = sum(states.get(one.name) == "green" for one in found)
+            tail = f"{done:2d}/{len(found)}  {signs}" if chapter.written else "not written yet"
+            lines.append(f"  {chapter.number:02d} {chapter.title:<40} {tail}")
+    return "\n".join(lines)
+
+
+_SIGNS = {"green": "✔", "red": "✘", "open": "○"}
+
+
+class Look:
+    """Source text, coloured; two of them stand side by side."""
+
+    def __init__(self, panes: list[tuple[str, str]]) -> None:
+        self.panes = panes
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"# {title}\n{source}" for title, source in self.panes)
+
+    def _repr_html_(self) -> str:
+        return (
+            '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
+            + "".join(_pane(title, source) for title, source in self.panes)
+            + "</div>"
+        )
+
+
+def look(thing: Any, beside: Any = None) -> Look:
+    """Show the source of a function, method or class of the framework, and yours beside it.
+
+    Raises:
+        TypeError: the thing is not written in Python, so that there is no source to show.
+    """
+    panes = [] if beside is None else [(f"yours: {beside.__name__}", _source(beside))]
+    module = getattr(inspect.unwrap(thing), "__module__", "") or ""
+    name = getattr(thing, "__qualname__", getattr(thing, "__name__", "it"))
+    return Look([*panes, (f"{module}.{name}", _source(thing))])
+
+
+def _source(thing: Any) -> str:
+    thing = thing.fget if isinstance(thing, property) else thing
+    try:
+        return textwrap.dedent(inspect.getsource(thing)).rstrip()
+    except (TypeError, OSError):
+        name = getattr(thing, "__name__", repr(thing))
+        raise TypeError(f"{name} has no Python source to show; look at a function or class") from None
+
+
+def _pane(title: str, source: str) -> str:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    # "default" in mid tones reads on light and on dark, the background is the page's own
+    formatter = HtmlFormatter(noclasses=True, nobackground=True, nowrap=True, style="tango")
+    lines = highlight(source, PythonLexer(), formatter).rstrip()
+    return (
+        '<div style="flex:1 1 26em;min-width:0;border:1px solid rgba(128,128,128,0.35);'
+        'border-radius:7px;overflow:hidden">'
+        '<div style="padding:0.25em 0.8em;background:rgba(128,128,128,0.13);font-size:0.9em">'
+        f"{escape(title)}</div>"
+        '<pre style="margin:0;padding:0.6em 0.8em;overflow-x:auto;font-size:0.88em;'
+        f'line-height:1.4;background:#fbfbfb;color:#1c2430">{lines}</pre></div>'
+    )
+
+
+def setup() -> None:
+    """Settings for plots that read on light and dark pages and come out the same every time.
+
+    Raises:
+        ImportError: matplotlib is missing; the course extra brings it.
+    """
+    import matplotlib as mpl
+
+    grey = "#7d8590"
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (7.2, 3.4),
+            "figure.dpi": 110,
+            "figure.facecolor": "none",
+            "savefig.facecolor": "none",
+            "axes.facecolor": "none",
+            "axes.edgecolor": grey,
+            "axes.labelcolor": grey,
+            "axes.titlecolor": grey,
+            "text.color": grey,
+            "xtick.color": grey,
+            "ytick.color": grey,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.color": grey,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+            "font.family": "DejaVu Sans",
+            "font.size": 10,
+            "lines.linewidth": 2.2,
+            "axes.prop_cycle": mpl.cycler(
+                color=["#e2572b", "#3b82c4", "#1f9d63", "#c98a12", "#8b5fbf", "#d6457f"]
+            ),
+            "svg.hashsalt": "toytorch",
+        }
+    )

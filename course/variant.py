@@ -1,0 +1,88 @@
+"""One way to write an exercise's answer: the stub, the reference, or a mutant.
+
+An exercise module defines the same function several times, once per variant, so that each reads
+exactly as a learner would write it. Two things follow. The source text has to be found by
+counting definitions, since the module's name ends up bound to the last of them; and a variant is
+compiled again into a namespace of its own, so that one which calls itself calls *itself*.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_seen: Counter[tuple[str, str]] = Counter()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A definition in an exercise module, kept as a place in its source.
+
+    Fields:
+        kind: ``"stub"``, ``"reference"`` or ``"mutant"``.
+        label: what a mutant is called, in words: ``"overwrites instead of adding"``.
+        why: what a learner whose code behaves like this mutant is told.
+    """
+
+    kind: str
+    name: str
+    module: str
+    nth: int
+    label: str = ""
+    why: str = ""
+
+    @classmethod
+    def of(cls, definition: Any, kind: str, label: str = "", why: str = "") -> Variant:
+        """The variant for a function or class that a decorator was just given."""
+        key = (definition.__module__, definition.__name__)
+        nth = _seen[key]
+        _seen[key] += 1
+        return cls(kind, key[1], key[0], nth, label, textwrap.dedent(why).strip())
+
+    @property
+    def source(self) -> str:
+        """The definition's text without its decorators, ready for a notebook cell."""
+        node, text, _ = _definition(self.module, self.name, self.nth)
+        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+        return textwrap.dedent("\n".join(lines))
+
+    @functools.cached_property
+    def value(self) -> Any:
+        """The function or class itself, alone in a copy of its module's namespace."""
+        node, _, filename = _definition(self.module, self.name, self.nth)
+        bare = ast.Module(body=[node], type_ignores=[])
+        space = dict(vars(sys.modules[self.module]))
+        exec(compile(bare, filename, "exec"), space)
+        return space[self.name]
+
+
+def forget(module: str) -> None:
+    """Start counting a module's definitions anew, for a module that is executed again."""
+    for key in [key for key in _seen if key[0] == module]:
+        del _seen[key]
+    _definitions.cache_clear()
+
+
+def _definition(module: str, name: str, nth: int) -> tuple[Any, str, str]:
+    filename = str(sys.modules[module].__file__)
+    text, found = _definitions(filename)
+    return found[name][nth], text, filename
+
+
+@functools.cache
+def _definitions(filename: str) -> tuple[str, dict[str, list[Any]]]:
+    """All decorated definitions of a file by name, in order, with the decorators cut off."""
+    text = Path(filename).read_text(encoding="utf-8")
+    found: dict[str, list[Any]] = {}
+    for node in ast.parse(text).body:
+        is_definition = isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        if is_definition and node.decorator_list:
+            node.decorator_list = []
+            found.setdefault(node.name, []).append(node)
+    return text, found

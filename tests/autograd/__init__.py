@@ -1,0 +1,1 @@
+"""The engine, in-place writes and grad modes, against PyTorch."""

@@ -1,0 +1,218 @@
+"""In-place writes and views: histories that are rebased, versions that are checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.oracle import attempt, both, torch, tt
+
+
+def run(f: Any) -> Any:
+    """A test of f(m, y, x): y = x * 1 is written to; gradients of x follow."""
+
+    def whole(m: Any) -> Any:
+        x = m.arange(1.0, 7.0, dtype=m.float64).reshape(2, 3).requires_grad_()
+        y = x * 1
+        out = f(m, y, x)
+        out = y if out is None else out
+        c = m.arange(out.numel(), dtype=m.float64).reshape(out.shape) + 1
+        (g,) = m.autograd.grad((out * c).sum() + y.sum(), x)
+        return y.detach(), out.detach(), g, y.grad_fn.name().split("::")[-1], y._version
+
+    return whole
+
+
+def row_scaled(m: Any, y: Any, x: Any) -> None:
+    y[0].mul_(3)
+
+
+def row_of_view(m: Any, y: Any, x: Any) -> None:
+    y.t()[1].mul_(x.detach()[0, 0] * 2)
+
+
+def base_written_after_view(m: Any, y: Any, x: Any) -> Any:
+    v = y[1]
+    y.mul_(2)
+    return v * v
+
+
+def view_written_then_read(m: Any, y: Any, x: Any) -> Any:
+    v = y.view(-1)
+    v[2:4].mul_(5)
+    return v * y.reshape(-1)
+
+
+def two_views(m: Any, y: Any, x: Any) -> Any:
+    a, b = y[0], y[:, 1]
+    a.mul_(2)
+    b.add_(a[1].clone())
+    return a * 1
+
+
+def view_of_view(m: Any, y: Any, x: Any) -> Any:
+    v = y.transpose(0, 1)
+    w = v[1:]
+    w.mul_(2)
+    return v.clone()
+
+
+def assigned_from_graph(m: Any, y: Any, x: Any) -> None:
+    y[0] = x[1] * 2
+
+
+def assigned_by_mask(m: Any, y: Any, x: Any) -> None:
+    y[y > 3] = 0.5
+
+
+def assigned_by_list(m: Any, y: Any, x: Any) -> None:
+    y[[0, 1], [2, 0]] = x[0, :2] * 3
+
+
+def copied_over(m: Any, y: Any, x: Any) -> None:
+    y.copy_(x.flip(0) * 2)
+
+
+def partly_copied(m: Any, y: Any, x: Any) -> None:
+    y[:, :1].copy_(x[:, 1:2])
+
+
+def zeroed(m: Any, y: Any, x: Any) -> None:
+    y[1].zero_()
+
+
+def filled_with_a_graph(m: Any, y: Any, x: Any) -> None:
+    y[0].fill_(x[1, 1])
+
+
+def augmented(m: Any, y: Any, x: Any) -> None:
+    y += x * 2
+    y *= 3
+    y -= 1
+    y /= 2
+
+
+def chain_of_activations(m: Any, y: Any, x: Any) -> None:
+    y.neg_().add_(1).mul_(0.5).tanh_()
+
+
+def diagonal_written(m: Any, y: Any, x: Any) -> None:
+    y.diagonal().mul_(4)
+
+
+def as_strided_written(m: Any, y: Any, x: Any) -> None:
+    y.as_strided((2, 2), (3, 1), 1).mul_(4)
+
+
+def expanded_read(m: Any, y: Any, x: Any) -> Any:
+    y[0].mul_(2)
+    return y[:1].expand(3, 3)
+
+
+def unsqueezed_in_place(m: Any, y: Any, x: Any) -> Any:
+    v = y[0]
+    v.unsqueeze_(0)
+    v.mul_(2)
+    return v * 1
+
+
+def constant_becomes_part_of_the_graph(m: Any, y: Any, x: Any) -> Any:
+    z = m.zeros(3, dtype=m.float64)
+    v = z[:2]
+    z.add_(y[0])
+    assert z.requires_grad and v.requires_grad
+    return v * 2
+
+
+def constant_base_of_a_written_view(m: Any, y: Any, x: Any) -> Any:
+    z = m.zeros(3, 2, dtype=m.float64)
+    z[1] = y[0, :2]
+    z[2].add_(y[1, 1:])
+    return z
+
+
+def masked(m: Any, y: Any, x: Any) -> None:
+    y.masked_fill_(x.detach() > 2, 7.0)
+
+
+def index_added(m: Any, y: Any, x: Any) -> None:
+    y.index_add_(0, m.tensor([1, 1]), x * 2)
+
+
+def scattered(m: Any, y: Any, x: Any) -> None:
+    y.scatter_add_(1, m.tensor([[0, 0, 1], [2, 2, 2]]), x * x)
+
+
+def clamped(m: Any, y: Any, x: Any) -> None:
+    y.clamp_(2, 5)
+
+
+def under_no_grad(m: Any, y: Any, x: Any) -> None:
+    with m.no_grad():
+        y.mul_(10)
+
+
+def detached_write_is_unseen(m: Any, y: Any, x: Any) -> Any:
+    z = y + 0
+    y.detach()[0] = 100.0
+    return z
+
+
+def saved_then_rewritten_elsewhere(m: Any, y: Any, x: Any) -> Any:
+    z = y.clone()
+    w = z * z
+    y.mul_(0)
+    return w
+
+
+def add_needs_no_saved_values(m: Any, y: Any, x: Any) -> Any:
+    z = y + 2
+    y.add_(5)
+    return z
+
+
+def rows_one_by_one(m: Any, y: Any, x: Any) -> None:
+    for i in range(2):
+        for j in range(3):
+            y[i, j] = y[i, j] * (i + j + 1)
+
+
+CASES = [
+    row_scaled, row_of_view, base_written_after_view, view_written_then_read, two_views, view_of_view,
+    assigned_from_graph, assigned_by_mask, assigned_by_list, copied_over, partly_copied, zeroed, filled_with_a_graph,
+    augmented, chain_of_activations, diagonal_written, as_strided_written, expanded_read, unsqueezed_in_place,
+    constant_becomes_part_of_the_graph, constant_base_of_a_written_view, masked, index_added, scattered, clamped,
+    under_no_grad, detached_write_is_unseen, saved_then_rewritten_elsewhere, add_needs_no_saved_values, rows_one_by_one,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_inplace(f: Any) -> None:
+    assert attempt(run(f), torch)[1] is None
+    both(run(f))
+
+
+def test_second_derivative_through_a_written_view() -> None:
+    def f(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0, 3.0], dtype=m.float64, requires_grad=True)
+        y = x * x
+        y[1:].mul_(x[:2])
+        (g,) = m.autograd.grad((y * y).sum(), x, create_graph=True)
+        return g.detach(), m.autograd.grad(g.sum(), x)
+
+    both(f)
+
+
+def test_view_history_names() -> None:
+    """CopySlices on the base, the view's own node on the view."""
+
+    def f(m: Any) -> Any:
+        y = m.ones(2, 3, requires_grad=True) * 1
+        v = y[0]
+        v.mul_(2)
+        w = y.view(-1)
+        y.add_(1)
+        return [y.grad_fn.name(), v.grad_fn.name(), w.grad_fn.name(), v._base is y, v.is_leaf]
+
+    assert f(tt) == f(torch)

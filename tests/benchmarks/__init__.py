@@ -1,0 +1,1 @@
+"""Call overhead and small training steps beside PyTorch: `python -m tests.benchmarks`."""

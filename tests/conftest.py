@@ -1,0 +1,51 @@
+"""What every suite shares: one thread, fixed random programs, global settings put back."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+# Derandomized: the same programs in every run, here and in CI. `--hypothesis-profile=explore` draws
+# new ones.
+_COMMON = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "print_blob": True,
+    "report_multiple_bugs": False,
+}
+settings.register_profile("fixed", derandomize=True, database=None, **_COMMON)
+settings.register_profile("explore", max_examples=2000, **_COMMON)
+settings.load_profile("fixed")
+
+
+BESIDE_PYTORCH = {"ops", "core", "autograd", "nn"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """PyTorch warns of its own deprecations; the suites that run it beside toytorch let it."""
+    for item in items:
+        if item.path.parent.name in BESIDE_PYTORCH:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+def pytest_report_header() -> str:
+    return f"implementation under test: {os.environ.get('TOYTORCH_UNDER_TEST', 'toytorch')}"
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """The garbage collector off, so that only reference counts free memory."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()

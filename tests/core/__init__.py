@@ -1,0 +1,1 @@
+"""Tensors, promotion, printing, indexing and memory, against PyTorch."""

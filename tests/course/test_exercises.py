@@ -1,0 +1,122 @@
+"""Every exercise: the reference passes, the stub is open, each mutant fails under its own name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from course import registry
+from course.build.source import read
+from course.contents import Chapter, written
+from course.exercise import Exercise
+from course.judge import judge
+from course.panel import Panel, html, text
+
+EXERCISES = list(registry.all_exercises().values())
+
+
+def name_of(found: Exercise) -> str:
+    return found.name
+
+
+every = pytest.mark.parametrize("found", EXERCISES, ids=name_of)
+every_mutant = pytest.mark.parametrize(
+    ("found", "position"),
+    [(found, position) for found in EXERCISES for position in range(len(found.mutants))],
+    ids=lambda value: value.name if isinstance(value, Exercise) else str(value),
+)
+
+
+@every
+def test_reference_is_green(found: Exercise) -> None:
+    verdict = judge(found, found.answer.value)
+    assert verdict.state == "green", text(verdict)
+    assert "pass" in text(verdict)
+
+
+@every
+def test_stub_is_open(found: Exercise) -> None:
+    verdict = judge(found, found.start.value)
+    assert verdict.state == "open", text(verdict)
+
+
+@every_mutant
+def test_mutant_is_red_under_its_own_name(found: Exercise, position: int) -> None:
+    mutant = found.mutants[position]
+    verdict = judge(found, mutant.value)
+    assert verdict.state == "red"
+    said = text(verdict)
+    assert verdict.mutant is mutant, said
+    assert mutant.label in said
+    assert mutant.why.split("\n")[0] in said
+    assert mutant.label in re.sub(r"<[^>]+>", "", html(verdict)).replace("&#x27;", "'").replace(
+        "&quot;", '"'
+    ).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+@every_mutant
+def test_panels_are_stable_and_show_no_machinery(found: Exercise, position: int) -> None:
+    panels = [Panel(judge(found, found.mutants[position].value)) for _ in range(2)]
+    assert repr(panels[0]) == repr(panels[1])
+    assert panels[0]._repr_html_() == panels[1]._repr_html_()
+    for shown in (repr(panels[0]), panels[0]._repr_html_()):
+        assert "Traceback" not in shown
+        assert "judge.py" not in shown
+        assert " at 0x" not in shown
+        assert not re.search(r"<(script|style|link)\b", shown)
+
+
+@every
+def test_the_record_is_complete(found: Exercise) -> None:
+    assert re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", found.name)
+    assert len(found.mutants) >= 3
+    assert len({mutant.label for mutant in found.mutants}) == len(found.mutants)
+    assert all(len(mutant.why) > 60 for mutant in found.mutants)
+    assert found.checks
+    assert 3 <= found.minutes <= 40
+    assert len(found.prompt) > 80
+    assert found.start.name == found.answer.name
+    assert all(mutant.name == found.function for mutant in found.mutants)
+    lines = [x for x in found.answer.source.splitlines() if x.strip()]
+    assert 2 <= len(lines) <= 45
+
+
+@every
+def test_nothing_gives_the_answer_away(found: Exercise) -> None:
+    """The prompt holds no line of the reference, and the stub no more than it has to."""
+    body = [line.strip() for line in found.answer.source.splitlines()[1:]]
+    telling = [line for line in body if len(line) > 25 and not line.startswith(('"""', "#"))]
+    assert not [line for line in telling if line in found.prompt]
+    assert "NotImplementedError" in found.start.source or "..." in found.start.source
+
+
+@pytest.mark.parametrize("chapter", written(), ids=lambda chapter: chapter.stem)
+def test_every_exercise_is_asked_and_checked_once(chapter: Chapter) -> None:
+    cells = read(chapter)
+    names = [found.name for found in registry.of_chapter(chapter.number)]
+    asked = [c.exercise.name for c in cells if c.role == "exercise" and c.exercise]
+    checked = [c.exercise.name for c in cells if c.role == "check" and c.exercise]
+    assert sorted(asked) == sorted(checked) == sorted(names)
+    assert asked == checked
+    assert 3 <= len(names) <= 7
+
+
+@every
+def test_doors_open_and_close(found: Exercise) -> None:
+    """A submission plugged in is used, and the framework is itself again afterwards."""
+    if found.door is None:
+        with pytest.raises(RuntimeError, match="no door"), found.active(quiet=True):
+            raise AssertionError("an exercise without a door opened one")
+        return
+    answer: Any = found.answer.value
+    found.keep(answer)
+    try:
+        with found.active(quiet=True) as piece:
+            assert piece is answer
+        with pytest.raises(ZeroDivisionError), found.active(quiet=True):
+            1 / 0  # noqa: B018
+    finally:
+        found.keep(None)
+    assert judge(found, answer).state == "green"

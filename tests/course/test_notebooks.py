@@ -1,0 +1,151 @@
+"""Notebooks: solved ones pass strict nbval twice, untouched ones fail in exactly their checks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from course.build import notebooks
+from course.build.source import read
+from course.contents import CHAPTERS, ROOT, Chapter, written
+
+every = pytest.mark.parametrize("chapter", written(), ids=lambda chapter: chapter.stem)
+SANITIZE = Path(__file__).with_name("nbval.sanitize")
+
+
+def nbval(notebook: Path, mode: str, tmp_path: Path) -> dict[str, bool]:
+    """Run pytest with nbval over a notebook; whether each cell passed, by its name."""
+    report = tmp_path / "report.xml"
+    report.unlink(missing_ok=True)
+    command = [
+        *(sys.executable, "-m", "pytest", mode, "--nbval-current-env", "-q"),
+        *("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:xdist"),
+        *(f"--nbval-sanitize-with={SANITIZE}", "-W", "ignore"),
+        *(f"--junitxml={report}", str(notebook)),
+    ]
+    env = {**notebooks.environment(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""}
+    env.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert report.exists(), done.stdout + done.stderr
+    cells = {}
+    for item in ET.parse(report).iter("testcase"):
+        cells[str(item.get("name"))] = item.find("failure") is None and item.find("error") is None
+    if mode == "--nbval":
+        assert done.returncode == 0, done.stdout[-4000:]
+    return cells
+
+
+def codes(notebook: Path) -> list[Any]:
+    return [c for c in nbformat.read(notebook, as_version=4).cells if c.cell_type == "code"]
+
+
+@every
+@pytest.mark.slow
+def test_solved_notebook_passes_strict_nbval_twice(chapter: Chapter, tmp_path: Path) -> None:
+    path = ROOT / "solutions" / f"{chapter.stem}.ipynb"
+    for _ in range(2):
+        cells = nbval(path, "--nbval", tmp_path)
+        assert len(cells) == len(codes(path))
+        assert all(cells.values())
+
+
+@every
+@pytest.mark.slow
+def test_untouched_notebook_fails_in_exactly_its_check_cells(
+    chapter: Chapter, tmp_path: Path
+) -> None:
+    path = ROOT / "notebooks" / f"{chapter.stem}.ipynb"
+    passed = nbval(path, "--nbval-lax", tmp_path)
+    checks = {
+        f"Cell {number}" for number, cell in enumerate(codes(path)) if "check(" in cell.source[:6]
+    }
+    assert checks
+    failed = {re.sub(r"^.*::", "", name) for name, good in passed.items() if not good}
+    assert failed == checks
+
+
+@every
+@pytest.mark.slow
+def test_learners_notebook_with_the_answers_filled_in_passes_lax(
+    chapter: Chapter, tmp_path: Path
+) -> None:
+    """What nbval expects of a check cell is what a solved exercise prints."""
+    notebook = nbformat.read(ROOT / "notebooks" / f"{chapter.stem}.ipynb", as_version=4)
+    answers = {cell.id: cell.solved for cell in read(chapter)}
+    for cell in notebook.cells:
+        if cell.id.startswith("exercise-"):
+            cell.source = answers[cell.id]
+    path = tmp_path / "filled.ipynb"
+    nbformat.write(notebook, path)
+    assert all(nbval(path, "--nbval-lax", tmp_path).values())
+
+
+@every
+@pytest.mark.slow
+def test_untouched_notebook_runs_to_its_end_with_open_panels(chapter: Chapter) -> None:
+    cells = read(chapter)
+    notebooks.execute(cells, solution=False)
+    for cell in cells:
+        if cell.role == "check":
+            shown = "".join(str(o.data.get("text/plain", "")) for o in cell.outputs)
+            assert shown.startswith("○"), shown
+            assert "open" in shown
+
+
+@every
+def test_learners_notebook_holds_stubs_and_no_answers(chapter: Chapter) -> None:
+    cells = {cell.id: cell for cell in read(chapter) if cell.slide != "notes"}
+    untouched = nbformat.read(ROOT / "notebooks" / f"{chapter.stem}.ipynb", as_version=4)
+    solved = nbformat.read(ROOT / "solutions" / f"{chapter.stem}.ipynb", as_version=4)
+    assert [c.id for c in untouched.cells] == [c.id for c in solved.cells] == list(cells)
+    for mine, theirs in zip(untouched.cells, solved.cells, strict=True):
+        cell = cells[mine.id]
+        assert mine.source == cell.student
+        assert theirs.source == cell.solved
+        if cell.role == "exercise":
+            assert "NotImplementedError" in mine.source or "..." in mine.source
+            assert "NotImplementedError" not in theirs.source
+        if cell.role == "check":
+            assert "not checked yet" in mine.outputs[0].data["text/html"]
+            assert mine.execution_count is not None  # nbval compares nothing without one
+        elif cell.is_code and not cell.keep:
+            assert mine.outputs == []
+
+
+@every
+def test_every_output_is_free_of_this_machine(chapter: Chapter) -> None:
+    for folder in ("notebooks", "solutions"):
+        text = (ROOT / folder / f"{chapter.stem}.ipynb").read_text(encoding="utf-8")
+        assert str(ROOT) not in text
+        assert str(Path.home()) + os.sep not in text
+        assert not re.search(r" at 0x[0-9a-f]", text)
+
+
+@every
+def test_the_first_screen_has_a_picture_and_the_chapter_two(chapter: Chapter) -> None:
+    solved = nbformat.read(ROOT / "solutions" / f"{chapter.stem}.ipynb", as_version=4)
+    pictured = [
+        number
+        for number, cell in enumerate(solved.cells)
+        for output in cell.get("outputs", [])
+        if {"image/png", "image/svg+xml"} & set(output.get("data", {}))
+        or "<svg" in str(output.get("data", {}).get("text/html", ""))
+    ]
+    assert len(pictured) >= 2
+    assert pictured[0] <= 4
+
+
+def test_start_page_lists_every_chapter() -> None:
+    page = (ROOT / "notebooks" / "00_start.ipynb").read_text(encoding="utf-8")
+    shown = nbformat.reads(page, as_version=4).cells[1].outputs[0].data["text/html"]
+    for chapter in CHAPTERS:
+        assert chapter.title in shown
+        assert (f'href="{chapter.stem}.ipynb"' in shown) == chapter.written

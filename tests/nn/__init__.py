@@ -1,0 +1,1 @@
+"""Modules, losses, optimizers and data, against PyTorch."""

@@ -1,0 +1,12 @@
+"""Sample inputs of every op: `ENTRIES[name].samples()`.
+
+A new op needs an entry in one of these modules; `test_records.py` fails until it has one.
+"""
+
+from __future__ import annotations
+
+from tests.ops.samples import create, index, matmul, pointwise, random, reduce, shape, view
+from tests.ops.samples.base import ENTRIES, Entry, Sample
+
+__all__ = ["ENTRIES", "Entry", "Sample"]
+assert all((create, index, matmul, pointwise, random, reduce, shape, view))

@@ -1,0 +1,75 @@
+"""Every op record has samples and documentation; every op has its forms, and is where PyTorch has it."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from tests.ops.records import BY_WRITING, COVERED_BY, EXPECTED, REGISTRY, TESTED
+from tests.ops.samples import ENTRIES
+from tests.ops.samples.base import supported
+from tests.ops.test_forms import Detour
+from tests.oracle import SUBJECT, attempt, torch, tt
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_is_present(name: str) -> None:
+    assert name in ENTRIES, f"no samples for {name}"
+    ENTRIES[name].function(SUBJECT)
+
+
+@pytest.mark.parametrize("name", sorted(TESTED))
+def test_has_samples(name: str) -> None:
+    assert supported(TESTED[name]), f"PyTorch accepts no sample of {name}"
+
+
+@pytest.mark.parametrize("name", sorted(TESTED))
+def test_has_pytorchs_forms(name: str) -> None:
+    """Where PyTorch has a method, or an in-place form of it, so has the package."""
+    if not TESTED[name].forms:
+        return
+    for form in (name, name + "_"):
+        if hasattr(torch.Tensor, form):
+            assert hasattr(tt.Tensor, form), f"Tensor has no {form}"
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_record_has_samples(name: str) -> None:
+    """A record is tested under its name, as its in-place form, or as a part of another op that runs it."""
+    if name == "_to_device":
+        pytest.skip("runs where there is a GPU")
+    if name in BY_WRITING:
+        detour = Detour()
+        with importlib.import_module("toytorch.core.state").watching(detour):
+            x = tt.ones(2, 3, dtype=tt.float64, requires_grad=True)
+            y = x * x
+            y.t()[1].mul_(x[0, 0] * 2)
+            (g,) = tt.autograd.grad((y * y).sum(), x, create_graph=True)
+            tt.autograd.grad(g.sum(), x)
+        assert name in detour.seen, f"{detour.seen}"
+        return
+    if name not in COVERED_BY:
+        found = name in TESTED or name + "_" in TESTED
+        assert found, f"op {name} has no samples: add an entry in tests/ops/samples/"
+        return
+    from tests.ops.test_gradients import _twice
+
+    entry, detour = TESTED[COVERED_BY[name]], Detour()
+    with importlib.import_module("toytorch.core.state").watching(detour):
+        for sample in supported(entry):
+            args, kwargs = SUBJECT.carry((sample.args, sample.kwargs))
+            attempt(entry.function(SUBJECT), *args, **kwargs)
+            attempt(_twice, SUBJECT, entry.function(SUBJECT), sample)
+    assert name in detour.seen, f"the samples of {COVERED_BY[name]} never run {name}"
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_record_is_documented(name: str) -> None:
+    record = REGISTRY[name]
+    assert record.name == name
+    assert str(record.schema).startswith(f"{name}(")
+    assert " -> " in str(record.schema)
+    assert record.doc and record.doc.strip()[-1] in ".:)", f"{name}: one sentence of documentation"
+    assert tt.ops.registry[name] is record
+    assert isinstance(record.differentiable, bool)
