@@ -4,9 +4,9 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 (an older Python gets this sentence, not a SyntaxError)
     sys.exit(
-        "toytorch needs Python 3.11 or newer, and this is %d.%d.\n"
+        f"toytorch needs Python 3.11 or newer, and this is {sys.version.split()[0]}.\n"
         "Install a newer one (python.org, your package manager, or `uv python install 3.12`)\n"
-        "and run it in the same way, for example: python3.12 -m course" % sys.version_info[:2]
+        "and run it in the same way, for example: python3.12 -m course"
     )
 
 from course.cli import main

@@ -45,9 +45,9 @@ _TABLE = {
         ("operations", "Operations", "One record per operation, dispatch, broadcasting."),
     ],
     "Gradients": [
-        ("autograd", "Autograd", "The graph that writes itself, and the engine that walks it."),
-        ("inplace", "Leaves, in-place writes, versions", "When a gradient would be wrong, who tells?"),
-        ("extending", "Extending autograd", "Your own derivatives: checked, doubled, straight through."),
+        ("autograd", "Autograd", "The graph that writes itself, and its engine."),
+        ("inplace", "Leaves, in-place writes, versions", "Who tells when a gradient is wrong?"),
+        ("extending", "Extending autograd", "Your own derivatives, checked and doubled."),
     ],
     "Learning": [
         ("modules", "Modules", "Networks as trees of parameters."),
@@ -57,7 +57,7 @@ _TABLE = {
     ],
     "Speed": [
         ("measure", "Measure first", "The profiler, and how memory traffic sets the pace."),
-        ("accelerators", "Accelerators", "Asynchrony, streams and the allocator, with or without a GPU."),
+        ("accelerators", "Accelerators", "Asynchrony, streams, memory; with or without a GPU."),
         ("tracing", "Tracing and scripting", "Catching a program as a graph."),
         ("fusion", "Passes and fusion", "Rewriting the graph until one kernel is left."),
         ("export", "Beyond Python", "Archives, ONNX and C++."),

@@ -13,7 +13,8 @@ import ctypes
 import threading
 from collections.abc import Callable
 
-_STACK = 64 * 1024 * 1024  # threads get 512 KiB on macOS, too little for a deep recursion to fail in
+# threads get 512 KiB on macOS, too little for a deep recursion to end in RecursionError
+_STACK = 64 * 1024 * 1024
 _GRACE = 1.0
 
 

@@ -180,8 +180,8 @@ def _no_venv(said: str) -> str:
 
 def _installer(venv: Path, uv: str | None, target: str) -> list[str]:
     python = str(python_of(venv))
-    has_pip = subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
-    if uv and not has_pip:
+    probe = subprocess.run([python, "-m", "pip", "--version"], capture_output=True)
+    if uv and probe.returncode:  # uv makes environments without pip
         return [uv, "pip", "install", "--python", python, "--editable", target]
     flags = ["--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"]
     return [python, "-m", "pip", "install", *flags, "--editable", target]

@@ -145,8 +145,9 @@ class _Trial:
     def _cases(self, group: Check) -> Iterator[Outcome]:
         """Outcomes of a check. An error between its cases ends that check, not the others."""
         try:
-            for self.case in group.cases(self.submission):
-                yield self._outcome(self.case)
+            for case in group.cases(self.submission):
+                self.case = case
+                yield self._outcome(case)
         except Exception as error:
             place = Case(f"the set-up of “{group.title}”", lambda: None)
             yield self._failure(place, error)

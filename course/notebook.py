@@ -128,7 +128,8 @@ def _source(thing: Any) -> str:
         return textwrap.dedent(inspect.getsource(thing)).rstrip()
     except (TypeError, OSError):
         name = getattr(thing, "__name__", repr(thing))
-        raise TypeError(f"{name} has no Python source to show; look at a function or class") from None
+        message = f"{name} has no Python source to show; look at a function or class"
+        raise TypeError(message) from None
 
 
 def _pane(title: str, source: str) -> str:
@@ -156,31 +157,32 @@ def setup() -> None:
         ImportError: matplotlib is missing; the course extra brings it.
     """
     import matplotlib as mpl
+    from cycler import cycler
 
-    grey = "#7d8590"
+    ink, muted, paper = "#1c2430", "#5c6675", "#fdfcfa"  # the paper of toytorch.viz's pictures
     mpl.rcParams.update(
         {
             "figure.figsize": (7.2, 3.4),
             "figure.dpi": 110,
-            "figure.facecolor": "none",
-            "savefig.facecolor": "none",
-            "axes.facecolor": "none",
-            "axes.edgecolor": grey,
-            "axes.labelcolor": grey,
-            "axes.titlecolor": grey,
-            "text.color": grey,
-            "xtick.color": grey,
-            "ytick.color": grey,
+            "figure.facecolor": paper,
+            "savefig.facecolor": paper,
+            "axes.facecolor": paper,
+            "axes.edgecolor": muted,
+            "axes.labelcolor": ink,
+            "axes.titlecolor": ink,
+            "text.color": ink,
+            "xtick.color": muted,
+            "ytick.color": muted,
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
-            "grid.color": grey,
-            "grid.alpha": 0.25,
+            "grid.color": muted,
+            "grid.alpha": 0.22,
             "legend.frameon": False,
             "font.family": "DejaVu Sans",
             "font.size": 10,
             "lines.linewidth": 2.2,
-            "axes.prop_cycle": mpl.cycler(
+            "axes.prop_cycle": cycler(
                 color=["#e2572b", "#3b82c4", "#1f9d63", "#c98a12", "#8b5fbf", "#d6457f"]
             ),
             "svg.hashsalt": "toytorch",

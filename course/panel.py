@@ -108,7 +108,8 @@ def html(verdict: Verdict) -> str:
     failure = verdict.failure
     if verdict.state == "red" and failure is not None:
         body += _table(failure) + _misconception(verdict)
-    return frame(verdict.state, verdict.exercise.title, verdict.exercise.name, headline(verdict), body)
+    found = verdict.exercise
+    return frame(verdict.state, found.title, found.name, headline(verdict), body)
 
 
 def waiting(title: str, name: str) -> str:

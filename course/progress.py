@@ -31,7 +31,7 @@ def load(source: Path | None = None) -> dict[str, str]:
 
 
 def record(states: dict[str, str]) -> None:
-    """Merge new states in; what was solved once stays solved, so that breaking it on purpose is free.
+    """Merge new states in; what was solved once stays solved, however much it is played with.
 
     A folder that cannot be written costs the record, never the lesson.
     """

@@ -81,8 +81,7 @@ def _definitions(filename: str) -> tuple[str, dict[str, list[Any]]]:
     text = Path(filename).read_text(encoding="utf-8")
     found: dict[str, list[Any]] = {}
     for node in ast.parse(text).body:
-        is_definition = isinstance(node, (ast.FunctionDef, ast.ClassDef))
-        if is_definition and node.decorator_list:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.decorator_list:
             node.decorator_list = []
             found.setdefault(node.name, []).append(node)
     return text, found

@@ -1,8 +1,8 @@
 """The bridge to PyTorch: carries values to either side through NumPy, and compares what comes back.
 
-PyTorch is the authority of this suite and is needed by the tests only; where it is not installed, every
-module that imports this one is skipped. `TOYTORCH_UNDER_TEST=torch` puts PyTorch in toytorch's place: all
-must then pass, which shows that the tests ask for nothing that PyTorch itself does not do.
+PyTorch is the authority of this suite and is needed by the tests only; where it is not installed,
+every module that imports this one is skipped. `TOYTORCH_UNDER_TEST=torch` puts PyTorch in toytorch's
+place: all must then pass, which shows that the tests ask for nothing that PyTorch does not do.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ UNDER_TEST = os.environ.get("TOYTORCH_UNDER_TEST", "toytorch")
 SELFTEST = UNDER_TEST == "torch"
 tt: Any = importlib.import_module(UNDER_TEST)
 
-DTYPES = (
-    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
-).split()
+DTYPES = names("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128")
 FLOATS = {"float32", "float64", "complex64", "complex128"}  # those whose gradients are compared
 TOLERANCE = {  # (relative, absolute); every other dtype must be equal bit for bit
     "float16": (5e-3, 5e-3), "bfloat16": (4e-2, 4e-2), "float32": (1e-4, 1e-5),
@@ -54,8 +52,8 @@ class Side:
     def carry(self, x: Any, memo: dict[int, Any] | None = None, grad: bool = False) -> Any:
         """A copy of x, which holds PyTorch's tensors, for this side.
 
-        Sizes, strides, offsets and the sharing of memory between tensors are kept; with grad, floating
-        tensors become leaves that require a gradient.
+        Sizes, strides, offsets and the sharing of memory between tensors are kept; with grad,
+        floating tensors become leaves that require a gradient.
         """
         memo = {} if memo is None else memo
         if isinstance(x, torch.Tensor):
@@ -232,7 +230,7 @@ def _places(mask: np.ndarray[Any, Any]) -> str:
 
 
 def brief(x: Any) -> str:
-    """A short text for any value: tensors by dtype, shape and layout, arrays by their first values."""
+    """A short text for any value: tensors by dtype, shape and layout, arrays by first values."""
     if isinstance(x, np.ndarray):
         return np.array2string(x.ravel()[:4], precision=8, separator=", ")
     if isinstance(x, (torch.Tensor, tt.Tensor)):
@@ -265,7 +263,7 @@ def both(f: Callable[[Any], Any], **how: Any) -> Any:
 
 
 def error_difference(want: Exception | None, got: Exception | None, text: bool = True) -> str:
-    """'' if both raised the same class of error with the same sizes and dimensions in it, else why not."""
+    """'' if both raised one class of error that names the same sizes and dimensions, else why not."""
     if want is None or got is None:
         return "" if want is got else f"{told(got)}, in PyTorch: {told(want)}"
     if not isinstance(got, type(want)):

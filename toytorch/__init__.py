@@ -59,7 +59,7 @@ searchsorted bucketize tensordot einsum ger inner allclose equal is_nonzero is_s
 result_type can_cast is_tensor is_floating_point is_complex numel broadcast_shapes""".split()
 _methods.resolve_neg = _methods.resolve_conj
 for _name in _CHOSEN:
-    globals()[_name] = getattr(_methods, _name)
+    globals()[_name] = _methods.speak_of_tensors(getattr(_methods, _name), _name)
 sort, matmul = _methods.sort_, _methods.matmul_
 for _name, _source in {
         "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div",
@@ -69,6 +69,13 @@ for _name, _source in {
         "arccosh": "acosh", "arctanh": "atanh", "concat": "cat", "concatenate": "cat",
         "row_stack": "vstack"}.items():
     globals()[_name] = globals()[_source]
+
+for _name, _op in _registry.items():
+    if _op.kind == "pointwise" and _op.has_inplace and len(_op.tensor_at) == 1:
+        globals()[_name + "_"] = getattr(Tensor, _name + "_")  # relu_ and the like
+for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
+              "randint_like"):
+    globals()[_name] = _methods.speak_of_tensors(globals()[_name], _name)
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402
                                is_inference_mode_enabled, no_grad, set_grad_enabled)

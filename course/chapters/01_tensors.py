@@ -28,16 +28,12 @@ viz.storage(table=table)
 # numbers as a table of 3 × 4. The small number in each cell of the table says
 # which memory cell it shows. Chapter 02 is all about that small number; here
 # we look at what a tensor is from outside.
-#
-# ### Predict, then run
-#
-# Below, four tensors are made by four harmless additions and products. Write
-# down the **dtype** you expect for each, before you run the cell.
 
 # %% [markdown] slide="slide"
-# ## Predict
+# ## Predict, then run
 #
-# Which dtype does each line have?
+# Four harmless sums and quotients. Which **dtype** does each result have?
+# Write down four answers before you run the cell.
 
 # %% slide="more"
 whole = torch.tensor([1, 2, 3])
@@ -106,18 +102,12 @@ row, column = torch.arange(4), torch.arange(3)[:, None]
 print(row.shape, column.shape, (row + column).shape)
 print(row + column)
 
-# %% [markdown]
-# ### How fine is the ruler?
-#
-# A float has a fixed number of digits, so the gaps between neighbouring
-# floats grow with the number. The picture shows the gap at every size, for
-# four dtypes. `bfloat16` has the range of `float32` and the coarsest ruler of
-# all, and networks train on it happily.
-
 # %% [markdown] slide="slide"
 # ## How fine is the ruler?
 #
-# The gap to the next float, at every size, for four dtypes.
+# A float has a fixed number of digits, so the gap to the next float grows
+# with the number. `bfloat16` reaches as far as `float32` with the coarsest
+# ruler of all, and networks train on it happily.
 
 # %% show="output" slide="more"
 import matplotlib.pyplot as plt

@@ -15,7 +15,8 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import exercise, look, setup
+from course import check, look, setup
+from course.registry import exercise
 from toytorch import viz
 
 setup()
@@ -290,10 +291,12 @@ viz.autograd_graph(loss, params=names, saved=False)
 # Four leaves, and there is your `MmBackward0`, twice, with a `TanhBackward0`
 # between them. (The upper one also needs the gradient of its *left* factor,
 # which toytorch brings.) Now install your pieces for the rest of the session
-# and train. **Predict** how many of the 360 test digits it will read.
+# and train. Where your engine is still open, toytorch's own loop runs, in your
+# order and with your sums. **Predict** how many of the 360 test digits the
+# network will read.
 
 # %% slide="subslide"
-pieces = ["tanh", "product", "engine"]
+pieces = ["tanh", "product", "accumulate", "order", "engine"]
 for piece in pieces:
     exercise(f"autograd.{piece}").install()
 
@@ -384,7 +387,7 @@ look(engine.Engine._visit, run_backward)
 # operation, and the names of your arguments decided what it saves:
 
 # %%
-print(torch.ops.tanh.source())
+print(torch.ops.tanh.node.source)
 
 # %% [markdown] slide="slide"
 # ## Measure: what a graph costs
@@ -403,7 +406,7 @@ def saved_bytes(node):
 
 u = torch.rand(1000, requires_grad=True)
 v = torch.rand(1000, requires_grad=True)
-cases = {"u + v": u + v, "u * v": u * v, "u * 2": u * 2, "u / v": u / v,
+cases = {"u + v": u + v, "u - v": u - v, "u * v": u * v, "u / v": u / v,
          "u.exp()": u.exp(), "u.tanh()": u.tanh(), "u.sin()": u.sin(),
          "u.relu()": u.relu(), "u.sum()": u.sum()}
 for text, result in cases.items():

@@ -92,8 +92,9 @@ def nested_shape(data):
 @shape.mutant(
     "looks down the first branch only",
     why="""
-    The rows of every level are compared, but only below the first row: `[[[1], [2]], [[3], [4, 5]]]`
-    is ragged in its *second* row. Find the shape of every row, and compare those.
+    The rows of every level are compared, but only below the first row, and
+    `[[[1], [2]], [[3], [4, 5]]]` is ragged in its *second* row. Find the
+    shape of every row, and compare those.
     """,
 )
 def nested_shape(data):
@@ -470,8 +471,8 @@ def count_up(start, end, step):
 @arange.mutant(
     "rounds the count down",
     why="""
-    From 0 to 1 in steps of 0.3 there is room for 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33, and
-    a started step counts. The number of values is the *ceiling* of the quotient.
+    From 0 to 1 in steps of 0.3 there is room for 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33,
+    and a started step counts. The number of values is the *ceiling* of the quotient.
     """,
 )
 def count_up(start, end, step):

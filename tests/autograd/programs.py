@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.oracle import FLOATS, Side, attempt, dtype_name, torch
 
-# Each op takes (module, a, b, c): three tensors of the pool. Inputs are kept tame (tanh, abs + 1), so
-# that twenty steps stay finite.
+# Each op takes (module, a, b, c): three tensors of the pool. Inputs are kept tame (tanh, abs + 1),
+# so that a dozen steps stay finite.
 PURE: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "a + b": lambda m, a, b, c: a + b,
     "a - b": lambda m, a, b, c: a - b,
@@ -55,7 +55,7 @@ PURE: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "amax(-1)": lambda m, a, b, c: a.amax(-1),
     "max(0).values": lambda m, a, b, c: a.max(0).values,
     "prod of tanh": lambda m, a, b, c: a.tanh().prod(),
-    "var": lambda m, a, b, c: a.var(),
+    "var": lambda m, a, b, c: a.var(correction=0),
     "logsumexp(-1)": lambda m, a, b, c: a.logsumexp(-1),
     "softmax(-1)": lambda m, a, b, c: a.softmax(-1),
     "log_softmax(0)": lambda m, a, b, c: a.log_softmax(0),
@@ -133,7 +133,7 @@ SHAPES = [(2, 3), (3,), (2, 1), (), (1, 3), (3, 3), (2, 3, 2), (0, 3), (1,)]
 
 
 def _apart(a: Any, b: Any) -> Any:
-    """b, copied where it lies in a's memory: what a write over its own source gives is not defined."""
+    """b, copied where it lies in a's memory: a write over its own source is not defined."""
     same = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and b is not a
     return b.clone() if same else b
 
@@ -151,8 +151,12 @@ class Program:
     steps: list[tuple[str, tuple[int, int, int], bool]]
 
     def __repr__(self) -> str:
-        lines = [f"v{i} = {tuple(x.shape)} {dtype_name(x.dtype)}" for i, x in enumerate(self.leaves)]
-        return "\n".join(lines + [f"{n}  of {v}{' under no_grad' * off}" for n, v, off in self.steps])
+        lines = [
+            f"v{i} = {tuple(x.shape)} {dtype_name(x.dtype)}" for i, x in enumerate(self.leaves)
+        ]
+        return "\n".join(
+            lines + [f"{n}  of {v}{' under no_grad' * off}" for n, v, off in self.steps]
+        )
 
 
 @st.composite
@@ -164,19 +168,26 @@ def programs(draw: Any) -> Program:
         shape, kind = draw(st.sampled_from(SHAPES)), draw(kinds)
         n = int(np.prod(shape))
         values = np.sin(1.7 * np.arange(n) + draw(st.integers(0, 50))).reshape(shape) * 1.5
-        leaves.append(torch.from_numpy(np.asarray(values)).to(getattr(torch, kind if i else "float64")))
+        leaves.append(
+            torch.from_numpy(np.asarray(values)).to(getattr(torch, kind if i else "float64"))
+        )
     pick = st.integers(0, 30)
-    step = st.tuples(st.sampled_from(NAMES), st.tuples(pick, pick, pick), st.sampled_from([False] * 12 + [True]))
+    step = st.tuples(
+        st.sampled_from(NAMES), st.tuples(pick, pick, pick), st.sampled_from([False] * 12 + [True])
+    )
     return Program(leaves, draw(st.lists(step, min_size=3, max_size=12)))
 
 
 LACKING = "no kernel"
 
 
-def execute(program: Program, side: Side, like: list[str] | None = None) -> tuple[list[Any], list[Any], list[str]]:
+def execute(
+    program: Program, side: Side, like: list[str] | None = None
+) -> tuple[list[Any], list[Any], list[str]]:
     """(leaves, every value, what became of each step: '' or the class of the error).
 
-    Steps for which PyTorch happens to lack a kernel (a norm of booleans) are left out; `like` is its list.
+    Steps for which PyTorch happens to lack a kernel (a norm of booleans) are left out: `like`
+    is its list of fates.
     """
     m = side.root
     leaves = [side.carry(x, grad=dtype_name(x.dtype) in FLOATS) for x in program.leaves]

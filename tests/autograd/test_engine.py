@@ -176,7 +176,9 @@ def hook_after_accumulation(m: Any) -> Any:
 def node_hooks(m: Any) -> Any:
     x, seen = leaf(m, 1, 2), []
     y = x * 3
-    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0].clone(), outputs[0].clone())))
+    y.grad_fn.register_hook(
+        lambda inputs, outputs: seen.append((inputs[0].clone(), outputs[0].clone()))
+    )
     y.grad_fn.register_prehook(lambda outputs: seen.append(outputs[0].clone()))
     y.sum().backward()
     return seen
@@ -189,8 +191,10 @@ def graph_structure(m: Any) -> Any:
     (mul, nr), *_ = node.next_functions
     leaves = [n for n, _ in mul.next_functions]
     return [
-        node.name(), mul.name(), nr, len(node.next_functions), [n.name() for n in leaves], leaves[0].variable is x,
-        leaves[1].variable is w, (x * 2).grad_fn.next_functions[1][0] is None, x.grad_fn is None, x.is_leaf,
+        node.name(), mul.name(), nr, len(node.next_functions), [n.name() for n in leaves],
+        leaves[0].variable is x,
+        leaves[1].variable is w, (x * 2).grad_fn.next_functions[1][0] is None, x.grad_fn is None,
+        x.is_leaf,
     ]  # fmt: skip
 
 
@@ -336,18 +340,24 @@ def inference(m: Any) -> Any:
 
 def integers_and_comparisons(m: Any) -> Any:
     x = leaf(m, 1, 2)
-    return [(x > 1).requires_grad, x.long().requires_grad, x.argmax().requires_grad, x.sign().requires_grad,
-            x.floor().requires_grad, x.max(0).indices.requires_grad, m.zeros_like(x).requires_grad]  # fmt: skip
+    return [(x > 1).requires_grad, x.long().requires_grad, x.argmax().requires_grad,
+        x.sign().requires_grad,
+            x.floor().requires_grad, x.max(0).indices.requires_grad,
+            m.zeros_like(x).requires_grad]  # fmt: skip
 
 
 BEHAVIOURS = [
     accumulates, shared_subexpression, diamond, retain, vector, keyword_gradient, third_derivative,
     backward_with_create_graph, hessian_vector, only_inputs, inputs_in_the_middle, several_outputs,
-    autograd_backward_function, unused_allowed, unused_materialized, retained_grad, nonleaf_grad_is_none,
-    hook_replaces, hook_on_leaf, hook_removed, hook_runs_once_on_the_sum, hook_after_accumulation, node_hooks,
-    graph_structure, accumulate_is_one_node, called_node, grad_assignment, detached, requires_grad_late,
+    autograd_backward_function, unused_allowed, unused_materialized, retained_grad,
+    nonleaf_grad_is_none,
+    hook_replaces, hook_on_leaf, hook_removed, hook_runs_once_on_the_sum, hook_after_accumulation,
+    node_hooks,
+    graph_structure, accumulate_is_one_node, called_node, grad_assignment, detached,
+    requires_grad_late,
     mixed_dtypes, complex_gradient, broadcast_gradient, empty_gradient, max_ties, same_tensor_twice,
-    gradient_shares_nothing, backward_of_a_leaf, leaf_gradient_dtype_and_layout, set_grad_enabled_everywhere,
+    gradient_shares_nothing, backward_of_a_leaf, leaf_gradient_dtype_and_layout,
+    set_grad_enabled_everywhere,
     no_grad_survives_errors, inference, integers_and_comparisons,
 ]  # fmt: skip
 
@@ -451,7 +461,8 @@ ERRORS: dict[str, Any] = {
     "grad of another dtype": lambda m: setattr(leaf(m, 1, 2), "grad", m.ones(2, dtype=m.float32)),
     "grad of another kind": lambda m: setattr(leaf(m, 1, 2), "grad", 3),
     "detach_ of a view": lambda m: (leaf(m, 1, 2) * 1)[0].detach_(),
-    "post-accumulate hook on a result": lambda m: (leaf(m, 1) * 2).register_post_accumulate_grad_hook(print),
+    "post-accumulate hook on a result": lambda m: (leaf(m,
+        1) * 2).register_post_accumulate_grad_hook(print),
     "one of several views written": lambda m: (leaf(m, 1, 2) * 1).unbind(0)[0].add_(1),
     "one of split written": lambda m: (leaf(m, 1, 2) * 1).split(1)[0].add_(1),
     "no_grad view written": lambda m: _no_grad_view(m),
@@ -502,8 +513,10 @@ def test_error(label: str) -> None:
 
 
 SAME_TEXT = [
-    "second backward", "second grad", "result overwritten", "input overwritten", "overwritten through a view",
-    "weight overwritten", "overwritten through detach", "not a scalar", "no graph", "leaf overwritten", "leaf zeroed",
+    "second backward", "second grad", "result overwritten", "input overwritten",
+    "overwritten through a view",
+    "weight overwritten", "overwritten through detach", "not a scalar", "no graph",
+    "leaf overwritten", "leaf zeroed",
     "view of a leaf overwritten", "unused", "requires_grad off on a result", "numpy of a result",
 ]  # fmt: skip
 

@@ -179,11 +179,16 @@ def rows_one_by_one(m: Any, y: Any, x: Any) -> None:
 
 
 CASES = [
-    row_scaled, row_of_view, base_written_after_view, view_written_then_read, two_views, view_of_view,
-    assigned_from_graph, assigned_by_mask, assigned_by_list, copied_over, partly_copied, zeroed, filled_with_a_graph,
-    augmented, chain_of_activations, diagonal_written, as_strided_written, expanded_read, unsqueezed_in_place,
-    constant_becomes_part_of_the_graph, constant_base_of_a_written_view, masked, index_added, scattered, clamped,
-    under_no_grad, detached_write_is_unseen, saved_then_rewritten_elsewhere, add_needs_no_saved_values, rows_one_by_one,
+    row_scaled, row_of_view, base_written_after_view, view_written_then_read, two_views,
+    view_of_view,
+    assigned_from_graph, assigned_by_mask, assigned_by_list, copied_over, partly_copied, zeroed,
+    filled_with_a_graph,
+    augmented, chain_of_activations, diagonal_written, as_strided_written, expanded_read,
+    unsqueezed_in_place,
+    constant_becomes_part_of_the_graph, constant_base_of_a_written_view, masked, index_added,
+    scattered, clamped,
+    under_no_grad, detached_write_is_unseen, saved_then_rewritten_elsewhere,
+    add_needs_no_saved_values, rows_one_by_one,
 ]  # fmt: skip
 
 

@@ -90,7 +90,9 @@ def test_3_000_training_steps_do_not_grow(no_collector: None) -> None:
         training(tt, 3000)
         grown = tracemalloc.get_traced_memory()[0] - before
         assert grown < 5e6, f"traced memory grew by {grown / 1e6:.1f} MB"
-        assert _resident() - resident < 5e6, f"resident memory grew by {(_resident() - resident) / 1e6:.1f} MB"
+        assert _resident() - resident < 5e6, (
+            f"resident memory grew by {(_resident() - resident) / 1e6:.1f} MB"
+        )
     finally:
         tracemalloc.stop()
 

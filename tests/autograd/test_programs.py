@@ -20,9 +20,12 @@ def test_random_programs(program: Program) -> None:
     assert flags[1] == flags[0], f"(requires_grad, is_leaf)\n{program}"
     twice = len(program.steps) % 3 == 0
     (theirs, refused), (ours, failure) = (
-        attempt(gradients, side, run[0], run[1], twice) for side, run in ((ORACLE, want), (SUBJECT, got))
+        attempt(gradients, side, run[0], run[1], twice)
+        for side, run in ((ORACLE, want), (SUBJECT, got))
     )
-    assert type(failure) is type(refused), f"{told(failure)}, in PyTorch: {told(refused)}\n{program}"
+    assert type(failure) is type(refused), (
+        f"{told(failure)}, in PyTorch: {told(refused)}\n{program}"
+    )
     if refused is None:
         bad = differences(theirs, ours, slack=20)
         assert not bad, f"gradients: {'; '.join(bad)}\n{program}"

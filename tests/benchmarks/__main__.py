@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks [-k TEXT] [--json] [--plot FILE.svg] [--quick] [--check]
 
-Each case does the same work on both sides. Samples alternate between the two, so that whatever else the machine
-does meets both alike; the table gives medians, and the ratio's quartiles over the pairs of samples.
+Each case does the same work on both sides. Samples alternate between the two, so that whatever else
+the machine does meets both alike; the table gives medians, and the quartiles of the ratio over the
+pairs of samples.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+for _name in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+):
     os.environ[_name] = "1"  # before NumPy and PyTorch are imported, which read them once
 
 from tests.benchmarks.cases import CASES, Case, Work  # noqa: E402
@@ -96,7 +102,7 @@ def conditions(ours: Any, theirs: Any) -> dict[str, Any]:
 
 
 def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> None:
-    """A bar per case: toytorch's time over PyTorch's, on a logarithmic axis; the same bytes for the same numbers."""
+    """A bar per case, toytorch's time over PyTorch's; the same numbers give the same bytes."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -115,12 +121,16 @@ def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> No
     axes.set_xscale("log")
     most = max(max(r["high"] for r in results), 1)
     axes.set_xlim(min(0.2, min(r["low"] for r in results) / 1.3), most * 1.6)
-    ticks = [t for t in (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10) if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
+    ticks = [
+        t
+        for t in (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10)
+        if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]
+    ]
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
     axes.set_yticks(list(places), [r["name"] for r in results])
     axes.set_xlabel(
-        f"time over PyTorch {about['pytorch']} eager, one thread (left of 1: faster; dotted: the limit asked for)"
+        f"time over PyTorch {about['pytorch']} eager, one thread (left of 1: faster; dotted: limit)"
     )
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
@@ -131,15 +141,22 @@ def main(arguments: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     p.add_argument("-k", default="", metavar="TEXT", help="only cases whose name holds this text")
-    p.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
+    p.add_argument(
+        "--json", action="store_true", help="print the results as JSON instead of a table"
+    )
     p.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the plot of the README")
-    p.add_argument("--quick", action="store_true", help="a tenth of the samples: a smoke test, no measurement")
+    p.add_argument(
+        "--quick", action="store_true", help="a tenth of the samples: a smoke test, no measurement"
+    )
     p.add_argument("--check", action="store_true", help="exit with 1 if a ratio misses its target")
     options = p.parse_args(arguments)
     try:
         import torch as theirs
     except ImportError:
-        print("PyTorch is not installed; the benchmarks compare with it: pip install torch", file=sys.stderr)
+        print(
+            "PyTorch is not installed; the benchmarks compare with it: pip install torch",
+            file=sys.stderr,
+        )
         return 2
     import toytorch as ours
 

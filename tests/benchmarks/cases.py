@@ -1,4 +1,4 @@
-"""What is timed: each case builds the same work for either module and gives a function to repeat."""
+"""What is timed: a case builds the same work for either module, as a function to repeat."""
 
 from __future__ import annotations
 
@@ -89,11 +89,17 @@ def training_step(optimizer: str) -> Callable[[Any], Work]:
 
     def build(m: Any) -> Work:
         model = m.nn.Sequential(
-            m.nn.Linear(784, 256), m.nn.ReLU(), m.nn.Linear(256, 256), m.nn.ReLU(), m.nn.Linear(256, 10)
+            m.nn.Linear(784, 256),
+            m.nn.ReLU(),
+            m.nn.Linear(256, 256),
+            m.nn.ReLU(),
+            m.nn.Linear(256, 10),
         )
         with m.no_grad():
             for i, p in enumerate(model.parameters()):
-                p.copy_(m.sin(m.arange(p.numel(), dtype=m.float32) * (i + 1.7)).reshape(p.shape) * 0.05)
+                p.copy_(
+                    m.sin(m.arange(p.numel(), dtype=m.float32) * (i + 1.7)).reshape(p.shape) * 0.05
+                )
         rule = getattr(m.optim, optimizer)(model.parameters(), lr=1e-3)
         x, target = _values(m, 64, 784), m.arange(64) % 10
         cross_entropy = m.nn.functional.cross_entropy

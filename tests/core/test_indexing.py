@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import (
-    ORACLE, SUBJECT, Side, attempt, brief, differences, error_difference, told, torch, tt,
+    ORACLE,
+    SUBJECT,
+    Side,
+    attempt,
+    brief,
+    differences,
+    error_difference,
+    told,
+    torch,
+    tt,
 )  # fmt: skip
 
 SHAPES = [(), (3,), (2, 3), (3, 4), (2, 3, 4), (1, 3), (3, 1, 2), (0, 3), (2, 2, 2, 2)]
@@ -22,7 +31,11 @@ slices = st.builds(slice, edge, edge, st.one_of(st.none(), st.integers(1, 3)))
 @st.composite
 def element(draw: Any, size: int, rest: tuple[int, ...]) -> tuple[Any, int]:
     """(a part of a key, how many dimensions it takes) for a dimension of this size."""
-    kind = draw(st.sampled_from(["int", "slice", "slice", "none", "list", "tensor", "mask", "0-d", "bool", "np"]))
+    kind = draw(
+        st.sampled_from(
+            ["int", "slice", "slice", "none", "list", "tensor", "mask", "0-d", "bool", "np"]
+        )
+    )
     inside = st.integers(-size, size - 1) if size else st.integers(-1, 0)
     wild = st.one_of(inside, inside, inside, inside, st.integers(-5, 5))
     if kind == "int":
@@ -48,7 +61,9 @@ def element(draw: Any, size: int, rest: tuple[int, ...]) -> tuple[Any, int]:
     shape = draw(st.sampled_from([(2,), (2, 1), (1, 2), (1,), (2, 2)]))
     n = int(np.prod(shape))
     values = draw(st.lists(inside, min_size=n, max_size=n))
-    return torch.tensor(values, dtype=draw(st.sampled_from([torch.int64, torch.int32]))).reshape(shape), 1
+    return torch.tensor(values, dtype=draw(st.sampled_from([torch.int64, torch.int32]))).reshape(
+        shape
+    ), 1
 
 
 @st.composite
@@ -91,24 +106,31 @@ def laid_out(shape: tuple[int, ...], layout: str, dtype: Any = torch.float64) ->
 
 
 def has_arrays(key: Any) -> bool:
-    return any(isinstance(p, (np.ndarray, list, torch.Tensor)) for p in (key if isinstance(key, tuple) else (key,)))
+    return any(
+        isinstance(p, (np.ndarray, list, torch.Tensor))
+        for p in (key if isinstance(key, tuple) else (key,))
+    )
 
 
 @settings(max_examples=600)
 @given(reads())
 def test_reading(case: tuple[Any, Any]) -> None:
-    """Values, shape, dtype, strides of views, and whether the memory is shared; errors where PyTorch errs."""
+    """Values, shape, dtype, strides of views and sharing of memory; errors where PyTorch errs."""
     x, key = case
     (want, refused), (got, failure) = (attempt(read, side, x, key) for side in (ORACLE, SUBJECT))
     say = f"{brief(x)}[{show(key)}]: "
     if refused is None and isinstance(failure, IndexError) and not want[1].numel():
         return  # PyTorch looks at no index where there is nothing to pick
     if refused or failure:
-        plain = not has_arrays(key) and not (isinstance(key, tuple) and any(p is Ellipsis for p in key))
+        plain = not has_arrays(key) and not (
+            isinstance(key, tuple) and any(p is Ellipsis for p in key)
+        )
         bad = error_difference(refused, failure, text=isinstance(refused, IndexError) and plain)
         assert not bad, say + bad
         return
-    shares = [r[1].untyped_storage().data_ptr() == r[0].untyped_storage().data_ptr() for r in (want, got)]
+    shares = [
+        r[1].untyped_storage().data_ptr() == r[0].untyped_storage().data_ptr() for r in (want, got)
+    ]
     bad_values = differences(want[1], got[1], exact=True, strides=shares[0])
     assert not bad_values, say + "; ".join(bad_values)
     if want[1].numel():
@@ -149,7 +171,7 @@ def writes(draw: Any) -> tuple[Any, Any, Any, Any]:
 @settings(max_examples=500)
 @given(writes())
 def test_assigning(case: tuple[Any, Any, Any, Any]) -> None:
-    """x[key] = value writes what PyTorch writes, bumps the version once, and leaves x as it was on errors."""
+    """x[key] = value writes what PyTorch writes and bumps the version, or is refused alike."""
     x, key, value, _ = case
     if isinstance(value, torch.Tensor) and value.numel() > 1 and _repeats(x, key):
         value = value.reshape(-1)[0]  # which of several writes to one place wins is not defined

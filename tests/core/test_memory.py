@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracle import ORACLE, SUBJECT, Side, agree, attempt, both, error_difference, steps, torch, tt
+from tests.oracle import (
+    ORACLE,
+    SUBJECT,
+    Side,
+    agree,
+    attempt,
+    both,
+    error_difference,
+    steps,
+    torch,
+    tt,
+)
 
-NUMPY = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+NUMPY = names("bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128")
 
 
 @pytest.mark.parametrize("name", NUMPY)
@@ -32,7 +43,13 @@ def test_numpy_shares_both_ways(name: str) -> None:
 
 def test_numpy_layouts_are_kept() -> None:
     base = np.arange(24.0).reshape(2, 3, 4)
-    for array in (base.T, base[:, 1], base[..., ::2], base[1:], np.broadcast_to(base[0, 0], (5, 4))):
+    for array in (
+        base.T,
+        base[:, 1],
+        base[..., ::2],
+        base[1:],
+        np.broadcast_to(base[0, 0], (5, 4)),
+    ):
         with np.errstate(all="ignore"):
             x, _ = attempt(tt.from_numpy, array)
         want, _ = attempt(torch.from_numpy, array)
@@ -88,9 +105,12 @@ def test_numpy_on_either_side_of_an_operator() -> None:
 def layout(x: Any) -> list[Any]:
     """What PyTorch lets one see of a tensor's place in memory."""
     return [
-        tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.numel(), x.dim(), x.ndim, x.element_size(), x.itemsize,
-        x.nbytes, x.is_contiguous(), x.untyped_storage().nbytes(), len(x.storage()), x.stride(0) if x.ndim else 0,
-        x.size(-1) if x.ndim else 0, (x.data_ptr() - x.untyped_storage().data_ptr()) if x.numel() else 0,
+        tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.numel(), x.dim(), x.ndim,
+        x.element_size(), x.itemsize,
+        x.nbytes, x.is_contiguous(), x.untyped_storage().nbytes(), len(x.storage()),
+        x.stride(0) if x.ndim else 0,
+        x.size(-1) if x.ndim else 0,
+        (x.data_ptr() - x.untyped_storage().data_ptr()) if x.numel() else 0,
     ]  # fmt: skip
 
 
@@ -132,9 +152,12 @@ def test_layout(label: str) -> None:
 def chains(draw: Any) -> list[tuple[str, tuple[Any, ...]]]:
     """A few view ops in a row."""
     ops = [
-        ("t", ()), ("unsqueeze", (0,)), ("unsqueeze", (-1,)), ("squeeze", ()), ("narrow", (0, 1, 1)),
-        ("narrow", (-1, 0, 2)), ("select", (0, 0)), ("select", (-1, 1)), ("transpose", (0, -1)), ("view", (-1,)),
-        ("reshape", ((2, -1),)), ("flatten", ()), ("diagonal", ()), ("expand", (2, -1, -1)), ("unfold", (-1, 2, 2)),
+        ("t", ()), ("unsqueeze", (0,)), ("unsqueeze", (-1,)), ("squeeze", ()),
+        ("narrow", (0, 1, 1)),
+        ("narrow", (-1, 0, 2)), ("select", (0, 0)), ("select", (-1, 1)), ("transpose", (0, -1)),
+        ("view", (-1,)),
+        ("reshape", ((2, -1),)), ("flatten", ()), ("diagonal", ()), ("expand", (2, -1, -1)),
+        ("unfold", (-1, 2, 2)),
         ("movedim", (0, -1)), ("view", (3, -1)), ("__getitem__", (slice(0, None, 2),)),
     ]  # fmt: skip
     return draw(st.lists(st.sampled_from(ops), min_size=1, max_size=5))
@@ -150,7 +173,11 @@ def test_chains_of_views(chain: list[tuple[str, tuple[Any, ...]]]) -> None:
         x, seen = base, []
         for name, args in chain:
             y, failure = attempt(lambda x=x, name=name, args=args: getattr(x, name)(*args))
-            seen.append(type(failure).__name__ if failure else (tuple(y.shape), steps(y), y.storage_offset()))
+            seen.append(
+                type(failure).__name__
+                if failure
+                else (tuple(y.shape), steps(y), y.storage_offset())
+            )
             x = x if failure else y
         _, failure = attempt(lambda: x.mul_(-1))
         return seen, failure is None, base
@@ -183,8 +210,10 @@ def test_versions() -> None:
         v, d, c = x[0], x.detach(), x.clone()
         for write in (
             lambda: x.add_(1), lambda: v.mul_(2), lambda: d.zero_(), lambda: c.add_(1),
-            lambda: x.__setitem__(0, 5.0), lambda: x.t().fill_(1.0), lambda: x.copy_(m.ones(3)), lambda: x + 1,
-            lambda: m.add(x, 1, out=x), lambda: x.data.add_(1), lambda: x.unsqueeze_(0), lambda: x.uniform_(),
+            lambda: x.__setitem__(0, 5.0), lambda: x.t().fill_(1.0), lambda: x.copy_(m.ones(3)),
+            lambda: x + 1,
+            lambda: m.add(x, 1, out=x), lambda: x.data.add_(1), lambda: x.unsqueeze_(0),
+            lambda: x.uniform_(),
             lambda: m.relu_(x), lambda: x.requires_grad_(True), lambda: x.requires_grad_(False),
         ):  # fmt: skip
             write()
@@ -199,10 +228,14 @@ def test_identity_of_views() -> None:
 
     def run(m: Any) -> list[Any]:
         x = m.zeros(2, 3)
-        y = [x.contiguous() is x, x.to(m.float32) is x, x.float() is x, x.reshape(2, 3) is x, x.view(2, 3) is x,
-             x.expand(2, 3) is x, x.squeeze() is x, x.cpu() is x, x.flatten() is x, m.zeros(3).flatten() is x,
-             x.detach()._base is None, x[0]._base is x, x[0].t()._base is x, x._base is None, x.t().t()._base is x,
-             x.clone()._base is None, x.add_(1) is x, x.requires_grad_() is x, x.type(m.float32) is x]  # fmt: skip
+        y = [x.contiguous() is x, x.to(m.float32) is x, x.float() is x, x.reshape(2, 3) is x,
+            x.view(2, 3) is x,
+             x.expand(2, 3) is x, x.squeeze() is x, x.cpu() is x, x.flatten() is x,
+             m.zeros(3).flatten() is x,
+             x.detach()._base is None, x[0]._base is x, x[0].t()._base is x, x._base is None,
+             x.t().t()._base is x,
+             x.clone()._base is None, x.add_(1) is x, x.requires_grad_() is x,
+             x.type(m.float32) is x]  # fmt: skip
         return y
 
     assert run(tt) == run(torch)
@@ -240,7 +273,8 @@ def test_size_behaves_as_a_tuple() -> None:
     def run(m: Any) -> list[Any]:
         s = m.zeros(2, 3, 4).shape
         return [
-            repr(s), s == (2, 3, 4), s[0], repr(s[1:]), len(s), s.numel(), tuple(s + (1,)), list(s), hash(s) == hash((2, 3, 4)),
+            repr(s), s == (2, 3, 4), s[0], repr(s[1:]), len(s), s.numel(), tuple(s + (1,)),
+            list(s), hash(s) == hash((2, 3, 4)),
             repr(m.Size([1, 2])), isinstance(s, tuple), s.index(3), 3 in s, repr(s * 2),
         ]  # fmt: skip
 
@@ -251,8 +285,10 @@ def test_device_objects() -> None:
     def run(m: Any) -> list[Any]:
         a, b = m.device("cpu"), m.device("cuda:1")
         return [
-            a.type, a.index, b.type, b.index, a == m.device("cpu"), a != b, repr(a), str(b), hash(a) == hash(m.device("cpu")),
-            m.device(b) == b, m.device("cuda", 1) == b, m.zeros(1).device == a, m.device(type="cpu") == a,
+            a.type, a.index, b.type, b.index, a == m.device("cpu"), a != b, repr(a), str(b),
+            hash(a) == hash(m.device("cpu")),
+            m.device(b) == b, m.device("cuda", 1) == b, m.zeros(1).device == a,
+            m.device(type="cpu") == a,
         ]  # fmt: skip
 
     assert run(tt) == run(torch)
@@ -265,7 +301,11 @@ def test_no_cuda_says_so() -> None:
     if tt.cuda.is_available():
         pytest.skip("there is a GPU")
     assert tt.cuda.is_available() is False
-    for call in (lambda m: m.ones(2).cuda(), lambda m: m.ones(2, device="cuda"), lambda m: m.ones(2).to("cuda")):
+    for call in (
+        lambda m: m.ones(2).cuda(),
+        lambda m: m.ones(2, device="cuda"),
+        lambda m: m.ones(2).to("cuda"),
+    ):
         failure = attempt(call, tt)[1]
         assert isinstance(failure, (RuntimeError, AssertionError)), failure
         assert len(str(failure)) > 20

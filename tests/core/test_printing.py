@@ -11,7 +11,8 @@ import pytest
 from tests.oracle import DTYPES, ORACLE, SUBJECT, attempt, torch, tt
 
 SHAPES = [
-    (), (1,), (3,), (12,), (40,), (0,), (2, 3), (3, 1), (1, 1, 4), (0, 3), (2, 0), (2, 2, 3), (5, 12), (1001,),
+    (), (1,), (3,), (12,), (40,), (0,), (2, 3), (3, 1), (1, 1, 4), (0, 3), (2, 0), (2, 2, 3),
+    (5, 12), (1001,),
     (3000,), (40, 40), (2, 700), (8, 8, 20), (1, 2, 1, 3), (2000, 1), (30, 3, 20),
 ]  # fmt: skip
 
@@ -72,7 +73,9 @@ def test_500_random_tensors() -> None:
         for form in (repr, str):
             want, (got, failure) = form(theirs), attempt(form, mine)
             if want != got:
-                wrong.append(f"tensor {i}, {t.dtype} {tuple(t.shape)}:\n{got or failure!r}\nPyTorch:\n{want}")
+                wrong.append(
+                    f"tensor {i}, {t.dtype} {tuple(t.shape)}:\n{got or failure!r}\nPyTorch:\n{want}"
+                )
                 break
     assert not wrong, f"{len(wrong)} of 500 differ\n" + "\n".join(wrong[:4])
 
@@ -87,9 +90,12 @@ def test_views(layout: str) -> None:
 
 
 OPTIONS: list[dict[str, Any]] = [
-    {"precision": 2}, {"precision": 8}, {"precision": 0}, {"threshold": 5}, {"edgeitems": 1, "threshold": 5},
-    {"linewidth": 40}, {"linewidth": 200}, {"sci_mode": True}, {"sci_mode": False}, {"profile": "short"},
-    {"profile": "full"}, {"profile": "default"}, {"precision": 1, "sci_mode": True, "linewidth": 30},
+    {"precision": 2}, {"precision": 8}, {"precision": 0}, {"threshold": 5},
+    {"edgeitems": 1, "threshold": 5},
+    {"linewidth": 40}, {"linewidth": 200}, {"sci_mode": True}, {"sci_mode": False},
+    {"profile": "short"},
+    {"profile": "full"}, {"profile": "default"},
+    {"precision": 1, "sci_mode": True, "linewidth": 30},
 ]  # fmt: skip
 
 
@@ -112,10 +118,12 @@ GRAD_FN = {
     "rdiv": lambda m, x: 2 / x, "pow": lambda m, x: x**2, "rpow": lambda m, x: 2**x,
     "pow tensor": lambda m, x: x**x, "neg": lambda m, x: -x, "exp": lambda m, x: x.exp(),
     "log": lambda m, x: x.log(), "sqrt": lambda m, x: x.sqrt(), "sin": lambda m, x: x.sin(),
-    "tanh": lambda m, x: x.tanh(), "sigmoid": lambda m, x: x.sigmoid(), "relu": lambda m, x: x.relu(),
+    "tanh": lambda m, x: x.tanh(), "sigmoid": lambda m, x: x.sigmoid(), "relu": lambda m,
+    x: x.relu(),
     "abs": lambda m, x: x.abs(), "sum": lambda m, x: x.sum(), "sum dim": lambda m, x: x.sum(0),
     "mean": lambda m, x: x.mean(), "mean dim": lambda m, x: x.mean(0), "max": lambda m, x: x.max(),
-    "max dim": lambda m, x: x.max(0).values, "amax": lambda m, x: x.amax(), "prod": lambda m, x: x.prod(),
+    "max dim": lambda m, x: x.max(0).values, "amax": lambda m, x: x.amax(), "prod": lambda m,
+    x: x.prod(),
     "var": lambda m, x: x.var(), "std": lambda m, x: x.std(), "norm": lambda m, x: x.norm(),
     "view": lambda m, x: x.view(-1), "reshape": lambda m, x: x.t().reshape(-1),
     "t": lambda m, x: x.t(), "T": lambda m, x: x.T, "transpose": lambda m, x: x.transpose(0, 1),
@@ -123,31 +131,43 @@ GRAD_FN = {
     "unsqueeze": lambda m, x: x.unsqueeze(0), "expand": lambda m, x: x.expand(2, 2, 2),
     "select": lambda m, x: x[0], "slice": lambda m, x: x[1:], "index": lambda m, x: x[[0, 1]],
     "index none": lambda m, x: x[None], "mask": lambda m, x: x[x > 0], "matmul": lambda m, x: x @ x,
-    "mv": lambda m, x: x @ x[0], "dot": lambda m, x: x[0] @ x[1], "bmm": lambda m, x: x[None] @ x[None],
-    "cat": lambda m, x: m.cat([x, x]), "stack": lambda m, x: m.stack([x, x]), "clone": lambda m, x: x.clone(),
+    "mv": lambda m, x: x @ x[0], "dot": lambda m, x: x[0] @ x[1], "bmm": lambda m,
+    x: x[None] @ x[None],
+    "cat": lambda m, x: m.cat([x, x]), "stack": lambda m, x: m.stack([x, x]), "clone": lambda m,
+    x: x.clone(),
     "contiguous": lambda m, x: x.t().contiguous(), "softmax": lambda m, x: x.softmax(0),
     "log_softmax": lambda m, x: x.log_softmax(0), "where": lambda m, x: m.where(x > 0, x, 0.0),
     "clamp": lambda m, x: x.clamp(0, 1), "clamp_min": lambda m, x: x.clamp(min=0),
     "maximum": lambda m, x: m.maximum(x, x), "gather": lambda m, x: x.gather(0, m.tensor([[0, 1]])),
-    "to": lambda m, x: x.to(m.float64), "double": lambda m, x: x.double(), "cumsum": lambda m, x: x.cumsum(0),
+    "to": lambda m, x: x.to(m.float64), "double": lambda m, x: x.double(), "cumsum": lambda m,
+    x: x.cumsum(0),
     "masked_fill": lambda m, x: x.masked_fill(x > 0, 0.0), "flip": lambda m, x: x.flip(0),
     "unbind": lambda m, x: x.unbind(0)[0], "split": lambda m, x: x.split(1)[0],
     "chunk": lambda m, x: x.chunk(2)[1], "outer": lambda m, x: m.outer(x[0], x[1]),
-    "linear": lambda m, x: m.nn.functional.linear(x, x), "linear bias": lambda m, x: m.nn.functional.linear(x, x, x[0]),
+    "linear": lambda m, x: m.nn.functional.linear(x, x), "linear bias": lambda m,
+    x: m.nn.functional.linear(x, x, x[0]),
     "mse": lambda m, x: m.nn.functional.mse_loss(x, m.zeros(2, 2)),
     "cross_entropy": lambda m, x: m.nn.functional.cross_entropy(x, m.tensor([0, 1])),
     "gelu": lambda m, x: m.nn.functional.gelu(x), "tril": lambda m, x: x.tril(),
     "logsumexp": lambda m, x: x.logsumexp(0),
     "inplace add": lambda m, x: (x * 1).add_(1), "inplace mul": lambda m, x: (x * 1).mul_(2),
-    "inplace on a view": lambda m, x: _written(x), "the base written": lambda m, x: _written(x, base=True),
-    "setitem": lambda m, x: _assigned(x), "diagonal": lambda m, x: x.diagonal(), "repeat": lambda m, x: x.repeat(2, 2),
+    "inplace on a view": lambda m, x: _written(x), "the base written": lambda m,
+    x: _written(x, base=True),
+    "setitem": lambda m, x: _assigned(x), "diagonal": lambda m, x: x.diagonal(),
+    "repeat": lambda m, x: x.repeat(2, 2),
     "as_strided": lambda m, x: x.as_strided((2,), (1,)), "narrow": lambda m, x: x.narrow(0, 0, 1),
-    "sort": lambda m, x: x.sort().values, "topk": lambda m, x: x.topk(1).values, "roll": lambda m, x: x.roll(1),
-    "lerp": lambda m, x: m.lerp(x, x, 0.5), "addmm": lambda m, x: m.addmm(x, x, x), "erf": lambda m, x: x.erf(),
-    "flatten": lambda m, x: x.flatten(), "movedim": lambda m, x: x.movedim(0, 1), "square": lambda m, x: x.square(),
-    "detached": lambda m, x: x.detach(), "no grad": lambda m, x: x > 0, "masked_select": lambda m, x: x.masked_select(x > 0),
-    "median": lambda m, x: x.median(), "atan2": lambda m, x: m.atan2(x, x), "floor": lambda m, x: x.floor(),
-    "index_put": lambda m, x: x.index_put((m.tensor([0]),), m.tensor(1.0)), "fill_": lambda m, x: (x * 1).fill_(0),
+    "sort": lambda m, x: x.sort().values, "topk": lambda m, x: x.topk(1).values, "roll": lambda m,
+    x: x.roll(1),
+    "lerp": lambda m, x: m.lerp(x, x, 0.5), "addmm": lambda m, x: m.addmm(x, x, x),
+    "erf": lambda m, x: x.erf(),
+    "flatten": lambda m, x: x.flatten(), "movedim": lambda m, x: x.movedim(0, 1),
+    "square": lambda m, x: x.square(),
+    "detached": lambda m, x: x.detach(), "no grad": lambda m, x: x > 0, "masked_select": lambda m,
+    x: x.masked_select(x > 0),
+    "median": lambda m, x: x.median(), "atan2": lambda m, x: m.atan2(x, x), "floor": lambda m,
+    x: x.floor(),
+    "index_put": lambda m, x: x.index_put((m.tensor([0]),), m.tensor(1.0)), "fill_": lambda m,
+    x: (x * 1).fill_(0),
     "zero_": lambda m, x: (x * 1).zero_(), "copy_": lambda m, x: m.zeros(2, 2).copy_(x),
 }  # fmt: skip
 

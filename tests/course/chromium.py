@@ -1,4 +1,4 @@
-"""Headless Chromium for tests that look at pages: load one, run a script in it, read what it says."""
+"""Headless Chromium for tests that look at pages: load one, run a script, read what it says."""
 
 from __future__ import annotations
 

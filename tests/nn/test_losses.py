@@ -35,10 +35,14 @@ def test_extreme_logits() -> None:
 
 
 MISUSE: dict[str, Any] = {
-    "target beyond the classes": lambda m: m.nn.functional.cross_entropy(m.ones(2, 3), m.tensor([0, 5])),
+    "target beyond the classes": lambda m: m.nn.functional.cross_entropy(
+        m.ones(2, 3), m.tensor([0, 5])
+    ),
     "negative target": lambda m: m.nn.functional.cross_entropy(m.ones(2, 3), m.tensor([0, -1])),
     "batch sizes": lambda m: m.nn.functional.cross_entropy(m.ones(2, 3), m.tensor([0, 1, 2])),
-    "int32 target": lambda m: m.nn.functional.cross_entropy(m.ones(2, 3), m.tensor([0, 1], dtype=m.int16)),
+    "int32 target": lambda m: m.nn.functional.cross_entropy(
+        m.ones(2, 3), m.tensor([0, 1], dtype=m.int16)
+    ),
     "reduction": lambda m: m.nn.functional.mse_loss(m.ones(2), m.ones(2), reduction="average"),
     "shapes that do not broadcast": lambda m: m.nn.functional.mse_loss(m.ones(2), m.ones(3)),
 }
@@ -68,7 +72,9 @@ def test_training_beside_pytorch(name: str) -> None:
         model = mlp(m).double()
         x = m.cos(m.arange(40, dtype=m.float64) * 0.7).reshape(10, 4)
         target = m.arange(10) % 3
-        runs.append((m, side, model, getattr(m.optim, name)(model.parameters(), **options), x, target))
+        runs.append(
+            (m, side, model, getattr(m.optim, name)(model.parameters(), **options), x, target)
+        )
     for step in range(20):
         losses = []
         for m, _, model, optimizer, x, target in runs:

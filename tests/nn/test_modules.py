@@ -12,7 +12,9 @@ from tests.oracle import attempt, both, differences, error_difference, torch, tt
 
 def mlp(m: Any) -> Any:
     """The same network on both sides: its weights are a fixed pattern, exact in float32."""
-    model = m.nn.Sequential(m.nn.Linear(4, 5), m.nn.Tanh(), m.nn.Linear(5, 5), m.nn.ReLU(), m.nn.Linear(5, 3))
+    model = m.nn.Sequential(
+        m.nn.Linear(4, 5), m.nn.Tanh(), m.nn.Linear(5, 5), m.nn.ReLU(), m.nn.Linear(5, 3)
+    )
     with m.no_grad():
         for i, p in enumerate(model.parameters()):
             p.copy_(((m.arange(p.numel()) * 7 + 3 * i) % 11 - 5).reshape(p.shape) * 0.125)
@@ -73,15 +75,18 @@ STRUCTURE: dict[str, Any] = {
     "double": lambda m: [str(p.dtype)[-7:] for p in block(m).double().parameters()],
     "to dtype": lambda m: [str(p.dtype)[-7:] for p in block(m).to(m.float64).parameters()],
     "half": lambda m: [str(p.dtype)[-7:] for p in block(m).half().state_dict().values()],
-    "len, index, slice": lambda m: [len(mlp(m)), repr(mlp(m)[1]), repr(mlp(m)[-1]), repr(mlp(m)[1:3])],
+    "len, index, slice": lambda m: [len(mlp(m)), repr(mlp(m)[1]), repr(mlp(m)[-1]),
+        repr(mlp(m)[1:3])],
     "iteration": lambda m: [type(k).__name__ for k in mlp(m)],
     "append": lambda m: repr(mlp(m).append(m.nn.Tanh())),
     "ordered dict": lambda m: repr(m.nn.Sequential(_ordered(m))),
     "deleted": lambda m: _deleted(m),
     "replaced": lambda m: _replaced(m),
     "apply": lambda m: _applied(m),
-    "parameter": lambda m: [m.nn.Parameter(m.ones(2)).requires_grad, m.nn.Parameter(m.ones(2), False).requires_grad,
-                            isinstance(m.nn.Parameter(m.ones(2)), m.Tensor), m.nn.Parameter(m.ones(2)).is_leaf],
+    "parameter": lambda m: [m.nn.Parameter(m.ones(2)).requires_grad,
+        m.nn.Parameter(m.ones(2), False).requires_grad,
+                            isinstance(m.nn.Parameter(m.ones(2)), m.Tensor),
+                            m.nn.Parameter(m.ones(2)).is_leaf],
     "result of a parameter": lambda m: type(m.nn.Parameter(m.ones(2)) * 1) is m.Tensor,
     "zero_grad": lambda m: _zeroed(m),
     "dir": lambda m: "weight" in dir(m.nn.Linear(1, 1)),
@@ -144,7 +149,9 @@ def test_forward_and_gradients() -> None:
     both(f)
 
 
-@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid", "GELU", "Softmax", "LogSoftmax", "Flatten", "Identity"])
+@pytest.mark.parametrize(
+    "name", ["ReLU", "Tanh", "Sigmoid", "GELU", "Softmax", "LogSoftmax", "Flatten", "Identity"]
+)
 def test_activations(name: str) -> None:
     if not hasattr(tt.nn, name):
         pytest.skip(f"nn.{name} comes with a later issue")
@@ -249,8 +256,12 @@ def test_misuse(label: str) -> None:
 def test_hooks() -> None:
     def f(m: Any) -> Any:
         model, seen = mlp(m), []
-        handle = model[0].register_forward_hook(lambda k, args, out: seen.append(("after", tuple(out.shape))))
-        model[0].register_forward_pre_hook(lambda k, args: seen.append(("before", tuple(args[0].shape))))
+        handle = model[0].register_forward_hook(
+            lambda k, args, out: seen.append(("after", tuple(out.shape)))
+        )
+        model[0].register_forward_pre_hook(
+            lambda k, args: seen.append(("before", tuple(args[0].shape)))
+        )
         model[1].register_forward_hook(lambda k, args, out: out * 2)
         y = model(m.ones(2, 4))
         handle.remove()
@@ -266,7 +277,9 @@ def test_full_backward_hook() -> None:
 
     def f(m: Any) -> Any:
         model, seen = mlp(m), []
-        model[2].register_full_backward_hook(lambda k, gi, go: seen.append((gi[0].clone(), go[0].clone())))
+        model[2].register_full_backward_hook(
+            lambda k, gi, go: seen.append((gi[0].clone(), go[0].clone()))
+        )
         model(m.ones(2, 4)).sum().backward()
         return seen
 

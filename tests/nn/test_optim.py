@@ -15,11 +15,14 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lr": 0.1, "momentum": 0.5, "weight_decay": 0.1, "maximize": True}, {},
     ],
     "Adam": [
-        {}, {"lr": 0.1}, {"lr": 0.1, "betas": (0.5, 0.8)}, {"lr": 0.1, "eps": 1e-2}, {"lr": 0.1, "weight_decay": 0.1},
-        {"lr": 0.1, "amsgrad": True}, {"lr": 0.1, "maximize": True, "amsgrad": True, "weight_decay": 0.2},
+        {}, {"lr": 0.1}, {"lr": 0.1, "betas": (0.5, 0.8)}, {"lr": 0.1, "eps": 1e-2},
+        {"lr": 0.1, "weight_decay": 0.1},
+        {"lr": 0.1, "amsgrad": True},
+        {"lr": 0.1, "maximize": True, "amsgrad": True, "weight_decay": 0.2},
     ],
     "AdamW": [
-        {}, {"lr": 0.1}, {"lr": 0.1, "weight_decay": 0.3}, {"lr": 0.1, "amsgrad": True}, {"lr": 0.1, "maximize": True},
+        {}, {"lr": 0.1}, {"lr": 0.1, "weight_decay": 0.3}, {"lr": 0.1, "amsgrad": True},
+        {"lr": 0.1, "maximize": True},
     ],
 }  # fmt: skip
 CASES = [(name, options) for name, each in OPTIONS.items() for options in each]
@@ -119,8 +122,10 @@ BEHAVIOURS: dict[str, Any] = {
     "closure": lambda m: _closure(m),
     "add_param_group": lambda m: _added(m),
     "zero_grad": lambda m: _zero_grad(m),
-    "defaults": lambda m: {k: v for k, v in m.optim.SGD(parameters(m), lr=0.5).defaults.items() if k not in IMPLEMENTATION},
-    "generator of parameters": lambda m: len(m.optim.SGD((p for p in parameters(m)), lr=0.5).param_groups[0]["params"]),
+    "defaults": lambda m: {k: v for k,
+        v in m.optim.SGD(parameters(m), lr=0.5).defaults.items() if k not in IMPLEMENTATION},
+    "generator of parameters": lambda m: len(m.optim.SGD((p for p in parameters(m)),
+        lr=0.5).param_groups[0]["params"]),
     "step leaves versions": lambda m: _versions(m),
     "float32": lambda m: _float32(m),
 }  # fmt: skip
@@ -128,10 +133,16 @@ BEHAVIOURS: dict[str, Any] = {
 
 def _groups(m: Any) -> Any:
     ps = parameters(m)
-    optimizer = m.optim.SGD([{"params": ps[:1], "lr": 0.01}, {"params": ps[1:], "momentum": 0.5}], lr=0.1)
+    optimizer = m.optim.SGD(
+        [{"params": ps[:1], "lr": 0.01}, {"params": ps[1:], "momentum": 0.5}], lr=0.1
+    )
     for i in range(4):
         step(m, optimizer, ps, i)
-    return ps, [g["lr"] for g in optimizer.param_groups], [g["momentum"] for g in optimizer.param_groups]
+    return (
+        ps,
+        [g["lr"] for g in optimizer.param_groups],
+        [g["momentum"] for g in optimizer.param_groups],
+    )
 
 
 def _changed_lr(m: Any) -> Any:
@@ -182,7 +193,12 @@ def _versions(m: Any) -> Any:
     loss = (ps[0] ** 2).sum()
     loss.backward(retain_graph=True)
     optimizer.step()
-    return type(attempt(loss.backward)[1]).__name__, ps[0]._version > 0, ps[0].requires_grad, ps[0].is_leaf
+    return (
+        type(attempt(loss.backward)[1]).__name__,
+        ps[0]._version > 0,
+        ps[0].requires_grad,
+        ps[0].is_leaf,
+    )
 
 
 def _float32(m: Any) -> Any:
@@ -226,7 +242,10 @@ def _twice(m: Any) -> None:
 
 def _other_groups(m: Any) -> None:
     ps = parameters(m)
-    one, two = m.optim.SGD(ps, lr=0.1), m.optim.SGD([{"params": ps[:1]}, {"params": ps[1:]}], lr=0.1)
+    one, two = (
+        m.optim.SGD(ps, lr=0.1),
+        m.optim.SGD([{"params": ps[:1]}, {"params": ps[1:]}], lr=0.1),
+    )
     one.load_state_dict(two.state_dict())
 
 
@@ -245,6 +264,8 @@ def test_misuse(label: str) -> None:
 
 def test_repr() -> None:
     """PyTorch's form: the class, then each group's options in order."""
-    want, got = (repr(m.optim.SGD(parameters(m), lr=0.1, momentum=0.9)).splitlines() for m in (torch, tt))
+    want, got = (
+        repr(m.optim.SGD(parameters(m), lr=0.1, momentum=0.9)).splitlines() for m in (torch, tt)
+    )
     keep = [line for line in want if line.split(":")[0].strip() not in IMPLEMENTATION]
     assert [line for line in got if line.split(":")[0].strip() not in IMPLEMENTATION] == keep

@@ -1,4 +1,4 @@
-"""Wrong calls: the class of the error is PyTorch's, and its text names the same sizes and dimensions."""
+"""Wrong calls: the class of the error is PyTorch's, and it names the same sizes and dimensions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from tests.oracle import ORACLE, Side, attempt, error_difference, subject, torch
 # (call, words that PyTorch's text holds and ours must hold too)
 CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "add shapes": (lambda m: m.ones(2, 3) + m.ones(4), ("3", "4", "dimension 1")),
-    "mul shapes": (lambda m: m.ones(2, 3) * m.ones(3, 3), ("size of tensor a (2)", "tensor b (3)", "dimension 0")),
+    "mul shapes": (lambda m: m.ones(2, 3) * m.ones(3, 3),
+        ("size of tensor a (2)", "tensor b (3)", "dimension 0")),
     "where shapes": (lambda m: m.where(m.ones(3) > 0, m.ones(2), m.ones(3)), ("2", "3")),
     "add a string": (lambda m: m.ones(2) + "a", ()),
     "add None": (lambda m: m.add(m.ones(2), None), ()),
     "add nothing": (lambda m: m.add(), ()),
     "add surplus": (lambda m: m.add(m.ones(2), m.ones(2), 3, 4), ()),
     "add unknown keyword": (lambda m: m.add(m.ones(2), m.ones(2), beta=3), ()),
-    "add float alpha to ints": (lambda m: m.add(m.tensor([1]), m.tensor([1]), alpha=1.5), ("alpha",)),
+    "add float alpha to ints": (lambda m: m.add(m.tensor([1]), m.tensor([1]), alpha=1.5),
+        ("alpha",)),
     "subtract booleans": (lambda m: m.tensor([True]) - m.tensor([True]), ("bool",)),
     "negate a boolean": (lambda m: -m.tensor([True]), ("bool",)),
     "integer power negative": (lambda m: m.tensor([2]) ** -1, ("negative integer powers",)),
@@ -47,7 +49,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "var of integers": (lambda m: m.tensor([1, 2]).var(), ()),
     "norm of integers": (lambda m: m.tensor([1, 2]).norm(), ()),
     "item of two": (lambda m: m.ones(2).item(), ("2 elements", "Scalar")),
-    "bool of two": (lambda m: bool(m.ones(2)), ("Boolean value", "more than one value", "ambiguous")),
+    "bool of two": (lambda m: bool(m.ones(2)),
+        ("Boolean value", "more than one value", "ambiguous")),
     "bool of none": (lambda m: bool(m.ones(0)), ()),
     "float of two": (lambda m: float(m.ones(2)), ()),
     "int of none": (lambda m: int(m.ones(0)), ()),
@@ -55,7 +58,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "len of a 0-d tensor": (lambda m: len(m.tensor(1.0)), ("len() of a 0-d tensor",)),
     "iterate a 0-d tensor": (lambda m: list(m.tensor(1.0)), ("iteration over a 0-d tensor",)),
     "view size": (lambda m: m.ones(2, 3).view(4), ("[4]", "6")),
-    "view strides": (lambda m: m.ones(2, 3).t().view(6), ("view size is not compatible", ".reshape(")),
+    "view strides": (lambda m: m.ones(2, 3).t().view(6),
+        ("view size is not compatible", ".reshape(")),
     "view two unknown": (lambda m: m.ones(2, 3).view(-1, -1), ("one dimension can be inferred",)),
     "view negative": (lambda m: m.ones(2, 3).view(-2, -3), ("-2",)),
     "reshape size": (lambda m: m.ones(2, 3).reshape(5), ("[5]", "6")),
@@ -68,7 +72,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "t of 3-d": (lambda m: m.ones(2, 3, 4).t(), ("3D",)),
     "squeeze range": (lambda m: m.ones(2, 1).squeeze(3), ("[-2, 1]", "3")),
     "unsqueeze range": (lambda m: m.ones(2, 3).unsqueeze(4), ("[-3, 2]", "4")),
-    "expand size": (lambda m: m.ones(2, 3).expand(4, 3), ("(4)", "(2)", "dimension 0", "[4, 3]", "[2, 3]")),
+    "expand size": (lambda m: m.ones(2, 3).expand(4, 3),
+        ("(4)", "(2)", "dimension 0", "[4, 3]", "[2, 3]")),
     "expand few": (lambda m: m.ones(2, 3).expand(3), ("1", "2")),
     "expand leading -1": (lambda m: m.ones(3).expand(-1, 3), ("-1", "leading")),
     "flatten order": (lambda m: m.ones(2, 3).flatten(1, 0), ("start_dim", "end_dim")),
@@ -118,7 +123,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "gather dtype": (lambda m: m.ones(2).gather(0, m.tensor([0.0])), ("int64",)),
     "gather outside": (lambda m: m.ones(2).gather(0, m.tensor([2])), ("2", "0")),
     "scatter outside": (lambda m: m.ones(2).scatter(0, m.tensor([3]), 1.0), ("3", "0", "2")),
-    "scatter dtypes": (lambda m: m.ones(2).scatter(0, m.tensor([0]), m.ones(1, dtype=m.float64)), ("dtype",)),
+    "scatter dtypes": (lambda m: m.ones(2).scatter(0, m.tensor([0]), m.ones(1, dtype=m.float64)),
+        ("dtype",)),
     "index_select outside": (lambda m: m.ones(2).index_select(0, m.tensor([2])), ()),
     "index_select dtype": (lambda m: m.ones(2).index_select(0, m.tensor([0.5])), ()),
     "index_select dims": (lambda m: m.ones(2).index_select(0, m.tensor([[0]])), ()),
@@ -192,7 +198,12 @@ def spoiled(sample: Sample) -> list[tuple[str, Sample]]:
         for i, a in enumerate(args[1:], 1):
             if isinstance(a, torch.Tensor):
                 wrong = torch.ones((7, 11), dtype=a.dtype)
-                out.append((f"argument {i} of shape [7, 11]", Sample((*args[:i], wrong, *args[i + 1 :]), kwargs)))
+                out.append(
+                    (
+                        f"argument {i} of shape [7, 11]",
+                        Sample((*args[:i], wrong, *args[i + 1 :]), kwargs),
+                    )
+                )
             elif type(a) is int:
                 out.append((f"argument {i} is 97", Sample((*args[:i], 97, *args[i + 1 :]), kwargs)))
         if "dim" in kwargs:
@@ -204,16 +215,23 @@ def spoiled(sample: Sample) -> list[tuple[str, Sample]]:
 def not_tensors(sample: Sample) -> list[tuple[str, Sample]]:
     """Calls with something else where the first tensor belongs."""
     wrong = {"a string": "no", "None": None, "a dict": {}, "a list": [1.0]}
-    return [(f"{what} for a tensor", Sample((w, *sample.args[1:]), sample.kwargs)) for what, w in wrong.items()]
+    return [
+        (f"{what} for a tensor", Sample((w, *sample.args[1:]), sample.kwargs))
+        for what, w in wrong.items()
+    ]
 
 
 FUNCTIONS = [(p, i) for p, i in zip(PAIRS, IDS, strict=True) if TESTED[p[0]].call is None]
 
 
-@pytest.mark.parametrize(("name", "device"), [p for p, _ in FUNCTIONS], ids=[i for _, i in FUNCTIONS])
+@pytest.mark.parametrize(
+    ("name", "device"), [p for p, _ in FUNCTIONS], ids=[i for _, i in FUNCTIONS]
+)
 def test_not_a_tensor(name: str, device: str) -> None:
-    """What is no tensor is refused as such: TypeError, not the first attribute that it happens to lack."""
-    refuse(name, device, not_tensors, samples=lambda s: s.args and isinstance(s.args[0], torch.Tensor))
+    """What is no tensor is refused as such, by a TypeError, not for an attribute that it lacks."""
+    refuse(
+        name, device, not_tensors, samples=lambda s: s.args and isinstance(s.args[0], torch.Tensor)
+    )
 
 
 @pytest.mark.parametrize(("name", "device"), PAIRS, ids=IDS)
@@ -222,7 +240,9 @@ def test_spoiled_calls(name: str, device: str) -> None:
 
     Sizes and dimensions must be named too where broadcasting fails or a dimension is out of range.
     """
-    if not name.startswith("__"):  # dunders answer NotImplemented, which operators turn into TypeError
+    if not name.startswith(
+        "__"
+    ):  # dunders answer NotImplemented, which operators turn into TypeError
         refuse(name, device, spoiled)
 
 
@@ -242,9 +262,11 @@ def refuse(name: str, device: str, spoil: Any, samples: Any = lambda s: True) ->
             seen.add(label)
             tried += 1
             got = attempt(_call, side, entry.function(side), wrong)[1]
-            named = "Dimension out of range" in str(want) or "must match the size of tensor" in str(want)
+            named = "Dimension out of range" in str(want) or "must match the size of tensor" in str(
+                want
+            )
             if "of shape" in label and isinstance(want, IndexError) and type(got) is RuntimeError:
-                got = want  # a decomposition of PyTorch's stumbled on a dimension; the shape is what is wrong
+                got = want  # a part of PyTorch's op stumbled on a dimension; the shape is wrong
             bad = error_difference(want, got, text=named)
             failures += [f"{label}: {bad}"] if bad else []
     report(failures, tried)
@@ -264,7 +286,7 @@ INPLACE = [name for name in TESTED if has_inplace(name)]
 
 @pytest.mark.parametrize("name", INPLACE)
 def test_inplace_refusals(name: str) -> None:
-    """A leaf that requires grad, and a result that would be larger, are refused by each in-place op."""
+    """A leaf that requires grad, a smaller target, a shared one: refused by each in-place op."""
     failures, tried = [], 0
     for sample in supported(TESTED[name])[:40:4]:
         if not isinstance(sample.args[0], torch.Tensor):

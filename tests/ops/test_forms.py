@@ -10,14 +10,24 @@ import pytest
 from tests.ops.records import IDS, PAIRS, REGISTRY, TESTED, has_inplace, has_method, report
 from tests.ops.samples.base import Sample, supported
 from tests.oracle import (
-    ORACLE, SELFTEST, Side, attempt, differences, error_difference, subject, told, torch,
+    ORACLE,
+    SELFTEST,
+    Side,
+    attempt,
+    differences,
+    error_difference,
+    subject,
+    told,
+    torch,
 )  # fmt: skip
 
 
 def where(test: Any) -> Any:
     """Parametrize over the ops for which test(name) holds."""
     kept = [(p, i) for p, i in zip(PAIRS, IDS, strict=True) if TESTED[p[0]].forms and test(p[0])]
-    return pytest.mark.parametrize(("name", "device"), [p for p, _ in kept], ids=[i for _, i in kept])
+    return pytest.mark.parametrize(
+        ("name", "device"), [p for p, _ in kept], ids=[i for _, i in kept]
+    )
 
 
 def takes_tensor(name: str) -> list[Sample]:
@@ -36,7 +46,9 @@ def test_method(name: str, device: str) -> None:
         if failure:
             failures.append(f"{sample}: {told(failure)}")
             continue
-        bad = differences(want, got, side, values=entry.values, exact=entry.exact, slack=entry.slack)
+        bad = differences(
+            want, got, side, values=entry.values, exact=entry.exact, slack=entry.slack
+        )
         failures += [f"{sample}: {'; '.join(bad)}"] if bad else []
     report(failures, len(samples))
 
@@ -49,7 +61,7 @@ def _method(side: Side, name: str, sample: Sample) -> Any:
 
 @where(lambda name: has_inplace(name) and takes_tensor(name))
 def test_inplace(name: str, device: str) -> None:
-    """x.op_(…) changes x, answers x itself, bumps its version once, and refuses what PyTorch refuses."""
+    """x.op_(…) changes x, answers x, bumps its version once, and refuses what PyTorch refuses."""
     entry, side, failures = TESTED[name], subject(device), []
     # Expanded targets are the business of test_errors.test_inplace_refusals.
     samples = [s for s in takes_tensor(name) if not overlaps(s.args[0])]
@@ -146,7 +158,9 @@ def _out(side: Side, entry: Any, sample: Sample, fitted: bool) -> tuple[Any, Any
     args, kwargs = side.carry((sample.args, sample.kwargs))
     f = entry.function(side)
     plain = f(*args, **kwargs)
-    out = side.root.empty(tuple(plain.shape) if fitted else (0,), dtype=plain.dtype, device=side.device)
+    out = side.root.empty(
+        tuple(plain.shape) if fitted else (0,), dtype=plain.dtype, device=side.device
+    )
     return out, f(*args, **kwargs, out=out)
 
 
@@ -164,7 +178,7 @@ class Detour:
 @pytest.mark.skipif(SELFTEST, reason="PyTorch has one path")
 @where(lambda name: TESTED[name].values)
 def test_fast_path_is_general_path(name: str, device: str) -> None:
-    """A call under a mode takes the general path; the fast path answers the same bits and grad_fn."""
+    """A mode sends calls down the general path; the fast path answers the same bits and grad_fn."""
     watching = importlib.import_module("toytorch.core.state").watching
     entry, side, failures = TESTED[name], subject(device), []
     samples, detour = supported(entry), Detour()
@@ -202,9 +216,14 @@ def _bits(side: Side, want: Any, got: Any) -> list[str]:
                 bad.append(f"{what}: one path gives None")
             elif x is not None:
                 p, q = side.numpy(x), side.numpy(y)
-                names = [type(z.grad_fn).__name__ + str(getattr(z.grad_fn, "name", str)()) for z in (x, y)]
+                names = [
+                    type(z.grad_fn).__name__ + str(getattr(z.grad_fn, "name", str)())
+                    for z in (x, y)
+                ]
                 if p.dtype != q.dtype or p.shape != q.shape or p.tobytes() != q.tobytes():
-                    bad.append(f"{what}: {q.dtype}{q.shape}, general path {p.dtype}{p.shape}, or other bits")
+                    bad.append(
+                        f"{what}: {q.dtype}{q.shape}, general {p.dtype}{p.shape}, or other bits"
+                    )
                 elif names[0] != names[1]:
                     bad.append(f"{what}: grad_fn {names[1]}, general path {names[0]}")
     return bad

@@ -44,7 +44,9 @@ def differentiable(name: str) -> list[Sample]:
     ]  # fmt: skip
 
 
-GRADIENTS = [(p, i) for p, i in zip(PAIRS, IDS, strict=True) if differentiable(p[0]) and TESTED[p[0]].values]
+GRADIENTS = [
+    (p, i) for p, i in zip(PAIRS, IDS, strict=True) if differentiable(p[0]) and TESTED[p[0]].values
+]
 parametrized = pytest.mark.parametrize(
     ("name", "device"), [p for p, _ in GRADIENTS], ids=[i for _, i in GRADIENTS]
 )

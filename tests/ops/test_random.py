@@ -35,7 +35,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("label", DRAWS)
 def test_distribution(label: str) -> None:
-    """A two-sample Kolmogorov-Smirnov test at about one in a million, and the same range of integers."""
+    """A two-sample Kolmogorov-Smirnov test at about one in a million; the same integers occur."""
     draw = DRAWS[label]
     torch.manual_seed(3)
     tt.manual_seed(3)
@@ -44,8 +44,12 @@ def test_distribution(label: str) -> None:
     a, b = np.sort(want.numpy().ravel()), np.sort(got.numpy().ravel())
     assert a.shape == b.shape
     both = np.concatenate([a, b])
-    gap = np.abs(np.searchsorted(a, both, "right") / a.size - np.searchsorted(b, both, "right") / b.size)
-    assert gap.max() <= 2.69 * np.sqrt(2 / a.size), f"means {a.mean()} and {b.mean()}, spread {a.std()} and {b.std()}"
+    gap = np.abs(
+        np.searchsorted(a, both, "right") / a.size - np.searchsorted(b, both, "right") / b.size
+    )
+    assert gap.max() <= 2.69 * np.sqrt(2 / a.size), (
+        f"means {a.mean()} and {b.mean()}, spread {a.std()} and {b.std()}"
+    )
     if a.dtype.kind == "i":
         assert set(a.tolist()) == set(b.tolist())
 

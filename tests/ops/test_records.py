@@ -1,4 +1,4 @@
-"""Every op record has samples and documentation; every op has its forms, and is where PyTorch has it."""
+"""Every record has samples and documentation; every op has its forms, where PyTorch has it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_has_pytorchs_forms(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_record_has_samples(name: str) -> None:
-    """A record is tested under its name, as its in-place form, or as a part of another op that runs it."""
+    """A record is tested by its name, its in-place form, or another op that runs it."""
     if name == "_to_device":
         pytest.skip("runs where there is a GPU")
     if name in BY_WRITING:

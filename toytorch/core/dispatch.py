@@ -94,7 +94,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a.dtype in REDUCED:
                 half, arrays[i] = a.dtype, arrays[i].astype("float32")
-        elif a is not None and op.schema.args[i].is_tensor_list:
+        elif op.schema.args[i].is_tensor_list:
             check_list(op, i, a)
             arrays[i] = [t._array for t in a]
             for t in a:
@@ -178,7 +178,7 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
         if op.promotion == "float" and common.rank < 2:
             common = types.get_default_dtype()
         if op.checks is not None:
-            op.checks(common)
+            op.checks(common, args)
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
     for i in op.tensor_at:
@@ -200,6 +200,11 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
                 result = op.kernel_on(xp)(*arrays, out=target)
                 return result
         result = op.kernel_on(xp)(*arrays)
+    except TypeError as error:
+        if common is not None and "not supported for the input types" in str(error):
+            raise NotImplementedError(f"\"{op.name.replace('.', '_')}_cpu\" not implemented for "
+                                      f"'{common.legacy}'") from None
+        raise
     except ValueError as error:
         if "broadcast" in str(error):
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
@@ -253,7 +258,7 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     many = results.__class__ in (list, tuple)
     if not many and results.dtype.rank < 2:
         return None
-    node: Node = new(op.node)
+    node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
     edges: list[Any] = []
     derivatives = op.derivatives
     for i, name in op.tensor_names:
@@ -342,7 +347,12 @@ def is_column_major(value: Any) -> bool:
     return bool(flags.f_contiguous and not flags.c_contiguous)
 
 
-TRAITS = {"shape": shape_of, "dtype": dtype_of, "order": is_column_major}
+def layout_of(value: Any) -> Any:
+    """The shape, strides and storage offset of a tensor."""
+    return tuple(value._array.shape), value.stride(), value.storage_offset()
+
+
+TRAITS = {"shape": shape_of, "dtype": dtype_of, "order": is_column_major, "layout": layout_of}
 
 # -- views ------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ def {name}(input, *, out=None):
 '''
 UNARY_GRAPH = '''\
         if mode is None and input._rg:
-            node = new(Node)
+            node = new({node})
             node.edges = (input._edge or input,)
             node.seq = next(sequence)
             node.meta = (c.shape, kind)
@@ -102,7 +102,7 @@ def {name}(input, other, *, {alpha}out=None):
 '''
 BINARY_GRAPH = '''\
         if mode is None and (input._rg or other._rg):
-            node = new(Node)
+            node = new({node})
             node.edges = (input._edge or input if input._rg else None,
                           other._edge or other if other._rg else None)
             node.seq = next(sequence)
@@ -115,7 +115,7 @@ BINARY_GRAPH = '''\
             result._edge = None'''
 SCALAR_GRAPH = '''\
                 if mode is None and input._rg:
-                    node = new(Node)
+                    node = new({node})
                     node.edges = (input._edge or input, None)
                     node.seq = next(sequence)
                     node.meta = (c.shape, kind)
@@ -194,7 +194,7 @@ def {name}({params}):
 '''
 GENERAL_GRAPH = '''\
             if mode is None and ({wants}) and result.dtype.rank > 1:
-                node = new(Node)
+                node = new({node})
                 node.edges = ({edges},)
                 node.seq = next(sequence)
                 node.meta = (c.shape, result.dtype)
@@ -232,7 +232,8 @@ def make_general(op: Op, params: list[str], passed: list[str]) -> str | None:
     if not arrays:
         return None
     lines = general_saving(op, passed)
-    graph = GENERAL_GRAPH.format(wants=" or ".join(wants), edges=", ".join(edges),
+    node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
+    graph = GENERAL_GRAPH.format(node=node, wants=" or ".join(wants), edges=", ".join(edges),
                                  save=indent(lines, 16)) if wants else indent(
         [line[8:] for line in NO_GRAPH.split("\n")], 12)
     python_name = op.name.replace(".", "_")
@@ -292,16 +293,17 @@ def make(op: Op) -> Any:
     if len(op.tensor_at) == 1:
         source = UNARY.format(
             name=name, dtype="bool_" if returns_bool else "kind",
-            graph=UNARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH)
+            graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12)) if differentiable else NO_GRAPH)
     else:
         alpha = "alpha" in names
+        node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
         source = BINARY.format(
             name=name, alpha="alpha=1, " if alpha else "",
             plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
             dtype="bool_" if returns_bool else "kind",
             scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
-            graph=BINARY_GRAPH.format(save=indent(save, 12)) if differentiable else NO_GRAPH,
-            scalar_graph=SCALAR_GRAPH.format(save=indent(scalar_save, 20))
+            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
+            scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
             if differentiable and "self" in op.derivatives else plain_scalar)
     return compiled(op, source)
 
@@ -309,12 +311,14 @@ def make(op: Op) -> Any:
 def compiled(op: Op, source: str) -> Any:
     """The function in a source made from the templates."""
     namespace: dict[str, Any] = {
-        "Tensor": Tensor, "Node": op.node, "op": op, "call": dispatch.call,
+        "Tensor": Tensor, "Node": op.node, "op": op,
+        "variant": op.variant, "call": dispatch.call,
         "kernel": getattr(np, op.plain) if op.plain else op.on_cpu, "state": state,
         "ndarray": np.ndarray, "asarray": np.asarray, "new": object.__new__,
         "get_ident": get_ident, "bool_": types.bool, "sequence": sequence, "Storage": Storage,
         "from_numpy": types.FROM_NUMPY, "shape_of": dispatch.shape_of,
         "dtype_of": dispatch.dtype_of, "order_of": dispatch.is_column_major,
+        "layout_of": dispatch.layout_of,
         "__name__": "toytorch.ops",
         **{f"default_{'input' if a.name == 'self' else a.name}": a.default
            for a in op.schema.args}}

@@ -9,7 +9,8 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
     result, result1   a result of the op
     <argument>        an argument of the op
     <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order whether
-                      it is a matrix in column-major memory; nothing is saved
+                      it is a matrix in column-major memory; <tensor>_layout its shape, strides and
+                      offset; nothing is saved
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class Op:
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
     expr        the formula of a pointwise op, for the fuser and the documentation
     plain       the array module's function that does the same where the options have their defaults
-    checks      called with the common type of the operands; raises where the op has no meaning
+    checks      called with the common type of the operands and the arguments; raises where the op
+                has no meaning
+    variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
+                end of the node's name (PowBackward1)
     inplace     whether there is a form that writes into its first argument
     """
 
@@ -54,7 +58,8 @@ class Op:
                  expr: str = "", doc: str = "", inplace: bool = False, method: bool = True,
                  function: bool = True, out: bool = True, holomorphic: bool = True,
                  node: str = "", upcast: bool = True, reflected: str = "",
-                 results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "") -> None:
+                 results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
+                 variant: Any = None) -> None:
         self.schema: Schema = parse(signature)
         self.name = self.schema.name
         if self.name in registry:
@@ -69,7 +74,8 @@ class Op:
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
-        self.checks, self.plain = checks, plain
+        self.checks, self.plain, self.variant = checks, plain, variant
+        self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
@@ -130,7 +136,7 @@ class Op:
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
         args = self.schema.index
-        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype", "order")),
+        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype", "order", "layout")),
                    "result", *(f"result{i}" for i in range(self.count))}
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
@@ -146,7 +152,16 @@ class Op:
         self.plan = tuple(self._keep_plan(n) for n in self.keeps)
         self.keeps_result = any(n.startswith("result") and n not in args for n in self.keeps)
         self.node = make_node_class(self)
+        self._variants.clear()
         self.on_cpu = self.kernel_on(np) if self.kind != "create" else self.kernel
+
+    def node_variant(self, number: int) -> Any:
+        """The node class whose name ends in a number."""
+        found = self._variants.get(number)
+        if found is None:
+            name = self.node_name.rstrip("0123456789") + str(number)
+            found = self._variants[number] = type(name, (self.node,), {"__slots__": ()})
+        return found
 
     def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:
         """How to save `name`: its kind, its index, and which arguments' derivatives ask for it."""

@@ -188,9 +188,8 @@ class Tensor:
                                "want to use a computed variable in a subgraph that doesn't require "
                                "differentiation use var_no_grad = var.detach().")
         if requires_grad and self.dtype.rank < 2:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require "
-                               "gradients" if self.__class__ is Tensor else
-                               "Only Tensors of floating point and complex dtype can require "
+            first = "only" if self.__class__ is Tensor else "Only"
+            raise RuntimeError(f"{first} Tensors of floating point and complex dtype can require "
                                "gradients")
         self._rg = bool(requires_grad)
         return self
@@ -366,14 +365,19 @@ class Tensor:
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
         return bool(self._array.item())
 
+    def _one(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._one())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._one())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._one())
 
     def __index__(self) -> int:
         if self.dtype.rank > 1 or self._array.size != 1:

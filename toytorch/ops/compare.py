@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.size import broadcast_pair
 from toytorch.ops.define import comparison, general, pointwise
 
 
 def _ordered(name: str) -> Any:
-    def check(common: Any) -> None:
+    def check(common: Any, args: Any) -> None:
         if common.is_complex:
-            raise RuntimeError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
     return check
 
 
@@ -65,6 +66,7 @@ def _same_type(name: str, a: Any, b: Any) -> None:
 
 def _isclose(xp: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     _same_type("isclose", a, b)
+    broadcast_pair(a.shape, b.shape)
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -105,9 +107,9 @@ logical_xor = pointwise("logical_xor(Tensor self, Tensor other) -> BoolTensor",
 
 
 def _integers(name: str) -> Any:
-    def check(common: Any) -> None:
+    def check(common: Any, args: Any) -> None:
         if common.rank > 1:
-            raise RuntimeError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
     return check
 
 

@@ -77,6 +77,8 @@ def _filled(name: str, fill: str, doc: str) -> Any:
                  device: Any = None, requires_grad: builtins.bool = False,
                  pin_memory: builtins.bool = False, names: Any = None,
                  memory_format: Any = None, **more: Any) -> Tensor:
+        if not size and "size" not in more:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         shape = _size(size, more.pop("size", None))
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
@@ -168,7 +170,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride)).detach()
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
            pin_memory: Any = False) -> Tensor:
     """start, start + step, … before end.

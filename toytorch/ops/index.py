@@ -49,7 +49,7 @@ def _index(xp: Any, a: Any, indices: Any) -> Any:
 
 def raise_index(error: Any, arrays: Any) -> None:
     """PyTorch's words for index arrays that do not broadcast."""
-    if "broadcast" in str(error):
+    if "indexing arrays" in str(error):
         shapes = ", ".join(str(list(i.shape)) for i in arrays if i is not None)
         raise IndexError("shape mismatch: indexing tensors could not be broadcast together with "
                          f"shapes {shapes}") from None

@@ -51,6 +51,8 @@ def as_index(part: Any) -> Any:
         return as_index(made)
     if isinstance(part, tuple):
         return as_index(list(part))
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
     if hasattr(part, "__index__"):
         return int(part.__index__())
     raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables"
@@ -160,5 +162,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     target.copy_(value)  # type: ignore[attr-defined]  # attached by ops
 
 
+def delitem(x: Tensor, index: Any) -> None:
+    """Refuses: a tensor's size is fixed."""
+    raise TypeError("Tensor does not support deleting items")
+
+
+Tensor.__delitem__ = delitem  # type: ignore[attr-defined]
 Tensor.__getitem__ = getitem  # type: ignore[attr-defined]  # tensor.py knows no op
 Tensor.__setitem__ = setitem  # type: ignore[attr-defined]

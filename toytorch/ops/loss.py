@@ -42,7 +42,7 @@ def _rows(logs: Any) -> Any:
 
 def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
     classes = logs.shape[1]
-    if logs.ndim == 2 and weight is None and reduction == "mean" and target.size:
+    if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0 and target.size:
         if target.min() >= 0 and target.max() < classes:  # every class known: the usual case
             return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
     rows = _rows(logs)
@@ -78,7 +78,8 @@ nll_loss = general(
 def _nll_backward(xp: Any, g: Any, shape: Any, target: Any, weight: Any, ignore: int,
                   reduction: str) -> Any:
     flat = target.reshape(-1)
-    if len(shape) == 2 and weight is None and reduction == "mean" and flat.size and flat.min() >= 0:
+    if len(shape) == 2 and weight is None and reduction == "mean" and (
+            ignore < 0 and flat.size and flat.min() >= 0):
         full = xp.zeros(shape, g.dtype)
         full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)
         return full

@@ -29,7 +29,7 @@ def same_dtype(a: Any, b: Any) -> None:
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind == "b":
-        raise RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     return xp.matmul(a, b)
 
 

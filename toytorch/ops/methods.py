@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from typing import Any
 
@@ -20,6 +21,25 @@ from toytorch.ops import (compare, convert, create, index, matmul, pointwise, ra
 from toytorch.ops.results import return_type
 
 NUMBERS = dispatch.NUMBERS
+
+LISTS = ("hstack", "vstack", "dstack", "column_stack", "meshgrid", "cartesian_prod", "einsum",
+         "broadcast_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes",
+         "is_tensor", "can_cast", "result_type", "polygamma", "searchsorted", "bucketize")
+
+
+def speak_of_tensors(function: Any, name: str) -> Any:
+    """The function, with PyTorch's words where its first argument is no tensor."""
+    if name in LISTS:
+        return function
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if args and not isinstance(args[0], Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(args[0]).__name__}")
+        return function(*args, **kwargs)
+    return checked
+
 
 # -- choices between records ----------------------------------------------------------------------
 
@@ -523,11 +543,8 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
 
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Another layout over the same memory, for this tensor itself."""
-    made = view.as_strided.function(self, size, stride, storage_offset)
-    self._array = made._array
-    if made._edge is not None:
-        self._edge = made._edge
-    return self
+    method = _unary_layout_inplace("as_strided_", view.as_strided.function)
+    return method(self, size, stride, storage_offset)  # type: ignore[no-any-return]
 
 
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
@@ -567,29 +584,37 @@ def _at_least(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
+def _tensors(name: str, tensors: Any) -> Any:
+    """A list of tensors, and PyTorch's words where it is none."""
+    if not isinstance(tensors, (list, tuple)) or any(not isinstance(t, Tensor) for t in tensors):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        f"{type(tensors).__name__}")
+    return tensors
+
+
 def _many(f: Any, tensors: Any) -> list[Tensor]:
     return [f(t) for t in tensors]
 
 
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors joined side by side."""
-    parts = _many(atleast_1d, tensors)
+    parts = _many(atleast_1d, _tensors("hstack", tensors))
     return shape.cat.function(parts, 0 if parts and parts[0].ndim == 1 else 1, out=out)  # type: ignore
 
 
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors joined one above the other."""
-    return shape.cat.function(_many(atleast_2d, tensors), 0, out=out)  # type: ignore
+    return shape.cat.function(_many(atleast_2d, _tensors("vstack", tensors)), 0, out=out)  # type: ignore
 
 
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors joined in the third dimension."""
-    return shape.cat.function(_many(atleast_3d, tensors), 2, out=out)  # type: ignore
+    return shape.cat.function(_many(atleast_3d, _tensors("dstack", tensors)), 2, out=out)  # type: ignore
 
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Vectors as the columns of a matrix."""
-    return hstack([t.reshape(-1, 1) if t.ndim <= 1 else t for t in tensors], out=out)
+    return hstack([t.reshape(-1, 1) if t.ndim <= 1 else t for t in _tensors("column_stack", tensors)], out=out)
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
@@ -1038,6 +1063,7 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
 def _unary_layout_inplace(name: str, op: Any) -> Any:
     """t_, squeeze_ …: another layout for the same tensor."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        writing.check(self, self._rg)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
         if made._edge is not None:

@@ -17,11 +17,26 @@ from toytorch.ops.define import pointwise
 # -- arithmetic -----------------------------------------------------------------------------------
 
 
-def _no_bool(name: str, hint: str) -> Any:
-    def check(common: Any) -> None:
+def _no_bool(hint: str) -> Any:
+    def check(common: Any, args: Any) -> None:
         if common is types.bool:
             raise RuntimeError(hint)
     return check
+
+
+def _no_mask(common: Any, args: Any) -> None:
+    """Refuses to subtract where an operand is a mask."""
+    if common is types.bool:
+        raise RuntimeError(SUB_BOOL)
+    if any(getattr(a, "dtype", None) is types.bool or a.__class__ is bool for a in args[:2]):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If "
+                           "you are trying to invert a mask, use the `~` or `logical_not()` operator"
+                           " instead.")
+
+
+def _scalar_variant(number: int, tensor: int) -> Any:
+    """The overload of (Tensor, number) and of (Tensor, Tensor)."""
+    return lambda self, other, *rest: tensor if hasattr(other, "dtype") else number
 
 
 def _add(xp: Any, a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -57,12 +72,12 @@ add = pointwise("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _
                 expr="self + alpha * other", reflected="__radd__",
                 d_self=lambda g: g, d_other=_scaled, doc="Sum, self + alpha·other.")
 sub = pointwise("sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _sub, plain="subtract",
-                expr="self - alpha * other", checks=_no_bool("sub", SUB_BOOL),
+                expr="self - alpha * other", checks=_no_mask,
                 d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
                 doc="Difference, self - alpha·other.")
 rsub = pointwise("rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  lambda xp, a, b, alpha=1: _sub(xp, b, a, alpha), expr="other - alpha * self",
-                 checks=_no_bool("rsub", SUB_BOOL), inplace=False, method=False,
+                 checks=_no_mask, variant=_scalar_variant(1, 0), inplace=False, method=False,
                  d_self=lambda g, alpha: -_scaled(g, alpha), d_other=lambda g: g,
                  doc="Difference the other way round, other - alpha·self.")
 mul = pointwise("mul(Tensor self, Tensor other) -> Tensor", "multiply", expr="self * other",
@@ -167,10 +182,15 @@ def _log_of(value: Any, like: Any) -> Any:
     return like.new_tensor(value).log()
 
 
+def _pow_variant(self: Any, other: Any) -> int:
+    return 0 if not hasattr(other, "dtype") else 1 if hasattr(self, "dtype") else 2
+
+
 pow = pointwise("pow(Tensor self, Tensor other) -> Tensor", _pow, expr="pow(self, other)",
+                variant=_pow_variant,
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
 neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self=lambda g: -g,
-                checks=_no_bool("neg", "Negation, the `-` operator, on a bool tensor is not "
+                checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "
                                 "`logical_not()` operator instead."), doc="Negative.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="1 / self",
@@ -353,7 +373,7 @@ def _max_other(g: Any, self: Any, other: Any) -> Any:
 
 
 def _no_complex(name: str) -> Any:
-    def check(common: Any) -> None:
+    def check(common: Any, args: Any) -> None:
         if common.is_complex:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
     return check
@@ -396,7 +416,12 @@ def _inside(self: Any, min: Any, max: Any) -> Any:
     return mask if max is None else mask & (self <= max)
 
 
+def _clamp_variant(self: Any, min: Any, max: Any) -> int:
+    return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
+
+
 clamp = pointwise("clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", _clamp,
+                  variant=_clamp_variant,
                   expr="min(max(self, min), max)",
                   d_self=lambda g, self, min, max: g * _inside(self, min, max).to(g.dtype),
                   d_min=lambda g, self, min, max: g * ((self < min) if max is None else

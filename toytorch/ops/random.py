@@ -42,13 +42,16 @@ def _normal(rng: Any, shape: Any, work: Any) -> Any:
 
 def _need_float(name: str, dtype: Any) -> None:
     if dtype is not None and dtype.rank < 2:
-        raise RuntimeError(f"\"{name}\" not implemented for '{dtype.legacy}'")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
 def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
     def function(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
                  layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
                  pin_memory: Any = False, names: Any = None, **more: Any) -> Tensor:
+        if not size and "size" not in more:
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (), but "
+                            "expected sizes")
         shape = create._size(size, more.pop("size", None))
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
@@ -79,7 +82,7 @@ def _like(name: str, factory: Any) -> Any:
 rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
 
 
-def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None,
+def randint(low: Any, high: Any = None, size: Any = None, *, generator: Any = None,
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
     """Integers from low up to, but not with, high.
@@ -125,9 +128,12 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = typ
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None,
            out: Any = None, dtype: Any = None, device: Any = None,
-           requires_grad: builtins.bool = False, **more: Any) -> Tensor:
+           requires_grad: builtins.bool = False, layout: Any = None,
+           pin_memory: Any = False) -> Tensor:
     """Normal numbers with given means and standard deviations (numbers or tensors)."""
     if size is not None:
+        if not isinstance(std, Tensor) and std < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         made = randn(*size, generator=generator, dtype=dtype, device=device) * std + mean
     else:
         like = mean if isinstance(mean, Tensor) else std
@@ -251,7 +257,7 @@ bernoulli_fill = _filler("bernoulli", ", Tensor p=0.5", _bernoulli_fill,
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Ones with the probabilities given, and zeros elsewhere."""
     if input.dtype.rank < 2:
-        raise RuntimeError(f"\"bernoulli_tensor_cpu_self_\" not implemented for "
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for "
                            f"'{input.dtype.legacy}'")
     made = create.empty_like(input)
     chance = input.detach() if p is None else p  # type: ignore[attr-defined]  # attached by ops

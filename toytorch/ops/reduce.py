@@ -60,8 +60,13 @@ def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
+def by_dim(self: Any, dim: Any = None, *rest: Any) -> int:
+    """PyTorch's overload number: 0 for all dimensions, 1 where some are named."""
+    return 0 if dim is None else 1
+
+
 sum = reduction("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
-                "-> Tensor", _sum,
+                "-> Tensor", _sum, variant=by_dim,
                 d_self=lambda g, self_shape, dim, keepdim: spread_over(g, self_shape, dim, keepdim),
                 doc="Sum over dimensions; integers are added as int64.")
 
@@ -80,7 +85,7 @@ def _count(shape: Any, dim: Any) -> int:
 
 
 mean = reduction("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
-                 "-> Tensor", _mean,
+                 "-> Tensor", _mean, variant=by_dim,
                  d_self=lambda g, self_shape, dim, keepdim:
                      spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim),
                  doc="Arithmetic mean over dimensions.")
@@ -118,7 +123,7 @@ def _cat(tensors: Any, dim: int) -> Any:
 
 
 prod = reduction("prod(Tensor self, int? dim=None, bool keepdim=False, *, dtype? dtype=None) "
-                 "-> Tensor", _prod, d_self=_prod_gradient,
+                 "-> Tensor", _prod, variant=by_dim, d_self=_prod_gradient,
                  doc="Product over a dimension; integers are multiplied as int64.")
 
 
@@ -254,7 +259,7 @@ min_dim = reduction("min.dim(Tensor self, int dim, bool keepdim=False) "
 def _arg(name: str) -> Any:
     def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
         if a.dtype.kind == "b":
-            raise RuntimeError(f"\"{name}_cpu\" not implemented for 'Bool'")
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
         if a.dtype.kind == "c":
             raise RuntimeError(f"{name}: does not support complex input")
         if dim is not None:
@@ -321,7 +326,7 @@ def _shifted(xp: Any, a: Any, dim: Any) -> Any:
     if a.dtype.kind in "biu":
         from toytorch.core.dtype import from_numpy_dtype
         name = from_numpy_dtype(a.dtype).legacy
-        raise RuntimeError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{name}'")
+        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{name}'")
     if not a.size:
         return a.copy(), 0
     d = wrap_dim(dim, a.ndim)

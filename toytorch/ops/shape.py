@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.size import wrap_dim, wrap_dims
+from toytorch.core.size import broadcast_pair, wrap_dim, wrap_dims
 from toytorch.ops.define import define, general
 
 
@@ -23,6 +23,9 @@ def _common(xp: Any, arrays: Any) -> Any:
 
 
 def _cat(xp: Any, tensors: Any, dim: int) -> Any:
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        f"{type(tensors).__name__}")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, a in enumerate(tensors):
@@ -238,11 +241,10 @@ def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
         src = src.real
     if src.shape == a.shape:
         return src
-    try:
-        return np.broadcast_to(src, a.shape) if xp is np else xp.broadcast_to(src, a.shape)
-    except ValueError:
+    if broadcast_pair(a.shape, src.shape) != a.shape:
         from toytorch.ops.view import _expand
         return _expand(xp, src, a.shape)  # raises PyTorch's error
+    return np.broadcast_to(src, a.shape) if xp is np else xp.broadcast_to(src, a.shape)
 
 
 copy = define("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", _copy,

@@ -133,6 +133,7 @@ def _squeeze(xp: Any, a: Any, dim: Any) -> Any:
 
 
 squeeze = view("squeeze(Tensor self, int[]? dim=None) -> Tensor", _squeeze,
+               variant=lambda self, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
                d_self=lambda g, self_shape: g.reshape(self_shape),
                doc="Without dimensions of size 1.")
 
@@ -354,10 +355,11 @@ def _as_strided(xp: Any, a: Any, size: Any, stride: Any, storage_offset: Any) ->
     return backend.as_strided(flat, tuple(size), tuple(stride), storage_offset)
 
 
-def _as_strided_gradient(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
-    at = self.storage_offset()
+def _as_strided_gradient(g: Any, self_layout: Any, size: Any, stride: Any,
+                         storage_offset: Any) -> Any:
+    shape, strides, at = self_layout
     offset = 0 if storage_offset is None else storage_offset - at
-    return g._scatter_strided(tuple(self.shape), self.stride(), tuple(size), tuple(stride), offset)
+    return g._scatter_strided(shape, strides, tuple(size), tuple(stride), offset)
 
 
 as_strided = view(

@@ -204,7 +204,7 @@ def binary(
 
 @cache
 def supported(e: Entry) -> list[Sample]:
-    """The samples of an entry that PyTorch itself accepts, without those that give its complex32."""
+    """The samples that PyTorch itself accepts, without those that give its complex32."""
     f = e.function(ORACLE)
 
     def accepts(s: Sample) -> bool:

@@ -7,10 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import Side, torch
 from tests.ops.samples.base import (
-    INF, NAN, S, V, Sample, boolean, c64, c128, const, entry, f16, f32, f64, i32, i64, t, u8,
+    INF,
+    NAN,
+    S,
+    Sample,
+    V,
+    boolean,
+    c64,
+    c128,
+    const,
+    entry,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    t,
+    u8,
 )  # fmt: skip
+from tests.oracle import Side, torch
 
 
 def _shapes(*rest: Any) -> Callable[[], Iterator[Sample]]:
@@ -91,12 +107,24 @@ _new("new_zeros")
 _new("new_ones")
 _new("new_full", 3)
 _new("new_empty", values=False)
-entry("new_tensor", lambda: iter([V(t((2,)), [1, 2]), V(t((2,), i64), [1, 2]), V(t((2,)), 1.5, dtype=f32)]),
+entry("new_tensor",
+    lambda: iter([V(t((2,)), [1, 2]), V(t((2,), i64), [1, 2]), V(t((2,)), 1.5, dtype=f32)]),
       exact=True, call=lambda side: side.Tensor.new_tensor)  # fmt: skip
 
 
 def _arange() -> Iterator[Sample]:
-    for args in ((5,), (2, 7), (2, 7, 2), (5.0,), (0, 1, 0.1), (7, 2, -2), (0,), (3, 3), (-2.5, 2), (0, 10, 3)):
+    for args in (
+        (5,),
+        (2, 7),
+        (2, 7, 2),
+        (5.0,),
+        (0, 1, 0.1),
+        (7, 2, -2),
+        (0,),
+        (3, 3),
+        (-2.5, 2),
+        (0, 10, 3),
+    ):
         yield Sample(args, grad=False)
         for d in (f32, f64, i64):
             yield Sample(args, {"dtype": d}, grad=False)
@@ -108,7 +136,15 @@ entry("arange", _arange)
 
 
 def _linspace() -> Iterator[Sample]:
-    for args in ((0, 1, 5), (-2.0, 3.0, 7), (1, 0, 4), (0, 1, 1), (0, 1, 0), (3, 3, 3), (0, 10, 101)):
+    for args in (
+        (0, 1, 5),
+        (-2.0, 3.0, 7),
+        (1, 0, 4),
+        (0, 1, 1),
+        (0, 1, 0),
+        (3, 3, 3),
+        (0, 10, 101),
+    ):
         yield Sample(args, grad=False)
         yield Sample(args, {"dtype": f64}, grad=False)
     yield V(0, 10, 5, dtype=i64)
@@ -152,8 +188,10 @@ entry("polar", lambda: iter([S(t((3,), f64, 0.2, 2), t((3,)))]))
 
 def _tensor() -> Iterator[Sample]:
     for value in (
-        1, 2.5, True, 1j, [], [1, 2], [1, 2.5], [True, False], [True, 2], [[1], [2]], (1, (2)), [[], []],
-        [1 + 2j, 3], [[1.5, 2], [3, 4]], np.arange(3), np.float32(2), np.ones((2, 2), np.float32), NAN, [INF],
+        1, 2.5, True, 1j, [], [1, 2], [1, 2.5], [True, False], [True, 2], [[1], [2]], (1, (2)),
+        [[], []],
+        [1 + 2j, 3], [[1.5, 2], [3, 4]], np.arange(3), np.float32(2), np.ones((2, 2), np.float32),
+        NAN, [INF],
         np.int64(3), [np.float64(1.5), 2], range(4), -(2**63),
     ):  # fmt: skip
         yield V(value)
@@ -163,9 +201,15 @@ def _tensor() -> Iterator[Sample]:
 
 
 entry("tensor", _tensor, exact=True, call=lambda side: side.root.tensor, forms=False)
-entry("as_tensor", lambda: iter([V([1, 2.5]), V(np.arange(3)), V(t((2,))), V(t((2,)), dtype=i64)]), exact=True,
+entry("as_tensor", lambda: iter([V([1, 2.5]), V(np.arange(3)), V(t((2,))), V(t((2,)), dtype=i64)]),
+    exact=True,
       forms=False, shares=False)  # fmt: skip
-entry("from_numpy", lambda: iter([V(np.arange(3)), V(np.ones((2, 3), np.float32).T)]), exact=True, forms=False)
+entry(
+    "from_numpy",
+    lambda: iter([V(np.arange(3)), V(np.ones((2, 3), np.float32).T)]),
+    exact=True,
+    forms=False,
+)
 entry("scalar_tensor", lambda: iter([V(2), V(2.5, dtype=f64), V(True)]), exact=True, forms=False)
 
 

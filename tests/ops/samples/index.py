@@ -6,7 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.ops.samples.base import (
-    NAN, OTHERS, S, V, Sample, boolean, c128, const, entry, f32, f64, i32, i64, layouts, t, u8,
+    NAN,
+    OTHERS,
+    S,
+    Sample,
+    V,
+    boolean,
+    c128,
+    const,
+    entry,
+    f32,
+    f64,
+    i32,
+    i64,
+    layouts,
+    t,
+    u8,
 )  # fmt: skip
 from tests.oracle import torch
 
@@ -16,9 +31,12 @@ def ix(*values: Any) -> Any:
 
 
 KEYS: list[tuple[tuple[int, ...], Any]] = [
-    ((3, 4), 1), ((3, 4), -1), ((3, 4), slice(1, None)), ((3, 4), (slice(None), 2)), ((3, 4), (Ellipsis, None)),
-    ((3, 4), None), ((3, 4), Ellipsis), ((2, 3, 4), (0, Ellipsis, slice(None, None, 2))), ((3, 4), (1, 2)),
-    ((3, 4), [0, 2]), ((3, 4), ([0, 2], [1, 1])), ((3, 4), (slice(None), [3, 0])), ((3, 4), ([[0], [1]], [1, 2])),
+    ((3, 4), 1), ((3, 4), -1), ((3, 4), slice(1, None)), ((3, 4), (slice(None), 2)),
+    ((3, 4), (Ellipsis, None)),
+    ((3, 4), None), ((3, 4), Ellipsis), ((2, 3, 4), (0, Ellipsis, slice(None, None, 2))),
+    ((3, 4), (1, 2)),
+    ((3, 4), [0, 2]), ((3, 4), ([0, 2], [1, 1])), ((3, 4), (slice(None), [3, 0])),
+    ((3, 4), ([[0], [1]], [1, 2])),
     ((2, 3, 4), ([0, 1], slice(None), [1, 2])), ((2, 3, 4), (slice(None), [0, 1], [1, 2])),
     ((2, 3, 4), (0, [1, 0], slice(1, 3))), ((3, 4), True), ((), Ellipsis), ((), None), ((), True),
     ((2, 3, 4), ([1], None, slice(None), [2])), ((0, 3), slice(None)), ((3, 4), ()),
@@ -460,5 +478,6 @@ def _item() -> Iterator[Sample]:
 
 
 entry("item", _item, call=lambda side: side.Tensor.item, exact=True, forms=False)
-entry("tolist", lambda: (V(t(s, d)) for s in ((), (2, 3), (0, 2)) for d in (f64, i64, boolean, f32, c128)),
+entry("tolist",
+    lambda: (V(t(s, d)) for s in ((), (2, 3), (0, 2)) for d in (f64, i64, boolean, f32, c128)),
       call=lambda side: side.Tensor.tolist, exact=True, forms=False)  # fmt: skip

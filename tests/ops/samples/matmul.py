@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.ops.samples.base import S, V, Sample, boolean, c64, c128, entry, f16, f32, f64, i32, i64, t, u8
+from tests.ops.samples.base import (
+    S,
+    Sample,
+    V,
+    boolean,
+    c64,
+    c128,
+    entry,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    t,
+    u8,
+)
 
 _PAIRS = [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-    ((5, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (4, 3, 2)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((0, 3), (3, 4)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (4, 3, 2)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)),
+    ((0, 3), (3, 4)),
     ((2, 0), (0, 4)), ((1, 2, 3), (4, 3, 2)),
 ]  # fmt: skip
 
@@ -102,8 +119,16 @@ def _addmm() -> Iterator[Sample]:
 
 
 entry("addmm", _addmm, slack=3)
-entry("addmv", lambda: iter([S(t((3,)), t((3, 4)), t((4,))), S(t((3,)), t((3, 4)), t((4,)), beta=2, alpha=0.5)]))
-entry("addr", lambda: iter([S(t((3, 4)), t((3,)), t((4,))), S(t((4,)), t((3,)), t((4,)), beta=2, alpha=0.5)]))
+entry(
+    "addmv",
+    lambda: iter(
+        [S(t((3,)), t((3, 4)), t((4,))), S(t((3,)), t((3, 4)), t((4,)), beta=2, alpha=0.5)]
+    ),
+)
+entry(
+    "addr",
+    lambda: iter([S(t((3, 4)), t((3,)), t((4,))), S(t((4,)), t((3,)), t((4,)), beta=2, alpha=0.5)]),
+)
 
 
 def _baddbmm() -> Iterator[Sample]:
@@ -117,11 +142,14 @@ entry("addbmm", lambda: iter([S(t((3, 5)), t((2, 3, 4)), t((2, 4, 5)))]))
 
 def _einsum() -> Iterator[Sample]:
     for spec, *shapes in (
-        ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
-        ("i,i->", (3,), (3,)), ("i,j->ij", (3,), (4,)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)),
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)),
+        ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+        ("i,i->", (3,), (3,)), ("i,j->ij", (3,), (4,)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)),
+        ("ii", (3, 3)),
         ("ij->", (2, 3)), ("ij->j", (2, 3)), ("...ij,...jk->...ik", (2, 2, 3), (3, 4)),
         ("bhqd,bhkd->bhqk", (1, 2, 3, 4), (1, 2, 5, 4)), ("i j, j k -> k i", (2, 3), (3, 4)),
-        ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ij,ij->i", (2, 3), (2, 3)), ("...j->j...", (2, 3)),
+        ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("ij,ij->i", (2, 3), (2, 3)),
+        ("...j->j...", (2, 3)),
     ):  # fmt: skip
         yield Sample((spec, *map(t, shapes)))
     yield S("ij,jk->ik", [t((2, 3)), t((3, 4))])

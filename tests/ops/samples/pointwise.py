@@ -6,24 +6,42 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.ops.samples.base import (
-    INF, NAN, S, SPECIAL, V, Sample, binary, boolean, c128, const, entry, f16, f32, f64, i32, i64, layouts,
-    t, u8, unary,
+    INF,
+    NAN,
+    SPECIAL,
+    S,
+    Sample,
+    V,
+    binary,
+    boolean,
+    c128,
+    const,
+    entry,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    layouts,
+    t,
+    u8,
+    unary,
 )  # fmt: skip
 
 # One input, by domain.
-for _name in (
+for _name in names(
     "neg abs exp exp2 expm1 square sin cos sinh cosh tanh asinh atan sigmoid erf erfc sign "
     "positive sgn negative absolute arctan arcsinh expit"
-).split():
+):
     unary(_name)
-for _name in "floor ceil trunc fix frac rad2deg deg2rad".split():
+for _name in ["floor", "ceil", "trunc", "fix", "frac", "rad2deg", "deg2rad"]:
     unary(_name, exact=_name not in ("rad2deg", "deg2rad"))
 unary("round", exact=True)
 unary("tan", -1.4, 1.4)
-for _name in "log log2 log10 sqrt rsqrt reciprocal".split():
+for _name in ["log", "log2", "log10", "sqrt", "rsqrt", "reciprocal"]:
     unary(_name, 0.2, 4)
 unary("log1p", -0.8, 4)
-for _name in "asin acos atanh arcsin arccos arctanh".split():
+for _name in ["asin", "acos", "atanh", "arcsin", "arccos", "arctanh"]:
     unary(_name, -0.9, 0.9)
 for _name in ("acosh", "arccosh"):
     unary(_name, 1.1, 5)
@@ -33,16 +51,16 @@ unary("digamma", 0.3, 6, slack=10)
 unary("logit", 0.1, 0.9)
 unary("sinc", 0.2, 2, slack=10)
 unary("i0", -2, 2, slack=10)
-for _name in "isnan isinf isfinite isposinf isneginf isreal signbit logical_not bitwise_not".split():
+for _name in names("isnan isinf isfinite isposinf isneginf isreal signbit logical_not bitwise_not"):
     unary(_name, kinks=False)
 unary("angle")
 unary("conj_physical")
 unary("resolve_conj")
 unary("resolve_neg")
-for _name in (
-    "relu relu6 selu silu mish softsign hardtanh hardswish hardsigmoid tanhshrink "
-    "softplus elu celu leaky_relu gelu threshold"
-).split():
+for _name in names(
+    "relu relu6 selu silu mish softsign hardtanh hardswish hardsigmoid tanhshrink softplus "
+    "elu celu leaky_relu gelu threshold"
+):
     if _name not in ("softplus", "elu", "leaky_relu", "gelu", "threshold"):
         unary(_name, -4, 4)
 
@@ -97,7 +115,8 @@ binary("rsub", scalars=(2, 2.5), kwargs=({"alpha": 2},))
 binary("mul", scalars=(2, 2.5, True, 1j))
 binary("multiply")
 binary("div", b=(0.5, 3), scalars=(2, 2.5, 1j), kinks=False,
-       kwargs=({"rounding_mode": None}, {"rounding_mode": "trunc"}, {"rounding_mode": "floor"}))  # fmt: skip
+       kwargs=({"rounding_mode": None}, {"rounding_mode": "trunc"},
+           {"rounding_mode": "floor"}))  # fmt: skip
 binary("divide", b=(0.5, 3))
 binary("true_divide", b=(0.5, 3))
 binary("floor_divide", b=(1, 3), scalars=(2, 2.5, -2), grad=False)
@@ -117,13 +136,13 @@ binary("logaddexp", scalars=())
 binary("logaddexp2", scalars=())
 binary("xlogy", a=(0.2, 2), b=(0.2, 2), kinks=False)
 binary("ldexp", scalars=(), kinks=False, dtypes=(f32, f64, i32))
-for _name in "eq ne lt le gt ge not_equal greater less greater_equal less_equal".split():
+for _name in names("eq ne lt le gt ge not_equal greater less greater_equal less_equal"):
     binary(_name, scalars=(0, 0.5, True), grad=False)
-for _name in "logical_and logical_or logical_xor".split():
+for _name in ["logical_and", "logical_or", "logical_xor"]:
     binary(_name, scalars=(), grad=False)
-for _name in "bitwise_and bitwise_or bitwise_xor".split():
+for _name in ["bitwise_and", "bitwise_or", "bitwise_xor"]:
     binary(_name, scalars=(3, True), grad=False, a=(0, 9), b=(0, 9))
-for _name in "bitwise_left_shift bitwise_right_shift".split():
+for _name in ["bitwise_left_shift", "bitwise_right_shift"]:
     binary(_name, scalars=(2,), grad=False, a=(0, 9), b=(0, 3), dtypes=(u8, i32, i64))
 for _name in ("gcd", "lcm"):
     binary(_name, scalars=(), grad=False, a=(-9, 9), b=(-9, 9), dtypes=(u8, i32, i64))
@@ -173,7 +192,11 @@ def _where() -> Iterator[Sample]:
     for c, a, b in (((3, 4), (3, 4), (3, 4)), ((3, 1), (4,), ()), ((), (2, 3), (3,)),
                     ((0, 3), (3,), (1, 3)), ((), (), ())):  # fmt: skip
         yield S(t(c, boolean), t(a), t(b))
-    yield S(t((3, 4), boolean, layout="transposed"), t((3, 4), layout="strided"), t((3, 4), layout="expanded"))
+    yield S(
+        t((3, 4), boolean, layout="transposed"),
+        t((3, 4), layout="strided"),
+        t((3, 4), layout="expanded"),
+    )
     yield S(t((3,), boolean), t((3,)), 2.5)
     yield S(t((3,), boolean), 1, t((3,)))
     yield V(t((3,), boolean), 1, 2)
@@ -242,7 +265,11 @@ def _addc() -> Iterator[Sample]:
     yield S(t(()), t(()), t((), low=0.5))
     yield S(t((0, 3)), t((3,)), t((1,), low=0.5))
     yield S(t((3, 4), f32), t((3, 4), f32), t((3, 4), f32, 0.5))
-    yield S(t((3, 4), layout="strided"), t((3, 4), layout="transposed"), t((3, 4), f64, 0.5, 2, "expanded"))
+    yield S(
+        t((3, 4), layout="strided"),
+        t((3, 4), layout="transposed"),
+        t((3, 4), f64, 0.5, 2, "expanded"),
+    )
     yield V(t((3,), i64), t((3,), i64), t((3,), i64, 1, 3))
 
 

@@ -1,11 +1,11 @@
-"""Samples of random ops. Values differ between implementations; `test_random.py` checks their distribution."""
+"""Samples of random ops: for shapes and dtypes; `test_random.py` looks at distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from tests.ops.samples.base import V, Sample, entry, f32, f64, i32, i64, t
+from tests.ops.samples.base import Sample, V, entry, f32, f64, i32, i64, t
 
 
 def _shapes() -> Iterator[Sample]:

@@ -6,11 +6,28 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.ops.samples.base import (
-    INF, NAN, OTHERS, S, V, Sample, boolean, c64, c128, const, entry, f32, f64, i32, i64, layouts, t,
+    INF,
+    NAN,
+    OTHERS,
+    S,
+    Sample,
+    V,
+    boolean,
+    c64,
+    c128,
+    const,
+    entry,
+    f32,
+    f64,
+    i32,
+    i64,
+    layouts,
+    t,
 )  # fmt: skip
 
 DIMS: list[dict[str, Any]] = [
-    {"dim": 0}, {"dim": -1}, {"dim": 1, "keepdim": True}, {"dim": (0, 1)}, {"dim": [0, -1], "keepdim": True},
+    {"dim": 0}, {"dim": -1}, {"dim": 1, "keepdim": True}, {"dim": (0, 1)},
+    {"dim": [0, -1], "keepdim": True},
     {"dim": ()}, {"dim": None},
 ]  # fmt: skip
 
@@ -32,7 +49,9 @@ def reduction(
                 continue
             if whole:
                 yield S(x)
-            yield from (Sample((x,), o) for o in options if x.ndim or o.get("dim") in (0, -1, None, ()))
+            yield from (
+                Sample((x,), o) for o in options if x.ndim or o.get("dim") in (0, -1, None, ())
+            )
         for o in options:
             for shape in ((2, 3, 4), (1, 3), (3, 1, 2)):
                 yield Sample((t(shape, f64, low, high),), o)
@@ -71,7 +90,10 @@ reduction("count_nonzero", dims=[o for o in DIMS if "keepdim" not in o])
 for _name in ("all", "any"):
     reduction(_name)
 ONE: list[dict[str, Any]] = [{"dim": 0}, {"dim": -1}, {"dim": 1, "keepdim": True}]
-_zeros = [((const([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]]),), o) for o in ({}, {"dim": 1}, {"dim": 0})]
+_zeros = [
+    ((const([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]]),), o)
+    for o in ({}, {"dim": 1}, {"dim": 0})
+]
 reduction("prod", dims=ONE, dtype=True, extra=_zeros)
 for _name in ("argmax", "argmin"):
     reduction(_name, dims=[*ONE, {"dim": None}, {"keepdim": True}])
@@ -80,7 +102,8 @@ for _name in ("max", "min"):
               extra=[((t((3, 4)), t((4,))), {}), ((t((3,), i64), t((3,), i32)), {})])  # fmt: skip
 for _name in ("median", "nanmedian"):
     reduction(_name, dims=ONE, exact=True, ties=False, special=False,
-              extra=[((const([[1.0, NAN, 2.0], [3.0, 1.0, 2.0]]), 1), {}), ((const([4, 1, 3], i64),), {})])  # fmt: skip
+              extra=[((const([[1.0, NAN, 2.0], [3.0, 1.0, 2.0]]), 1), {}),
+                  ((const([4, 1, 3], i64),), {})])  # fmt: skip
 reduction("mode", dims=ONE, whole=True, special=False, empty=False)
 
 

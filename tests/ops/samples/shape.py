@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.oracle import torch
 from tests.ops.samples.base import (
-    OTHERS, S, V, Sample, boolean, c64, c128, const, entry, f16, f32, f64, i32, i64, layouts, t, u8,
+    OTHERS,
+    S,
+    Sample,
+    V,
+    boolean,
+    c64,
+    c128,
+    const,
+    entry,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    layouts,
+    t,
+    u8,
 )  # fmt: skip
+from tests.oracle import torch
 
 
 def _cat() -> Iterator[Sample]:
@@ -194,7 +210,7 @@ def _copies() -> Iterator[Sample]:
 
 for _name in ("clone", "contiguous"):
     entry(_name, _copies, exact=True)
-for _name in "float double half bfloat16 long int short char byte bool cfloat cdouble".split():
+for _name in names("float double half bfloat16 long int short char byte bool cfloat cdouble"):
 
     def _casts(complex_ok: bool = _name in ("cfloat", "cdouble")) -> Iterator[Sample]:
         for x in layouts(0, 3):
