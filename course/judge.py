@@ -11,7 +11,7 @@ from typing import Any
 
 from course import deadline, progress
 from course.cases import Case, show
-from course.exercise import Check, Exercise
+from course.records import Check, Exercise
 from course.panel import Panel
 from course.registry import exercise
 from course.variant import Variant

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from course.exercise import Exercise
+from course.records import Exercise
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 PyTorch is the authority of this suite and is needed by the tests only; where it is not installed,
 every module that imports this one is skipped. `TOYTORCH_UNDER_TEST=torch` puts PyTorch in toytorch's
-place: all must then pass, which shows that the tests ask for nothing that PyTorch does not do.
+place. All must then pass: the tests ask for nothing that PyTorch does not do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ UNDER_TEST = os.environ.get("TOYTORCH_UNDER_TEST", "toytorch")
 SELFTEST = UNDER_TEST == "torch"
 tt: Any = importlib.import_module(UNDER_TEST)
 
-DTYPES = names("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128")
+
+def names(text: str) -> list[str]:
+    """The words of a text: a list of names that reads as one."""
+    return text.split()
+
+
+DTYPES = names(
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+)
 FLOATS = {"float32", "float64", "complex64", "complex128"}  # those whose gradients are compared
 TOLERANCE = {  # (relative, absolute); every other dtype must be equal bit for bit
     "float16": (5e-3, 5e-3), "bfloat16": (4e-2, 4e-2), "float32": (1e-4, 1e-5),
@@ -263,7 +271,7 @@ def both(f: Callable[[Any], Any], **how: Any) -> Any:
 
 
 def error_difference(want: Exception | None, got: Exception | None, text: bool = True) -> str:
-    """'' if both raised one class of error that names the same sizes and dimensions, else why not."""
+    """'' if both raised one class of error that names the same sizes, else how they differ."""
     if want is None or got is None:
         return "" if want is got else f"{told(got)}, in PyTorch: {told(want)}"
     if not isinstance(got, type(want)):

@@ -15,8 +15,10 @@
 
 # %% keep=true slide="more" show="output"
 
+import math
+
 import toytorch as torch
-from course import look, setup, use
+from course import check, look, setup, use
 from toytorch import viz
 
 setup()

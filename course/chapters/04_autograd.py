@@ -38,9 +38,9 @@ viz.autograd_graph(y, params={"x": x, "w": w})
 # ### Predict, then run
 #
 # Below, `y` is doubled sixty times by adding it to itself. Each addition uses
-# `y` twice, so the number of ways from the end to `x` doubles each time: 2⁶⁰,
-# more than a billion billions. Write down: how many **nodes** has the graph?
-# What is `x.grad`? And how long does `backward` take: a millisecond, a second,
+# `y` twice, so the number of ways back to `start` doubles each time: 2⁶⁰, more
+# than a billion billions. Write down: how many **nodes** has the graph? What
+# is `start.grad`? And how long does `backward` take: a millisecond, a second,
 # or longer than you will live?
 
 # %% [markdown] slide="slide"
@@ -49,8 +49,8 @@ viz.autograd_graph(y, params={"x": x, "w": w})
 # How many nodes, which gradient, and how long does it take?
 
 # %% slide="more"
-x = torch.tensor(1.0, requires_grad=True)
-y = x
+start = torch.tensor(1.0, requires_grad=True)
+y = start
 for _ in range(60):
     y = y + y
 
@@ -60,7 +60,7 @@ while node is not None and node.next_functions:
 
 y.backward()
 print(count, "nodes")
-print(int(x.grad), "ways, all of them counted")
+print(int(start.grad), "ways, all of them counted")
 
 # %% [markdown]
 # You hardly noticed it: sixty nodes, sixty steps. The engine did not follow
@@ -79,14 +79,10 @@ print(int(x.grad), "ways, all of them counted")
 # | `node(g)` | the gradients of its inputs, for `g` of its result |
 
 # %% slide="more"
-x = torch.tensor(2.0, requires_grad=True)
-w = torch.tensor(0.5, requires_grad=True)
-product = w * x
-node = product.grad_fn
-print(node.name())
+node = (w * x).grad_fn  # w is 0.5 and x is 2
+print(node.name(), "saved", [v.item() for _, v in node.saved_items()])
 for target, number in node.next_functions:
     print("  sends to", target.name(), number)
-print("  saved:", node._saved_self.item(), node._saved_other.item())
 print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 
 # %% [markdown]
@@ -130,18 +126,16 @@ for start in (0.5, 3.0, -20.0):
     print(start, steps_of(odd(x)))
 
 # %% [markdown] slide="subslide"
-# ## A backward pass, step by step
-#
-# `y = w * x + w` at `w = 2`, `x = 3`, then squared.
+# ## `(w * x + w) ** 2`, step by step
 
 # %% keep=true slide="more" show="output"
 x = torch.tensor(3.0, requires_grad=True)
 w = torch.tensor(2.0, requires_grad=True)
 y = w * x + w
-viz.backward_steps(y * y, params={"x": x, "w": w, "y": y})
+viz.backward_steps(y * y, params={"x": x, "w": w})
 
 # %% [markdown]
-# Use the arrows. Watch three things: gradients **wait** on the edges until
+# Press *Next*. Watch three things: gradients **wait** on the edges until
 # their node runs; a node runs **once**; and `w`, which two arrows lead to,
 # gets the **sum**.
 #
@@ -254,17 +248,17 @@ viz.autograd_graph(c * a, params=names, saved=False)
 # %% [markdown] slide="slide"
 # ## Plug in: a network learns on your engine
 #
-# 1,797 handwritten digits, a network of two layers made of nothing but `@`,
-# `+` and `tanh`, and all that runs backward is yours.
+# 1,797 handwritten digits, a network of nothing but `@`, `+` and `tanh`, and
+# what runs backward is yours.
 
 # %% slide="more"
 from toytorch.vision import datasets
 
 images, labels = datasets.digits(train=True)
 test_images, test_labels = datasets.digits(train=False)
-print(images.shape, labels.shape, "to learn from")
-print(test_images.shape, "kept back to test with")
+print(images.shape, "to learn from,", test_images.shape, "to test with")
 
+# %% slide="more"
 torch.manual_seed(4)
 w1 = (torch.randn(64, 48) / 8).requires_grad_()
 b1 = torch.zeros(48, requires_grad=True)
@@ -295,7 +289,10 @@ viz.autograd_graph(loss, params=names, saved=False)
 # order and with your sums. **Predict** how many of the 360 test digits the
 # network will read.
 
-# %% slide="subslide"
+# %% [markdown] slide="subslide"
+# ## Train, on your pieces
+
+# %% slide="more"
 pieces = ["tanh", "product", "accumulate", "order", "engine"]
 for piece in pieces:
     exercise(f"autograd.{piece}").install()
@@ -329,19 +326,22 @@ right = (guesses == test_labels).float().mean().item()
 print("the loss fell:", history[-1] < history[0] / 20)
 print("more than 95 % of unseen digits right:", right > 0.95)
 
-# %% slide="subslide" show="output" varies=true
+# %% slide="more" show="output" varies=true
 figure, axes = plt.subplots()
 axes.semilogy(range(1, len(history) + 1), history)
 axes.set_xlabel("epoch")
 axes.set_ylabel("loss")
-axes.set_title(f"{right:.1%} of 360 unseen digits, on your engine")
+axes.set_title(f"{right:.1%} of 360 unseen digits read right")
 plt.show()
 
 # %% [markdown]
-# What it reads. Orange marks the mistakes; most of them would give you pause,
-# too.
+# The number above each picture is the network's answer, in orange where it is
+# wrong. Most of its mistakes would give you pause, too.
 
-# %% slide="subslide" show="output" varies=true
+# %% [markdown] slide="subslide"
+# ## What it reads, mistakes first
+
+# %% slide="more" show="output" varies=true
 wrong = (guesses != test_labels).nonzero().flatten().tolist()
 chosen = wrong[:8] + [n for n in range(40) if n not in wrong]
 figure, grid = plt.subplots(2, 12, figsize=(9, 2.1))
@@ -379,7 +379,7 @@ look(engine.by_sequence, topological_order)
 # already. The rest is hooks, gradients for chosen inputs, and dropping what
 # was saved.
 
-# %% slide="subslide" show="code"
+# %%
 look(engine.Engine._visit, run_backward)
 
 # %% [markdown]
@@ -396,7 +396,7 @@ print(torch.ops.tanh.node.source)
 # saves nothing at all, which keeps one tensor, and which keeps two? Every
 # input has 1,000 numbers of 4 bytes.
 
-# %% slide="more"
+# %%
 def saved_bytes(node):
     """The bytes of all tensors that one node keeps."""
     kept = {id(v): v for _, v in node.saved_items()
@@ -404,6 +404,7 @@ def saved_bytes(node):
     return sum(v.numel() * v.element_size() for v in kept.values())
 
 
+# %% slide="more"
 u = torch.rand(1000, requires_grad=True)
 v = torch.rand(1000, requires_grad=True)
 cases = {"u + v": u + v, "u - v": u - v, "u * v": u * v, "u / v": u / v,
@@ -422,7 +423,7 @@ for text, result in cases.items():
 # And time? A small multiplication is all overhead. **Predict** by what factor
 # it gets slower when a node is recorded.
 
-# %% slide="subslide" varies=true
+# %%
 import time
 
 
@@ -437,6 +438,10 @@ def best(work, times=20_000):
     return min(rounds) / times * 1e9
 
 
+# %% [markdown] slide="subslide"
+# ## What recording costs, for ten numbers
+
+# %% slide="more" varies=true
 p, q = torch.rand(10), torch.rand(10)
 r, s = torch.rand(10, requires_grad=True), torch.rand(10)
 plain, recorded = best(lambda: p * q), best(lambda: r * s)
@@ -482,7 +487,7 @@ for step in range(3):
 # pieces), but as a rule you want `x.grad = None` or `optimizer.zero_grad()`
 # first. And the most expensive plus sign in deep learning:
 
-# %% slide="more"
+# %%
 def graph_size(tensor):
     seen, stack = set(), [tensor.grad_fn]
     while stack:
@@ -493,6 +498,7 @@ def graph_size(tensor):
     return len(seen)
 
 
+# %% slide="more"
 total = 0.0
 for step in range(100):
     loss = (x * step - 1) ** 2
@@ -506,13 +512,13 @@ print("nodes behind total:", graph_size(total))
 #
 # Gradients need a slope, and whole numbers have none:
 
-# %% raises=true slide="subslide"
+# %% raises=true slide="more"
 torch.tensor([1, 2, 3], requires_grad=True)
 
 # %% [markdown]
 # And class labels must *not* be floats: they name a class, they are no amount.
 
-# %% raises=true slide="more"
+# %% raises=true
 scores = torch.zeros(2, 3, requires_grad=True)
 cross_entropy(scores, torch.tensor([0.0, 2.0]))
 

@@ -4,7 +4,7 @@ import math
 
 import toytorch as torch
 from course.cases import call, case
-from course.exercise import Exercise
+from course.records import Exercise
 
 # -- the shape of a nested list -------------------------------------------------------------------
 

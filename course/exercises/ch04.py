@@ -2,7 +2,7 @@
 
 import toytorch as torch
 from course.cases import call, case
-from course.exercise import Exercise
+from course.records import Exercise
 from toytorch.autograd import Engine, engine
 
 # -- the derivative of tanh -----------------------------------------------------------------------
@@ -574,19 +574,19 @@ order = Exercise(
 
 @order.stub
 def topological_order(root):
-    """All nodes under root, each before those it sends gradient to."""
+    """All nodes under root, senders before receivers."""
     # your code here: about 12 lines
     raise NotImplementedError
 
 
 @order.reference
 def topological_order(root):
-    """All nodes under root, each before those it sends gradient to."""
+    """All nodes under root, senders before receivers."""
     done, seen = [], {root}
     stack = [(root, iter(root.next_functions))]
     while stack:
         node, targets = stack[-1]
-        for target, _ in targets:  # goes on where it left off
+        for target, _ in targets:  # goes on from before
             if target is not None and target not in seen:
                 seen.add(target)
                 stack.append((target, iter(target.next_functions)))

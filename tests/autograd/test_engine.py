@@ -525,7 +525,8 @@ SAME_TEXT = [
 def test_error_has_pytorchs_words(label: str) -> None:
     """The messages learners will search for are PyTorch's, up to the package's name."""
     want, got = attempt(ERRORS[label], torch)[1], attempt(ERRORS[label], tt)[1]
-    assert want is not None and got is not None
+    assert want is not None
+    assert got is not None
     assert words(got) == words(want)
 
 

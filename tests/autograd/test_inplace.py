@@ -121,7 +121,8 @@ def constant_becomes_part_of_the_graph(m: Any, y: Any, x: Any) -> Any:
     z = m.zeros(3, dtype=m.float64)
     v = z[:2]
     z.add_(y[0])
-    assert z.requires_grad and v.requires_grad
+    assert z.requires_grad
+    assert v.requires_grad
     return v * 2
 
 

@@ -82,7 +82,7 @@ def row(r: dict[str, Any]) -> str:
     target = f"≤ {r['target']}" if r["target"] else ""
     return (
         f"{r['name']:44}{microseconds(r['toytorch']):>11}{microseconds(r['pytorch']):>11}"
-        f"{r['ratio']:>8.2f}  {r['low']:.2f}–{r['high']:.2f}  {target}"
+        f"{r['ratio']:>8.2f}  {r['low']:.2f}...{r['high']:.2f}  {target}"
     )
 
 

@@ -85,7 +85,7 @@ def large(m: Any) -> Work:
 
 
 def training_step(optimizer: str) -> Callable[[Any], Work]:
-    """64 × 784-256-256-10, cross-entropy: forward, backward and the optimizer's step."""
+    """64 x 784-256-256-10, cross-entropy: forward, backward and the optimizer's step."""
 
     def build(m: Any) -> Work:
         model = m.nn.Sequential(
@@ -119,11 +119,11 @@ CASES = [
     Case("add of 10 floats, with gradient", add(True), 0.6, inner=2000),
     Case("x * 2.0", scale, 0.5, inner=2000),
     Case("100 multiplications, forward and backward", hundred_multiplications, 0.5, inner=10),
-    Case("relu of 64×32", relu, inner=1000),
+    Case("relu of 64x32", relu, inner=1000),
     Case("sum of 10 floats", total, inner=1000),
-    Case("16×16 matrix product", product, inner=1000),
+    Case("16x16 matrix product", product, inner=1000),
     Case("view, transpose, select", view, inner=500),
-    Case("MLP step 64×784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
-    Case("MLP step 64×784-256-256-10, Adam", training_step("Adam"), 0.9, inner=4),
+    Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
+    Case("MLP step 64x784-256-256-10, Adam", training_step("Adam"), 0.9, inner=4),
     Case("elementwise, 2 million floats", large, inner=2, samples=30),
 ]

@@ -55,7 +55,8 @@ def test_json_and_plot(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert told["conditions"]["pytorch_threads"] == 1
     (result,) = told["results"]
-    assert result["ratio"] > 0 and result["low"] <= result["ratio"] <= result["high"]
+    assert result["ratio"] > 0
+    assert result["low"] <= result["ratio"] <= result["high"]
     from tests.benchmarks.__main__ import plot
 
     again = tmp_path / "again.svg"

@@ -105,13 +105,6 @@ def laid_out(shape: tuple[int, ...], layout: str, dtype: Any = torch.float64) ->
     return torch.arange(n, dtype=dtype).reshape(shape)
 
 
-def has_arrays(key: Any) -> bool:
-    return any(
-        isinstance(p, (np.ndarray, list, torch.Tensor))
-        for p in (key if isinstance(key, tuple) else (key,))
-    )
-
-
 @settings(max_examples=600)
 @given(reads())
 def test_reading(case: tuple[Any, Any]) -> None:
@@ -122,9 +115,9 @@ def test_reading(case: tuple[Any, Any]) -> None:
     if refused is None and isinstance(failure, IndexError) and not want[1].numel():
         return  # PyTorch looks at no index where there is nothing to pick
     if refused or failure:
-        plain = not has_arrays(key) and not (
-            isinstance(key, tuple) and any(p is Ellipsis for p in key)
-        )
+        # PyTorch counts None and ... as dimensions in its texts.
+        parts = key if isinstance(key, tuple) else (key,)
+        plain = all(type(p) in (int, slice) for p in parts)
         bad = error_difference(refused, failure, text=isinstance(refused, IndexError) and plain)
         assert not bad, say + bad
         return
@@ -185,7 +178,8 @@ def test_assigning(case: tuple[Any, Any, Any, Any]) -> None:
         return
     bad_values = differences(want, got, exact=True)
     assert not bad_values, say + "; ".join(bad_values)
-    assert (got._version > 0) == (want._version > 0), say + "version"
+    if x[key].numel():
+        assert got._version == want._version, say + "version"
 
 
 def _repeats(x: Any, key: Any) -> bool:
@@ -276,7 +270,8 @@ def test_iteration_and_membership() -> None:
     x = tt.arange(6.0).reshape(2, 3)
     assert [row.tolist() for row in x] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     assert len(x) == 2
-    assert 4.0 in x and 9.0 not in x
+    assert 4.0 in x
+    assert 9.0 not in x
     a, b = x
     assert a.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     assert b.storage_offset() == 3

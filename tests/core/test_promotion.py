@@ -124,7 +124,8 @@ def test_dtype_objects(name: str) -> None:
         want.is_floating_point, want.is_complex, want.is_signed, want.itemsize
     )  # fmt: skip
     assert tt.zeros(1, dtype=d).element_size() == want.itemsize
-    assert hash(d) == hash(getattr(tt, name)) and d == getattr(tt, name)
+    assert hash(d) == hash(getattr(tt, name))
+    assert d == getattr(tt, name)
 
 
 def test_dtype_synonyms() -> None:

@@ -10,7 +10,7 @@ import pytest
 from course import registry
 from course.build.source import read
 from course.contents import Chapter, written
-from course.exercise import Exercise
+from course.records import Exercise
 from course.judge import judge
 from course.panel import Panel, html, text
 

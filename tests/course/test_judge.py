@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,9 @@ import pytest
 
 from course import judge as judging
 from course import progress, registry
+from course.contents import ROOT
 from course.cases import Case, call, same, show
-from course.exercise import Check, Exercise
+from course.records import Check, Exercise
 from course.judge import judge
 from course.panel import html, text
 
@@ -156,6 +159,14 @@ def test_progress_survives_a_damaged_file_and_a_folder_it_cannot_write(
     monkeypatch.setenv("TOYTORCH_PROGRESS", str(tmp_path / "file" / "p.json"))
     progress.record({"a.b": "green"})
     assert progress.load() == {}
+
+
+def test_what_the_package_offers_is_not_hidden_by_its_modules() -> None:
+    """`from course import exercise` gives the function whatever was imported before."""
+    code = "from course import check, look, use, start, setup, exercise\nimport course\n"
+    code += "for name in course.__all__: assert callable(getattr(course, name)), name"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_exercise_gets_a_suggestion() -> None:

@@ -90,7 +90,8 @@ def test_shuffling() -> None:
     one = [i for b in loader for i in b.tolist()]
     two = [i for b in loader for i in b.tolist()]
     assert sorted(one) == sorted(two) == list(range(50))
-    assert one != two and one != list(range(50))
+    assert one != two
+    assert one != list(range(50))
     tt.manual_seed(1)
     assert [
         i for b in data.DataLoader(range(50), batch_size=7, shuffle=True) for i in b.tolist()

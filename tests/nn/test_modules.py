@@ -173,7 +173,8 @@ def test_state_dict_round_trip() -> None:
             p.zero_()
     assert repr(b.load_state_dict(a.state_dict())) == "<All keys matched successfully>"
     for p, q in zip(a.parameters(), b.parameters(), strict=True):
-        assert p.tolist() == q.tolist() and p.data_ptr() != q.data_ptr()
+        assert p.tolist() == q.tolist()
+        assert p.data_ptr() != q.data_ptr()
     state = a.state_dict()
     assert not state["0.weight"].requires_grad
     assert state["0.weight"].data_ptr() == a[0].weight.data_ptr()

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from tests.ops.samples import ENTRIES, Entry
-from tests.oracle import ORACLE, SELFTEST, SUBJECT, attempt, devices, torch, tt
+from tests.oracle import ORACLE, SELFTEST, SUBJECT, attempt, devices, names, torch, tt
 
 # The op records: name -> Op. PyTorch, tested as itself, has none.
 REGISTRY: dict[str, Any] = (

@@ -79,7 +79,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     arrays, xp, half = list(args), None, None
     for i in op.tensor_at:  # the common case: plain arrays on the CPU
         a = args[i]
-        if a is None:
+        if a is None and op.schema.args[i].type == "Tensor?":
             continue
         if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or (
                 a.dtype.itemsize == 2 and a.dtype in REDUCED):
@@ -99,7 +99,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = [t._array for t in a]
             for t in a:
                 xp = same_device(xp, t, op)
-        elif a is not None and not isinstance(a, NUMBERS):
+        elif a is None and op.schema.args[i].type == "Tensor" or a is not None and not isinstance(
+                a, NUMBERS):
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and isinstance(arrays[-1], dtype):
         half = None  # dtype= was given: the kernel's result has it
@@ -154,13 +155,15 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
             (dims if a._array.ndim else zeros).append(a.dtype)
         elif isinstance(a, NUMBERS):
             numbers.append(of_scalar(a))
-        elif a is not None:
+        elif a is not None or op.schema.args[i].type == "Tensor":
             raise TypeError(not_a_tensor(op, i, a))
     return promote(tuple(dims), tuple(zeros), tuple(numbers))
 
 
 def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     """Promotes the operands and runs the kernel; half types are computed in float32."""
+    if any(isinstance(a, ndarray) for a in args):  # x + array works, as it does in PyTorch
+        args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
     arrays, xp, where = list(args), None, None
     for i in op.tensor_at:
         a = args[i]
@@ -173,6 +176,9 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
         xp = np
     if op.promotion == "none":
         common = None
+        for i in op.tensor_at:
+            if not isinstance(args[i], (Tensor, *NUMBERS)):
+                raise TypeError(not_a_tensor(op, i, args[i]))
     else:
         common = common_dtype(op, args)
         if op.promotion == "float" and common.rank < 2:
@@ -439,6 +445,8 @@ def check_cast(op: Op, args: tuple[Any, ...], to: dtype) -> None:
     common = common_dtype(op, args)
     if op.promotion == "float" and common.rank < 2:
         common = types.get_default_dtype()
+    if op.promotion == "count" and common is types.bool:
+        common = types.int64
     if op.schema.returns[0] == "BoolTensor":
         common = types.bool
     if common.rank > to.rank and not (common.rank == 1 and to.rank == 1):

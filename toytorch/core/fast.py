@@ -35,7 +35,10 @@ def {name}(input, *, out=None):
     mode = state.shortcut
     if a.__class__ is ndarray and kind.plain and out is None and (
             mode is None or mode == get_ident()):
-        c = kernel(a)
+        try:
+            c = kernel(a)
+        except TypeError:
+            return call(op, (input,), out)
         if c.__class__ is not ndarray:
             c = asarray(c)
         result = new(Tensor)
@@ -70,7 +73,10 @@ def {name}(input, other, *, {alpha}out=None):
         if other.__class__ is float or other.__class__ is int:
             if kind.plain and a.__class__ is ndarray and out is None{plain_alpha} and (
                     mode is None or mode == get_ident()):
-                c = kernel(a, {scalar})
+                try:
+                    c = kernel(a, {scalar})
+                except (TypeError, OverflowError):
+                    return call(op, (input, other{pass_alpha}), out)
                 if c.__class__ is not ndarray:
                     c = asarray(c)
                 result = new(Tensor)
@@ -88,7 +94,7 @@ def {name}(input, other, *, {alpha}out=None):
             kind.plain) and out is None{plain_alpha}:
         try:
             c = kernel(a, b)
-        except ValueError:  # shapes that do not broadcast: the general path says it better
+        except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
             return call(op, (input, other{pass_alpha}), out)
         if c.__class__ is not ndarray:
             c = asarray(c)

@@ -31,7 +31,7 @@ from toytorch.core.tensor import Tensor, new
 
 registry: dict[str, Op] = {}
 KINDS = ("pointwise", "reduction", "view", "general", "create", "random", "composite")
-PROMOTION = ("default", "float", "none")
+PROMOTION = ("default", "float", "count", "none")
 
 
 class Op:
@@ -40,7 +40,7 @@ class Op:
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`)
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
     promotion   "default": operands meet in their common type; "float": integers become the default
-                float first; "none": the kernel sees the arrays as they are
+                float first; "count": masks become integers; "none": the kernel sees the arrays as they are
     derivatives {argument: function}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself

@@ -83,6 +83,8 @@ class Format:
         self.whole = bool((np.ceil(values) == values).all())
         self.scientific = top / bottom > 1000.0 or top > 1.0e8 or (
             not self.whole and bottom < 1.0e-4)
+        if _options.sci_mode is not None:
+            self.scientific = _options.sci_mode
         p = _options.precision
         if self.scientific:
             texts = (f"{v:.{p}e}" for v in values.tolist())
@@ -91,8 +93,6 @@ class Format:
         else:
             texts = (f"{v:.{p}f}" for v in values.tolist())
         self.width = max(self.width, max(len(t) for t in texts))
-        if _options.sci_mode is not None:
-            self.scientific = _options.sci_mode
 
     def __call__(self, value: Any) -> str:
         if not self.floating:

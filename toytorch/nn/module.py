@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from toytorch.autograd.function import Function
 from toytorch.autograd.modes import no_grad
 from toytorch.core.dtype import dtype as dtype_class
 from toytorch.core.node import Handle
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, alias
 from toytorch.nn.parameter import Parameter
 
 
@@ -24,6 +25,69 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return (f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
                 f"unexpected_keys={self.unexpected_keys})")
+
+
+class Gate(Function):
+    """Passes tensors on, and on the way back shows their gradients to a function."""
+
+    @staticmethod
+    def forward(ctx: Any, seen: Any, *tensors: Tensor) -> Any:
+        ctx.seen = seen
+        ctx.set_materialize_grads(False)
+        return tuple(alias(t) for t in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return (None, *ctx.seen(grads))
+
+
+class BackwardHooks:
+    """Calls hook(module, grad_input, grad_output) for one pass through a module."""
+
+    def __init__(self, module: Any, hooks: list[Any]) -> None:
+        self.module, self.hooks, self.grad_output = module, hooks, ()
+        self.gated = False
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, their tensors passed through a gate."""
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        if not any(args[i].requires_grad for i in places):
+            self.size = len(args)
+            return args
+        self.gated, self.size, self.places = True, len(args), places
+        passed = Gate.apply(self._on_inputs, *(args[i] for i in places))
+        result = list(args)
+        for i, t in zip(places, passed):
+            result[i] = t
+        return tuple(result)
+
+    def outputs(self, result: Any) -> Any:
+        """The results, their tensors passed through a gate."""
+        many = isinstance(result, (tuple, list))
+        values = list(result) if many else [result]
+        places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
+        if not any(values[i].requires_grad for i in places):
+            return result
+        for i, t in zip(places, Gate.apply(self._on_outputs, *(values[i] for i in places))):
+            values[i] = t
+        return type(result)(values) if many else values[0]
+
+    def _on_outputs(self, grads: Any) -> Any:
+        self.grad_output = grads
+        if not self.gated:
+            for hook in self.hooks:
+                hook(self.module, (None,) * self.size, grads)
+        return grads
+
+    def _on_inputs(self, grads: Any) -> Any:
+        full = [None] * self.size
+        for i, g in zip(self.places, grads):
+            full[i] = g
+        for hook in self.hooks:
+            changed = hook(self.module, tuple(full), self.grad_output)
+            if changed is not None:
+                full = list(changed) if isinstance(changed, tuple) else [changed]
+        return [full[i] for i in self.places]
 
 
 class Module:
@@ -178,18 +242,15 @@ class Module:
                     args, kwargs = changed
                 else:
                     args = changed if isinstance(changed, tuple) else (changed,)
+        watch = BackwardHooks(self, list(self._backward_hooks.values())) \
+            if self._backward_hooks else None
+        if watch:
+            args = watch.inputs(args)
         result = self.forward(*args, **kwargs)
         for hook, with_kwargs in list(self._forward_hooks.values()):
             changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
             result = result if changed is None else changed
-        for hook in list(self._backward_hooks.values()):
-            self._hook_backward(hook, result)
-        return result
-
-    def _hook_backward(self, hook: Any, result: Any) -> None:
-        first = result[0] if isinstance(result, (tuple, list)) else result
-        if isinstance(first, Tensor) and first.grad_fn is not None:
-            first.grad_fn.register_hook(lambda gi, go: hook(self, gi, go))
+        return watch.outputs(result) if watch else result
 
     def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> Handle:
@@ -241,7 +302,8 @@ class Module:
 
     def _named(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[Any]:
         seen: set[int] = set()
-        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
+        modules = self.named_modules(prefix=prefix, remove_duplicate=unique) if recurse else [
+            (prefix, self)]
         for path, module in modules:
             for name, value in getattr(module, table).items():
                 if value is None or (unique and id(value) in seen):

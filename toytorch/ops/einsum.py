@@ -12,7 +12,7 @@ def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
     terms = left.split(",")
     if len(terms) != len(ranks):
         more = "more" if len(terms) < len(ranks) else "fewer"
-        raise ValueError(f"einsum(): {more} operands were provided than specified in the equation")
+        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
     wide = max((rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks) if "..." in t),
                default=0)
     dots = [f"{i}" for i in range(wide)]
@@ -76,9 +76,6 @@ def contract(a: Any, la: list[str], b: Any, lb: list[str], keep: set[str]) -> tu
     for x, labels in ((a, la), (b, lb)):
         for c, n in zip(labels, x.shape):
             old = sizes.setdefault(c, n)
-            if old != n and 1 not in (old, n):
-                raise RuntimeError(f"einsum(): operands do not broadcast with remapped shapes "
-                                   f"[original->remapped]: {list(a.shape)} and {list(b.shape)}")
             sizes[c] = max(old, n) if 0 not in (old, n) else 0
     a = arranged(a, la, batch + only_a + ends, sizes)
     b = arranged(b, lb, batch + ends + only_b, sizes)
@@ -113,6 +110,14 @@ def evaluate(equation: str, operands: list[Any]) -> Any:
     if not operands:
         raise ValueError("einsum(): must provide at least one operand")
     labels, out = parse(equation, [x.ndim for x in operands])
+    seen: dict[str, int] = {}
+    for k, (x, term) in enumerate(zip(operands, labels)):
+        for c, n in zip(term, x.shape):
+            old = seen.setdefault(c, n)
+            if old != n and 1 not in (old, n):
+                raise RuntimeError(f"einsum(): subscript {c} has size {n} for operand {k} which "
+                                   f"does not broadcast with previously seen size {old}")
+            seen[c] = max(old, n)
     terms = [diagonals(x, term) for x, term in zip(operands, labels)]
     x, now = terms[0]
     for k in range(1, len(terms)):

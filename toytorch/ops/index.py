@@ -103,20 +103,35 @@ index_put = define(
 # -- along a dimension ----------------------------------------------------------------------------
 
 
+def _bounds(name: str, a: Any, d: int, i: Any) -> None:
+    """Refuses an index outside a dimension, in the words of each op."""
+    n = a.shape[d] if a.ndim else 1
+    if not i.size or (int(i.min()) >= 0 and int(i.max()) < n):
+        return
+    bad = int(i.max()) if int(i.max()) >= n else int(i.min())
+    where = f"index {bad} is out of bounds for dimension {d} with size {n}"
+    if name == "index_add":
+        raise RuntimeError(where)
+    if name == "index_select":
+        raise IndexError("index out of range in self")
+    raise IndexError(f"index_copy_(): {where}" if name == "index_copy_" else where)
+
+
 def _vector_index(name: str, a: Any, dim: int, i: Any) -> int:
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {i.ndim} with "
-                         f"type: {type_name(i)} and size: {list(i.shape)}"
-                         if name == "index_add" else
-                         f"{name}(): Index is supposed to be a vector")
+        if name == "index_fill_":
+            raise RuntimeError("Index has to be a vector/scalar")
+        raise IndexError({
+            "index_add": f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} with"
+                         f" type: {type_name(i)} and size: {list(i.shape)}",
+            "index_copy_": f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})",
+        }.get(name, f"{name}(): Index is supposed to be a vector"))
     if i.dtype.kind not in "iu" or i.dtype.itemsize < 4:
         if name == "index_select":
             raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
         raise IndexError(f"{name}(): Expected dtype int32/int64 for index")
-    n = a.shape[d] if a.ndim else 1
-    if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
-        raise IndexError("index out of range in self")
+    _bounds(name, a, d, i)
     return d
 
 
@@ -183,6 +198,16 @@ def _index_copy(xp: Any, a: Any, dim: int, i: Any, source: Any) -> Any:
     if source.dtype != a.dtype:
         raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got"
                            f" (self) {type_name(a)} and (source) {type_name(source)}")
+    wanted = (*a.shape[:d], i.size, *a.shape[d + 1:])
+    if source.ndim and source.shape != wanted:
+        mine, theirs = (tuple(n for k, n in enumerate(s) if k != d) for s in (a.shape, source.shape))
+        if mine != theirs:
+            raise RuntimeError("index_copy_(): Source/destination tensor must have same slice "
+                               f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
+                               f"dimension {d} and source slice shape: "
+                               f"{' '.join(map(str, theirs))} at dimension 0.")
+        raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to "
+                         f"source.size(dim) ({source.shape[d]})")
     result = a.copy()
     result[(slice(None),) * d + (i.reshape(-1),)] = source
     return result

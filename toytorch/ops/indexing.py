@@ -79,11 +79,11 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                              "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    dim, source_dim, tensors = 0, 0, []
-    for part in parts:
+    dim, tensors = 0, []
+    for place, part in enumerate(parts):
         if part is Ellipsis:
             skip = ndim - used
-            dim, source_dim = dim + skip, source_dim + skip
+            dim += skip
             tensors += [None] * skip
         elif part is None:
             x = unsqueeze.function(x, dim)
@@ -96,15 +96,14 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
         elif part.__class__ is int:
             n = x._array.shape[dim]
             if not -n <= part < n:
-                raise IndexError(f"index {part} is out of bounds for dimension {source_dim} with "
+                raise IndexError(f"index {part} is out of bounds for dimension {place} with "
                                  f"size {n}")
             x = select.function(x, dim, part)
-            source_dim += 1
         elif part.__class__ is slice:
             start, stop, step = limits(part)
             if (start, stop, step) != (None, None, 1):
                 x = slice_.function(x, dim, start, stop, step)
-            dim, source_dim = dim + 1, source_dim + 1
+            dim += 1
             tensors.append(None)
         elif part.dtype in (types.bool, types.uint8):
             for k in range(part.ndim):
@@ -114,10 +113,10 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                                      f" index {dim + k}")
             places = part._array.nonzero() if part.ndim else (np.zeros(int(bool(part)), np.int64),)
             tensors += [wrap(p) for p in places]
-            dim, source_dim = dim + part.ndim, source_dim + part.ndim
+            dim += part.ndim
         else:
             tensors.append(part if part.dtype is types.int64 else part.long())
-            dim, source_dim = dim + 1, source_dim + 1
+            dim += 1
     return x, tensors
 
 
@@ -139,6 +138,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
     parts = [as_index(p) for p in as_tuple(index)]
+    if any(p is False for p in parts):
+        return  # nothing is selected, and PyTorch does not even count a write
     target, tensors = apply_views(x, parts)
     number = not isinstance(value, Tensor)
     if number:

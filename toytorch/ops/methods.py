@@ -696,6 +696,8 @@ def unique(input: Tensor, sorted: builtins.bool = True, return_inverse: builtins
     >>> unique(create.tensor([3, 1, 3]))
     tensor([1, 3])
     """
+    if dim is not None:
+        dim = wrap_dim(dim, input.ndim)
     found = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim)
     values, inverse, counts = (wrap(np.asarray(a)) for a in found)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape(-1)

@@ -175,7 +175,7 @@ def _pow_other(g: Any, self: Any, other: Any, result: Any) -> Any:
         return g * (result * math.log(self)) if isinstance(self, (int, float)) and self > 0 \
             else g * result * _log_of(self, other)
     zero = (self == 0) & ((other.real if other.dtype.is_complex else other) >= 0)
-    return (g * (result * self.log())).masked_fill(zero, 0)
+    return (g * (result * self.to(result.dtype).log())).masked_fill(zero, 0)
 
 
 def _log_of(value: Any, like: Any) -> Any:
@@ -198,7 +198,7 @@ reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="
                        doc="1/x.")
 square = pointwise("square(Tensor self) -> Tensor",
                    lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype("int64")),
-                   plain="square", expr="self * self",
+                   plain="square", promotion="count", expr="self * self",
                    d_self=lambda g, self: g * (2 * self), node="PowBackward0", doc="x².")
 
 
@@ -445,7 +445,16 @@ def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
     return xp.where(xp.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
 
 
-lerp = pointwise("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor", _lerp,
+def _one_dtype(common: Any, args: Any) -> None:
+    for name, a in zip(("end", "weight"), args[1:]):
+        if getattr(a, "dtype", args[0].dtype) is not args[0].dtype:
+            from toytorch.ops.matmul import C_NAMES
+            raise RuntimeError(f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
+                               f"dtype {C_NAMES[a.dtype.name]}")
+
+
+lerp = pointwise("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor", _lerp, checks=_one_dtype,
+                 variant=lambda self, end, weight: 1 if hasattr(weight, "dtype") else 0,
                  expr="self + weight * (end - self)",
                  d_self=lambda g, weight: g * (1 - weight), d_end=lambda g, weight: g * weight,
                  d_weight=lambda g, self, end: g * (end - self),

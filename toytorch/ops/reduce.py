@@ -172,7 +172,7 @@ def _refuse_empty(name: str, a: Any, dim: Any) -> None:
     over = axes(dim, a.ndim)
     for d in over:
         if a.shape[d] == 0:
-            if dim is None:
+            if dim is None or (not isinstance(dim, int) and not len(dim)):
                 raise RuntimeError(f"{name}(): Expected reduction dim to be specified for "
                                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
                                    "argument.")

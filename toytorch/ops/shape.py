@@ -262,6 +262,7 @@ def _fill(xp: Any, a: Any, value: Any) -> Any:
 
 fill = define("fill(Tensor self, Tensor value) -> Tensor", _fill, kind="general", inplace=True,
               method=False, out=False, upcast=False, d_self=lambda g: g * 0,
+              variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
               d_value=lambda g: g.sum(), doc="Every element set to a value.")
 zero = define("zero(Tensor self) -> Tensor", lambda xp, a: xp.zeros(a.shape, a.dtype),
               kind="general", inplace=True, method=False, function=False, out=False, upcast=False,

@@ -127,7 +127,7 @@ class Optimizer:
                 numbers.setdefault(id(p), len(numbers))
             groups.append({**{k: v for k, v in group.items() if k != "params"},
                            "params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(p)]: s for p, s in self.state.items() if id(p) in numbers}
+        state = {numbers[id(p)]: s for p, s in self.state.items() if s and id(p) in numbers}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

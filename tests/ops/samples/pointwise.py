@@ -27,6 +27,7 @@ from tests.ops.samples.base import (
     u8,
     unary,
 )  # fmt: skip
+from tests.oracle import names
 
 # One input, by domain.
 for _name in names(

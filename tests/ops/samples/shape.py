@@ -24,7 +24,7 @@ from tests.ops.samples.base import (
     t,
     u8,
 )  # fmt: skip
-from tests.oracle import torch
+from tests.oracle import names, torch
 
 
 def _cat() -> Iterator[Sample]:
