@@ -1,8 +1,8 @@
 """The bridge to PyTorch: carries values to either side through NumPy, and compares what comes back.
 
 PyTorch is the authority of this suite and is needed by the tests only; where it is not installed,
-every module that imports this one is skipped. `TOYTORCH_UNDER_TEST=torch` puts PyTorch in toytorch's
-place. All must then pass: the tests ask for nothing that PyTorch does not do.
+every module that imports this one is skipped. With `TOYTORCH_UNDER_TEST=torch` PyTorch stands in
+toytorch's place. All must then pass: the tests ask for nothing that PyTorch does not do.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ for _name, _op in _registry.items():
     if _op.kind == "pointwise" and _op.has_inplace and len(_op.tensor_at) == 1:
         globals()[_name + "_"] = getattr(Tensor, _name + "_")  # relu_ and the like
 for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
-              "randint_like"):
+              "randint_like", "bernoulli", "multinomial", "detach", "reshape", "complex"):
     globals()[_name] = _methods.speak_of_tensors(globals()[_name], _name)
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402

@@ -326,6 +326,9 @@ right = (guesses == test_labels).float().mean().item()
 print("the loss fell:", history[-1] < history[0] / 20)
 print("more than 95 % of unseen digits right:", right > 0.95)
 
+# %% [markdown] slide="subslide"
+# ## The loss, epoch by epoch
+
 # %% slide="more" show="output" varies=true
 figure, axes = plt.subplots()
 axes.semilogy(range(1, len(history) + 1), history)
@@ -360,8 +363,7 @@ for piece in pieces:
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# First, how toytorch puts nodes in order. Yours walks the graph and turns a
-# list around. Here is theirs:
+# How toytorch puts nodes in order:
 
 # %% slide="more" show="output"
 from toytorch.autograd import engine
@@ -369,10 +371,10 @@ from toytorch.autograd import engine
 look(engine.by_sequence, topological_order)
 
 # %% [markdown]
-# One sort. Nodes get a number when they are made, and a node can only point to
-# nodes that existed before it. So *newest first* is a topological order, for
-# free. PyTorch numbers its nodes too: among those that are ready to run, its
-# engine takes the newest.
+# Yours walks the graph and turns a list around; theirs sorts. Nodes get a
+# number when they are made, and a node can only point to nodes that existed
+# before it. So *newest first* is a topological order, for free. PyTorch numbers
+# its nodes too: among those that are ready to run, its engine takes the newest.
 #
 # And this is the loop that runs them. Find your four moves in it: take what
 # waits at a node, call it, deliver to its targets, add where something waits

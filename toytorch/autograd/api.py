@@ -94,24 +94,24 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads="
                          "True, but got: allow_unused=False.")
     inputs = _tuple(inputs)
+    roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise TypeError("grad() expects inputs that are Tensors, but got "
                             f"{type(tensor).__name__}")
         if not tensor._rg:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-    roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     found = (engine or engines.default).backward(
         roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True)
     results = []
-    for tensor in inputs:
+    for i, tensor in enumerate(inputs):
         value = found.get(id(tensor))
         if value is None:
             if not allow_unused:
-                raise RuntimeError("One of the differentiated Tensors appears to not have been used"
-                                   " in the graph. Set allow_unused=True if this is the desired "
-                                   "behavior.")
+                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been"
+                                   " used in the graph. Set allow_unused=True if this is the desired"
+                                   " behavior.")
             if materialize_grads:
                 value = tensor.new_zeros(tensor.shape)  # type: ignore[attr-defined]
         results.append(value)

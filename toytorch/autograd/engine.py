@@ -212,7 +212,7 @@ class Engine:
             if capture:
                 grad = holder.pop()
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
-                    replaced = hook(grad)
+                    replaced = checked(hook, grad, hook(grad))
                     grad = grad if replaced is None else replaced
                 captured[id(leaf)] = grad
                 continue
@@ -298,13 +298,20 @@ def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
     return wanted
 
 
+def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
+    """What a tensor's hook returned, which must fit in the place of what it was given."""
+    if replaced is not None and replaced.shape != value.shape:
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+    return replaced
+
+
 def run_prehooks(node: Node, grad: Any) -> Any:
     """Hooks on the results' gradients: of tensors, of the node, and of retain_grad."""
     single = not node.many
     for index in sorted(k for k in node.hooks if isinstance(k, int)):
         for hook in list(node.hooks[index].values()):
             value = grad if single else grad[index]
-            replaced = None if value is None else hook(value)
+            replaced = None if value is None else checked(hook, value, hook(value))
             if replaced is not None and single:
                 grad = replaced
             elif replaced is not None:

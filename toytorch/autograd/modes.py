@@ -119,13 +119,17 @@ class inference_mode(Mode):
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
         self.before: list[tuple[bool, bool]] = []
+        self.watch: list[Any] = []
 
     def __enter__(self) -> None:
         self.before.append((state.local.grad, state.local.inference))
         state.local.inference = self.mode
         state.set_grad(not self.mode)
+        self.watch.append(state.watching(self))  # results are marked on the general path
+        self.watch[-1].__enter__()
 
     def __exit__(self, *exc: Any) -> None:
+        self.watch.pop().__exit__(None, None, None)
         grad, state.local.inference = self.before.pop()
         state.set_grad(grad)
 

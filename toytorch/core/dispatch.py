@@ -51,6 +51,9 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         tensors = wrap_result(results)
     if op.derivatives and wants_grad(op, args) and state.local.grad:
         record(op, args, tensors)
+    if state.local.inference:
+        for t in tensors if op.many else [tensors]:
+            t._inference = True
     return tensors
 
 
@@ -311,7 +314,9 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
             if isinstance(value, Tensor):
                 if not any(asks(args[u], overwritten) for u in users):
                     value = None
-                elif value is overwritten:
+                elif value._inference:
+                    raise RuntimeError(INFERENCE_SAVED)
+                elif value is overwritten and index == 0:
                     value = writing.snapshot(value)
                     version = 0
                 else:
@@ -324,6 +329,13 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
+
+
+INFERENCE_SAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+    "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
+    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+    "`torch.inference_mode()`.")
 
 
 def asks(argument: Any, overwritten: Any) -> bool:
@@ -426,6 +438,8 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
         wants_grad(op, args) or (target._base is not None and target._base._rg))
     writing.check(target, needs)
     writing.refuse_overlap(target)
+    if op.kind == "pointwise":
+        writing.refuse_shared(target, args)
     if op.kind == "pointwise" and op.promotion != "none":
         check_cast(op, args, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the

@@ -10,6 +10,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
+
 from toytorch.backends import base
 from toytorch.core import state
 from toytorch.core.node import Node, sequence
@@ -18,6 +20,11 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 
 def check(target: Tensor, needs_grad: bool) -> None:
     """Refuses to write into leaves, whose value is not the result of anything."""
+    if target._inference and not state.local.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
+            "clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details.")
     if not (needs_grad or target._rg) or not state.local.grad:
         return
     if target._edge is None and target._rg:
@@ -41,6 +48,22 @@ def refuse_overlap(target: Tensor) -> None:
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "
                            "performing the operation.")
+
+
+def refuse_shared(target: Tensor, args: Any) -> None:
+    """Refuses to write over part of an operand: what is read would depend on the order."""
+    array = target._array
+    for other in args[1:]:
+        if not isinstance(other, Tensor) or other._storage is None or (
+                other._storage is not target._storage):
+            continue
+        b = other._array
+        same = b.shape == array.shape and b.strides == array.strides and (
+            base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
+        if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the "
+                               "written-to tensor refer to a single memory location. Please clone() "
+                               "the tensor before performing the operation.")
 
 
 def bump(target: Tensor) -> None:

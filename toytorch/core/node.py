@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 from toytorch.core import state
@@ -171,7 +172,10 @@ def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) ->
     if now == seen:
         return
     maker, index = value.grad_fn, value.output_nr
-    origin = (f", which is output {index} of {maker.name()}," if maker is not None else "")
+    if name.startswith("result"):
+        maker, index = node, int(name[6:] or 0)
+    origin = "" if maker is None else (
+        f", which is output {index} of {re.sub('Backward[0-9]*$', '', type(maker).__name__)},")
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "

@@ -41,6 +41,7 @@ class Tensor:
     _post_hooks: Any = None  # hooks on a leaf, after accumulation
     _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
     _retained = False  # whether retain_grad was called
+    _inference = False  # whether it was made in inference mode
     _no_grad_view: Any = None  # why a view must not be written to, if so
     __hash__ = object.__hash__
     __array_priority__ = 1000
@@ -165,6 +166,10 @@ class Tensor:
     def is_complex(self) -> bool:
         """Whether the elements are complex."""
         return self.dtype.is_complex
+
+    def is_inference(self) -> bool:
+        """Whether it was made in inference mode."""
+        return self._inference
 
     def is_signed(self) -> bool:
         """Whether the elements can be negative."""
@@ -310,6 +315,9 @@ class Tensor:
         if self._hooks:
             for hook in list(self._hooks.values()):
                 replaced = hook(grad)
+                if replaced is not None and replaced.shape != grad.shape:
+                    raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the "
+                                       "size of value")
                 grad = grad if replaced is None else replaced
         old = self._grad
         if old is None:

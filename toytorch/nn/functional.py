@@ -74,6 +74,9 @@ def _chosen(input: Tensor, dim: int | None) -> int:
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A vector of zeros with a 1 at each class number."""
     from toytorch.core.dtype import int64
+    if not isinstance(tensor, Tensor):
+        raise TypeError("one_hot(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type(tensor).__name__}")
     if tensor.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.numel() and int(tensor.min()) < 0:  # type: ignore[attr-defined]

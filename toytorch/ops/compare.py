@@ -113,8 +113,13 @@ def _integers(name: str) -> Any:
     return check
 
 
+def _invertible(common: Any, args: Any) -> None:
+    if common.rank > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+
+
 bitwise_not = pointwise("bitwise_not(Tensor self) -> Tensor", "invert", expr="~self",
-                        checks=_integers("bitwise_not"), doc="Every bit flipped.")
+                        checks=_invertible, doc="Every bit flipped.")
 bitwise_and = pointwise("bitwise_and(Tensor self, Tensor other) -> Tensor", "bitwise_and",
                         expr="self & other", checks=_integers("bitwise_and"),
                         doc="Bits set in both.")

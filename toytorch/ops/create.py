@@ -79,7 +79,10 @@ def _filled(name: str, fill: str, doc: str) -> Any:
                  memory_format: Any = None, **more: Any) -> Tensor:
         if not size and "size" not in more:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-        shape = _size(size, more.pop("size", None))
+        shape = spread(size) if size else spread((more.pop("size"),))
+        if name == "zeros" and builtins.any(n < 0 for n in shape):
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        shape = _size(shape, None)
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         return put_out(finish(lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device,

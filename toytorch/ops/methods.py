@@ -27,6 +27,9 @@ LISTS = ("hstack", "vstack", "dstack", "column_stack", "meshgrid", "cartesian_pr
          "is_tensor", "can_cast", "result_type", "polygamma", "searchsorted", "bucketize")
 
 
+ATTRIBUTES = {"norm": "layout", "split": "split", "tensordot": "dim"}  # what PyTorch looks for first
+
+
 def speak_of_tensors(function: Any, name: str) -> Any:
     """The function, with PyTorch's words where its first argument is no tensor."""
     if name in LISTS:
@@ -35,6 +38,9 @@ def speak_of_tensors(function: Any, name: str) -> Any:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):
+            if name in ATTRIBUTES:
+                raise AttributeError(f"'{type(args[0]).__name__}' object has no attribute "
+                                     f"'{ATTRIBUTES[name]}'")
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type(args[0]).__name__}")
         return function(*args, **kwargs)
@@ -321,8 +327,17 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    need_tensors(tensors)
     common = dims_of(tensors)
     return tuple(view.expand.function(t, common) for t in tensors)
+
+
+def need_tensors(tensors: Any) -> None:
+    """Refuses a list with something else in it, in PyTorch's words."""
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
+                            f"{type(t).__name__}")
 
 
 def dims_of(tensors: Any) -> tuple[int, ...]:
@@ -564,6 +579,7 @@ def _at_least(n: int) -> Any:
     def function(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
             tensors = tuple(tensors[0])
+        need_tensors(tensors)
         made = []
         for t in tensors:
             if t.ndim < n and n == 3 and t.ndim == 2:
@@ -664,6 +680,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    need_tensors(tensors)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
                            f"received: {indexing}")
@@ -684,6 +701,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of vectors, one a row."""
+    need_tensors(tensors)
     if len(tensors) == 1:
         return tensors[0]
     return shape.stack.function([g.reshape(-1) for g in meshgrid(*tensors)], 1)  # type: ignore
@@ -722,6 +740,9 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: builtins.boo
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: builtins.bool = False,
               right: builtins.bool = False, out: Any = None) -> Tensor:
     """The bucket of each value."""
+    if not isinstance(input, (Tensor, *NUMBERS)):
+        raise TypeError("bucketize(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type(input).__name__}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -734,9 +755,10 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> matmul_(create.eye(2), create.tensor([3., 4.]))
     tensor([3., 4.])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError("matmul(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")
+    for place, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
+                            f"{type(value).__name__}")
     m, n = input._array.ndim, other._array.ndim
     if m == 2 and n == 2:
         return matmul.mm.function(input, other, out=out)  # type: ignore[no-any-return]
@@ -774,6 +796,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
     """x·Wᵀ + b."""
     if out is not None:
         return create.put_out(linear(input, weight, bias), out)
+    if not isinstance(input, Tensor):
+        raise TypeError("linear(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type(input).__name__}")
     if (bias is not None and input._array.ndim == 2 and weight._array.ndim == 2
             and bias._array.shape == weight._array.shape[:1]):
         return matmul.linear.function(bias, input, weight)  # type: ignore[no-any-return]
