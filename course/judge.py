@@ -11,8 +11,8 @@ from typing import Any
 
 from course import deadline, progress
 from course.cases import Case, show
-from course.records import Check, Exercise
 from course.panel import Panel
+from course.records import Check, Exercise
 from course.registry import exercise
 from course.variant import Variant
 

@@ -1,9 +1,24 @@
 """Chapter 04, Autograd: derivatives of ops, undone broadcasts, sums at forks, order, an engine."""
 
+import inspect
+
 import toytorch as torch
 from course.cases import call, case
 from course.records import Exercise
 from toytorch.autograd import Engine, engine
+
+def _derivative(op, name):
+    """A door that plugs a derivative into an op's record, if its argument names mean something."""
+
+    def door(f):
+        known = ("g", "result", *op.schema.index)
+        strange = [n for n in inspect.signature(f).parameters if n not in known]
+        if strange:
+            raise ValueError(f"{op.name} can save {', '.join(known)}, but has no {strange[0]}")
+        return op.using(**{name: f})
+
+    return door
+
 
 # -- the derivative of tanh -----------------------------------------------------------------------
 
@@ -12,7 +27,7 @@ tanh = Exercise(
     "The derivative of tanh",
     chapter=4,
     minutes=8,
-    door=lambda f: torch.ops.tanh.using(d_self=f),
+    door=_derivative(torch.ops.tanh, "d_self"),
     prompt="""
     For $y = \\tanh x$ the derivative is $1 - y^2$: whoever kept the *result* needs no $x$. Write
     `d_tanh(g, result)`, which takes the gradient `g` of the result and gives the gradient of the
@@ -138,7 +153,7 @@ def _(f):
 def _(f):
     def first():
         x = torch.tensor(TANH_X, requires_grad=True)
-        with torch.ops.tanh.using(d_self=f):
+        with tanh.door(f):
             x.tanh().backward(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         return x.grad
 
@@ -150,7 +165,7 @@ def _(f):
 def _(f):
     def second():
         x = torch.tensor(TANH_X, requires_grad=True)
-        with torch.ops.tanh.using(d_self=f):
+        with tanh.door(f):
             (slope,) = torch.autograd.grad(x.tanh().sum(), x, create_graph=True)
             (bend,) = torch.autograd.grad(slope.sum(), x, allow_unused=True, materialize_grads=True)
         return bend
@@ -166,7 +181,7 @@ product = Exercise(
     "The derivative of a matrix product",
     chapter=4,
     minutes=10,
-    door=lambda f: torch.ops.mm.using(d_mat2=f),
+    door=_derivative(torch.ops.mm, "d_mat2"),
     prompt="""
     In a linear layer $Y = XW$, the learning happens in $W$. Each number in it touches a whole
     column of $Y$:
@@ -262,7 +277,7 @@ def _(f):
 def _(f):
     def through():
         w = torch.zeros(2, 4, requires_grad=True)
-        with torch.ops.mm.using(d_mat2=f):
+        with product.door(f):
             (torch.tensor(PRODUCT_X) @ w).backward(torch.arange(12.0).reshape(3, 4))
         return w.grad
 

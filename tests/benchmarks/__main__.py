@@ -129,8 +129,10 @@ def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> No
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
     axes.set_yticks(list(places), [r["name"] for r in results])
-    axes.set_xlabel(
-        f"time over PyTorch {about['pytorch']} eager, one thread (left of 1: faster; dotted: limit)"
+    figure.supxlabel(
+        f"time over PyTorch {about['pytorch']} eager, one thread\n"
+        "left of 1: faster; dotted: the limit asked for",
+        fontsize="medium",
     )
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})

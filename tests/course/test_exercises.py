@@ -10,9 +10,9 @@ import pytest
 from course import registry
 from course.build.source import read
 from course.contents import Chapter, written
-from course.records import Exercise
 from course.judge import judge
 from course.panel import Panel, html, text
+from course.records import Exercise
 
 EXERCISES = list(registry.all_exercises().values())
 

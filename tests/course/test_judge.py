@@ -13,11 +13,11 @@ import pytest
 
 from course import judge as judging
 from course import progress, registry
-from course.contents import ROOT
 from course.cases import Case, call, same, show
-from course.records import Check, Exercise
+from course.contents import ROOT
 from course.judge import judge
 from course.panel import html, text
+from course.records import Check, Exercise
 
 
 def doubling(limit: float = 10.0) -> Exercise:

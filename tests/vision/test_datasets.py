@@ -8,9 +8,12 @@ from toytorch.vision import datasets
 
 def test_shapes_types_and_range():
     images, labels = datasets.digits()
-    assert images.shape == (1437, 1, 8, 8) and images.dtype is torch.float32
-    assert labels.shape == (1437,) and labels.dtype is torch.int64
-    assert images.min().item() == 0.0 and images.max().item() == 1.0
+    assert images.shape == (1437, 1, 8, 8)
+    assert images.dtype is torch.float32
+    assert labels.shape == (1437,)
+    assert labels.dtype is torch.int64
+    assert images.min().item() == 0.0
+    assert images.max().item() == 1.0
     assert sorted(set(labels.tolist())) == list(range(10))
 
 
@@ -39,7 +42,8 @@ def test_the_split_is_the_same_for_everyone():
 
 def test_every_digit_is_in_the_test_part_often_enough():
     counts = np.bincount(datasets.digits(train=False)[1].numpy())
-    assert len(counts) == 10 and counts.min() >= 20
+    assert len(counts) == 10
+    assert counts.min() >= 20
 
 
 def test_a_call_gives_tensors_of_its_own():
@@ -47,4 +51,5 @@ def test_a_call_gives_tensors_of_its_own():
     images.zero_()
     labels.zero_()
     again, known = datasets.digits()
-    assert again.max().item() == 1.0 and known.max().item() == 9
+    assert again.max().item() == 1.0
+    assert known.max().item() == 9

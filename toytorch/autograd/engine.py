@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core import state
 from toytorch.core.node import AccumulateGrad, Node, Output, as_function, node_of
 from toytorch.core.tensor import Tensor, wrap
@@ -217,7 +218,7 @@ class Engine:
                 captured[id(leaf)] = grad
                 continue
             if leaf._grad is None and not state.local.grad:
-                grad = owned(holder, given)
+                grad = owned(holder, given, leaf)
             else:
                 grad = holder.pop()
             if self.observer is not None:
@@ -240,16 +241,16 @@ def references_of_one_name() -> int:
 ONE_NAME = references_of_one_name()
 
 
-def owned(holder: list[Tensor], given: set[int]) -> Tensor:
+def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     """A gradient that only its leaf will hold: copied where somebody else may write to it.
 
     `holder` has the one reference to the gradient; any more mean that the tensor is also someone
-    else's (another leaf's, or kept by a hook).
+    else's (another leaf's, or kept by a hook). It lies in memory as the leaf does.
     """
     grad = holder.pop()
     array, storage = grad._array, grad._storage
     alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
-             and array.flags.c_contiguous)
+             and array.flags.c_contiguous and leaf._array.flags.c_contiguous)
     if alone and storage is None:
         alone = array.base is None and id(array) not in given
     elif alone:  # a view of all of a memory that no other tensor knows: the transpose of a product
@@ -260,7 +261,9 @@ def owned(holder: list[Tensor], given: set[int]) -> Tensor:
                  and sys.getrefcount(memory) <= ONE_NAME + 2)
     if alone:
         return grad
-    copy: Tensor = wrap(array.copy(), grad.dtype)
+    layout = base.of_array(array).xp.empty_like(leaf._array, dtype=array.dtype)
+    layout[...] = array
+    copy: Tensor = wrap(layout, grad.dtype)
     return copy
 
 

@@ -22,6 +22,7 @@ from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, 
 from toytorch.core.node import Node, Output, sequence
 from toytorch.core.op import Op
 from toytorch.core.size import broadcast_pair
+from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, new
 
 ndarray = np.ndarray
@@ -53,7 +54,7 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         record(op, args, tensors)
     if state.local.inference:
         for t in tensors if op.many else [tensors]:
-            t._inference = True
+            t._inference, t._storage = True, InferenceStorage(t._array)
     return tensors
 
 
@@ -314,8 +315,6 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
             if isinstance(value, Tensor):
                 if not any(asks(args[u], overwritten) for u in users):
                     value = None
-                elif value._inference:
-                    raise RuntimeError(INFERENCE_SAVED)
                 elif value is overwritten and index == 0:
                     value = writing.snapshot(value)
                     version = 0
@@ -331,18 +330,11 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
     node.saved, node.versions = tuple(saved), tuple(versions)
 
 
-INFERENCE_SAVED = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-    "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
-    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-    "`torch.inference_mode()`.")
-
-
 def asks(argument: Any, overwritten: Any) -> bool:
     """Whether the gradient of an argument will be computed."""
     if isinstance(argument, Tensor):
         return argument._rg or (argument is overwritten and writing.old_edge(argument) is not None)
-    return argument is not None
+    return isinstance(argument, (list, tuple))
 
 
 def shape_of(value: Any) -> Any:

@@ -68,7 +68,8 @@ def refuse_shared(target: Tensor, args: Any) -> None:
 
 def bump(target: Tensor) -> None:
     """Counts a write."""
-    target._memory().version += 1
+    if not target._inference:
+        target._memory().version += 1
 
 
 def snapshot(target: Tensor) -> Tensor:

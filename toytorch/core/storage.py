@@ -30,6 +30,26 @@ class Storage:
         return base.of_array(self.array).flat(self.array)
 
 
+class InferenceStorage(Storage):
+    """The memory of a tensor made in inference mode: its writes are not counted, so that nothing
+    computed from it can be differentiated."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[override]  # a slot of the base class
+    def version(self) -> int:
+        """Raises RuntimeError: whoever asks wants to save the tensor for backward."""
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+            "inference mode in computation tracked by autograd. To work around this, you can make a "
+            "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+            "of `torch.inference_mode()`.")
+
+    @version.setter
+    def version(self, value: int) -> None:
+        """Writes are not counted."""
+
+
 class UntypedStorage:
     """The bytes of a storage, like `torch.UntypedStorage`."""
 

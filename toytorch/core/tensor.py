@@ -18,7 +18,7 @@ from toytorch.core.device import cpu, device, layout, strided
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.core.node import AccumulateGrad, Handle, Node, Output, as_function
 from toytorch.core.size import Size, contiguous_strides, wrap_dim
-from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
+from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
 
 new = object.__new__
 ndarray = np.ndarray
@@ -136,6 +136,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._storage is None else self._storage.version
 
     @property
@@ -406,8 +408,10 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """A tensor over the same memory that no graph knows of."""
-        return alias(self)
+        """A tensor over the same memory that no graph knows of; writes to it are not counted."""
+        tensor = wrap(self._array, self.dtype)
+        tensor._storage = Storage(self._memory().array, self._memory().memory)
+        return tensor
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -457,6 +461,8 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     tensor.dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
     tensor._rg = False
     tensor._edge = tensor._storage = None
+    if state.local.inference:
+        tensor._inference, tensor._storage = True, InferenceStorage(array)
     return tensor
 
 

@@ -28,6 +28,8 @@ def full_places(a: Any, indices: Any) -> tuple[Any, ...]:
 
 
 def _check_bounds(a: Any, indices: Any) -> None:
+    if any(i is None and n == 0 for i, n in zip(indices, a.shape)):
+        return  # nothing is read, so nothing is out of bounds
     for d, i in enumerate(indices):
         if i is not None and i.size and i.dtype.kind in "iu":
             low, high = int(i.min()), int(i.max())
@@ -69,12 +71,9 @@ def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> 
     arrays = [None if i is None else i._array for i in indices]
     _check_bounds(a, arrays)
     if values.dtype != a.dtype:
-        if values.ndim or accumulate:
-            from toytorch.core.dtype import from_numpy_dtype as kind
-            raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                               f"{kind(a.dtype).legacy} for the destination and "
-                               f"{kind(values.dtype).legacy} for the source.")
-        values = values.astype(a.dtype)
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(a)} for the destination and {type_name(values)} for the "
+                           "source.")
     result = a.copy()
     places = full_places(a, arrays)
     try:
@@ -257,8 +256,8 @@ def _gather(xp: Any, a: Any, dim: int, i: Any, sparse_grad: bool) -> Any:
 
 
 gather = general("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-                 _gather, upcast=False, d_self=lambda g, self_shape, dim, index:
-                 g.new_zeros(self_shape).scatter_add(dim, index, g),
+                 _gather, upcast=False, d_self=lambda g, self, dim, index:  # saves self as PyTorch
+                 g.new_zeros(self.shape).scatter_add(dim, index, g),
                  doc="out[i][j] = self[index[i][j]][j] (for dim=0).")
 
 

@@ -138,7 +138,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
     parts = [as_index(p) for p in as_tuple(index)]
-    if any(p is False for p in parts):
+    if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
     target, tensors = apply_views(x, parts)
     number = not isinstance(value, Tensor)
@@ -154,8 +154,6 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
-        if value.ndim == 0 and value.dtype is not x.dtype:
-            value = value.to(x.dtype)
         target.index_put_(tensors, value)  # type: ignore[attr-defined]  # attached by ops
         return
     while value.ndim > target.ndim and value.shape[0] == 1:

@@ -27,7 +27,7 @@ LISTS = ("hstack", "vstack", "dstack", "column_stack", "meshgrid", "cartesian_pr
          "is_tensor", "can_cast", "result_type", "polygamma", "searchsorted", "bucketize")
 
 
-ATTRIBUTES = {"norm": "layout", "split": "split", "tensordot": "dim"}  # what PyTorch looks for first
+ATTRIBUTES = {"norm": "layout", "tensordot": "dim"}  # what PyTorch looks for first
 
 
 def speak_of_tensors(function: Any, name: str) -> Any:

@@ -174,7 +174,8 @@ def _pow_other(g: Any, self: Any, other: Any, result: Any) -> Any:
             return (g * 0).masked_fill(other < 0, math.nan) if not other.dtype.is_complex else g * 0
         return g * (result * math.log(self)) if isinstance(self, (int, float)) and self > 0 \
             else g * result * _log_of(self, other)
-    zero = (self == 0) & ((other.real if other.dtype.is_complex else other) >= 0)
+    zero = (self == 0) & (((other.real >= 0) & (other.imag == 0)) if other.dtype.is_complex
+                          else other >= 0)
     return (g * (result * self.to(result.dtype).log())).masked_fill(zero, 0)
 
 

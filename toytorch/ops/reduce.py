@@ -456,8 +456,8 @@ def _running_extreme(name: str) -> Any:
     return kernel
 
 
-def _put_all(gs: Any, self_shape: Any, dim: int, result1: Any) -> Any:
-    return gs[0] if not self_shape else gs[0].new_zeros(self_shape).scatter_add(dim, result1, gs[0])
+def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
+    return gs[0] if not self.ndim else gs[0].new_zeros(self.shape).scatter_add(dim, result1, gs[0])
 
 
 cummax = general("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",

@@ -476,7 +476,7 @@ split = view("split(Tensor self, int split_size_or_sections, int dim=0) -> Tenso
 
 def _unbind(xp: Any, a: Any, dim: int) -> Any:
     if a.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, a.ndim)
     return [_select(xp, a, d, i) for i in range(a.shape[d])]
 
