@@ -13,7 +13,7 @@ import importlib
 import math
 from typing import Any
 
-from toytorch import backends, ops  # noqa: F401 - backends register themselves
+from toytorch import backends, ops
 from toytorch.core import dtype as _dtype
 from toytorch.core.device import (channels_last, contiguous_format, device, layout, memory_format,
                                   preserve_format, strided)
@@ -29,10 +29,10 @@ from toytorch.core.size import Size
 from toytorch.core.storage import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
 
-from toytorch.version import __version__  # noqa: E402
+from toytorch.version import __version__
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
-int, float, bool = _dtype.int, _dtype.float, _dtype.bool  # noqa: A001 - PyTorch's names
+int, float, bool = _dtype.int, _dtype.float, _dtype.bool
 Tensor.__module__ = "torch"
 
 # Every op record is a function of the package, unless a function below chooses between records.
@@ -40,15 +40,15 @@ for _name, _op in _registry.items():
     if _op.has_function and "." not in _name:
         globals()[_name] = _op.function
 
-from toytorch.ops.create import (arange, as_tensor, asarray, complex, empty,  # noqa: E402, A004
+from toytorch.ops.create import (arange, as_tensor, asarray, complex, empty,
                                  empty_like, empty_strided, eye, from_numpy, full, full_like,
                                  get_default_device, linspace, logspace, ones, ones_like, range,
                                  scalar_tensor, set_default_device, tensor, tril_indices,
                                  triu_indices, zeros, zeros_like)
-from toytorch.ops.random import (bernoulli, multinomial, normal, rand, rand_like,  # noqa: E402
+from toytorch.ops.random import (bernoulli, multinomial, normal, rand, rand_like,
                                  randint, randint_like, randn, randn_like, randperm)
-from toytorch.ops.convert import detach, reshape  # noqa: E402
-from toytorch.ops import methods as _methods  # noqa: E402
+from toytorch.ops.convert import detach, reshape
+from toytorch.ops import methods as _methods
 
 _CHOSEN = """div max min median topk kthvalue cummax cummin argsort where nonzero scatter index_put
 take_along_dim norm var std var_mean std_mean clip logsumexp broadcast_to broadcast_tensors flatten
@@ -77,9 +77,9 @@ for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like",
               "randint_like", "bernoulli", "multinomial", "detach", "reshape", "complex"):
     globals()[_name] = _methods.speak_of_tensors(globals()[_name], _name)
 
-from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,  # noqa: E402
+from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import autograd, cuda, nn, optim, utils  # noqa: E402
+from toytorch import autograd, cuda, nn, optim, utils
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

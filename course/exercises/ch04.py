@@ -7,6 +7,7 @@ from course.cases import call, case
 from course.records import Exercise
 from toytorch.autograd import Engine, engine
 
+
 def _derivative(op, name):
     """A door that plugs a derivative into an op's record, if its argument names mean something."""
 

@@ -4,8 +4,14 @@ from toytorch.autograd import engine, graph
 from toytorch.autograd.api import backward, grad
 from toytorch.autograd.engine import Engine
 from toytorch.autograd.function import Function
-from toytorch.autograd.modes import (enable_grad, inference_mode, is_grad_enabled,
-                                     is_inference_mode_enabled, no_grad, set_grad_enabled)
+from toytorch.autograd.modes import (
+                                     enable_grad,
+                                     inference_mode,
+                                     is_grad_enabled,
+                                     is_inference_mode_enabled,
+                                     no_grad,
+                                     set_grad_enabled,
+)
 from toytorch.core.tensor import Tensor as Variable
 
 __all__ = ["Engine", "Function", "Variable", "backward", "enable_grad", "engine", "grad", "graph",

@@ -77,7 +77,7 @@ class FunctionNode(Node):
         result = self.function.backward(context, *grads)
         result = result if isinstance(result, tuple) else (result,)
         inputs = self.__dict__["inputs"]
-        if len(result) > inputs and any(r is not None for r in result[inputs:]) or \
+        if (len(result) > inputs and any(r is not None for r in result[inputs:])) or \
                 len(result) < inputs:
             raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients "
                                f"(expected {inputs}, got {len(result)})")

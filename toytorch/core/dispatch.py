@@ -103,8 +103,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = [t._array for t in a]
             for t in a:
                 xp = same_device(xp, t, op)
-        elif a is None and op.schema.args[i].type == "Tensor" or a is not None and not isinstance(
-                a, NUMBERS):
+        elif (a is None and op.schema.args[i].type == "Tensor") or (a is not None and not isinstance(
+                a, NUMBERS)):
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and isinstance(arrays[-1], dtype):
         half = None  # dtype= was given: the kernel's result has it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest type that holds both, like `torch.promote_types`.
 

@@ -24,7 +24,6 @@ from toytorch.core.op import Op, generate
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 
-
 UNARY = '''\
 def {name}(input, *, out=None):
     try:

@@ -154,7 +154,7 @@ def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
 
 def body(array: Any, indent: int) -> str:
     """The numbers of a tensor."""
-    if array.dtype.kind == "V" or array.dtype.itemsize == 2 and array.dtype.kind == "f" \
+    if array.dtype.kind == "V" or (array.dtype.itemsize == 2 and array.dtype.kind == "f") \
             or array.dtype.name == "bfloat16":
         array = array.astype(np.float32)
     summarize = array.size > _options.threshold

@@ -8,7 +8,7 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,30 @@ class Tensor:
     __array_priority__ = 1000
     layout: layout = strided
     is_sparse = is_quantized = is_mkldnn = is_nested = is_meta = False
+
+    if TYPE_CHECKING:  # the methods and operators that toytorch.ops attaches
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __neg__: Any
+        __pow__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __and__: Any
+        __or__: Any
+        __invert__: Any
+        __matmul__: Any
+        __getitem__: Any
+        __setitem__: Any
+        __iter__: Any
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return make_legacy(cls, *args, **kwargs)

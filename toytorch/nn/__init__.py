@@ -1,7 +1,7 @@
 """Networks: modules, their functions without state, and starting values."""
 
 from toytorch.nn import functional, init
-from toytorch.nn.activation import (GELU, Dropout, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh)
+from toytorch.nn.activation import GELU, Dropout, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
 from toytorch.nn.container import Sequential
 from toytorch.nn.linear import Flatten, Identity, Linear
 from toytorch.nn.loss import CrossEntropyLoss, MSELoss, NLLLoss

@@ -2,8 +2,23 @@
 
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
-from toytorch.ops import (compare, convert, create, index, indexing, loss, matmul, methods, pointwise,
-                          random, reduce, shape, sort, special, view)
+from toytorch.ops import (
+    compare,
+    convert,
+    create,
+    index,
+    indexing,
+    loss,
+    matmul,
+    methods,
+    pointwise,
+    random,
+    reduce,
+    shape,
+    sort,
+    special,
+    view,
+)
 
 __all__ = ["Op", "compare", "convert", "create", "index", "indexing", "loss", "matmul", "methods",
            "pointwise", "printing", "random", "reduce", "registry", "shape", "sort", "special",

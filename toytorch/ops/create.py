@@ -317,8 +317,8 @@ def _check_nested(data: Any, shape: tuple[int, ...], depth: int = 0) -> None:
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
                          f"{len(data)})")
-    if isinstance(data, (list, tuple)) and (depth + 1 < len(shape) or data and isinstance(
-            data[0], (list, tuple))):
+    if isinstance(data, (list, tuple)) and (depth + 1 < len(shape) or (data and isinstance(
+            data[0], (list, tuple)))):
         for item in data:
             _check_nested(item, shape, depth + 1)
 

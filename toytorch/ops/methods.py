@@ -16,8 +16,20 @@ from toytorch.core.function import spread
 from toytorch.core.size import broadcast_shapes as _broadcast_shapes
 from toytorch.core.size import wrap_dim, wrap_dims
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops import (compare, convert, create, index, matmul, pointwise, random, reduce, shape,
-                          sort, special, view)
+from toytorch.ops import (
+    compare,
+    convert,
+    create,
+    index,
+    matmul,
+    pointwise,
+    random,
+    reduce,
+    shape,
+    sort,
+    special,
+    view,
+)
 from toytorch.ops.results import return_type
 
 NUMBERS = dispatch.NUMBERS

@@ -223,7 +223,7 @@ def _sgn_gradient(g: Any, self: Any, result: Any) -> Any:
         return g * 0
     size = self.abs()
     zero = size == 0
-    return ((g / size - result * (g / size * result.conj()).real)).masked_fill(zero, 0)
+    return (g / size - result * (g / size * result.conj()).real).masked_fill(zero, 0)
 
 
 def _sign(xp: Any, a: Any) -> Any:

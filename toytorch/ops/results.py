@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 
-@lru_cache(maxsize=None)
+@cache
 def result_class(name: str) -> type:
     """The class of an op's results: a tuple with the fields values and indices."""
     made = namedtuple(name, ["values", "indices"])  # type: ignore[misc]  # the name is the op's

@@ -173,7 +173,7 @@ def _runs(walked: Walked) -> list[list[int]]:
 
 def _hidden(nodes: list[Any], what: str) -> Vertex:
     kinds = Counter(node.name() for node in nodes).most_common()
-    lines = [f"{count:,} × {kind}" for kind, count in kinds[:3]]  # noqa: RUF001
+    lines = [f"{count:,} × {kind}" for kind, count in kinds[:3]]
     if len(kinds) > 3:
         lines.append(f"and {len(kinds) - 3} other kinds")
     return Vertex("hidden", f"{len(nodes):,} {what}", lines)

@@ -2,10 +2,22 @@
 
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataloader import DataLoader
-from toytorch.utils.data.dataset import (ConcatDataset, Dataset, IterableDataset, Subset,
-                                         TensorDataset, random_split)
-from toytorch.utils.data.sampler import (BatchSampler, RandomSampler, Sampler, SequentialSampler,
-                                         SubsetRandomSampler, WeightedRandomSampler)
+from toytorch.utils.data.dataset import (
+                                         ConcatDataset,
+                                         Dataset,
+                                         IterableDataset,
+                                         Subset,
+                                         TensorDataset,
+                                         random_split,
+)
+from toytorch.utils.data.sampler import (
+                                         BatchSampler,
+                                         RandomSampler,
+                                         Sampler,
+                                         SequentialSampler,
+                                         SubsetRandomSampler,
+                                         WeightedRandomSampler,
+)
 
 __all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
            "RandomSampler", "Sampler", "SequentialSampler", "Subset", "SubsetRandomSampler",
