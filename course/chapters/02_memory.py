@@ -65,14 +65,20 @@ for name, tensor in [("turned", turned), ("flat", flat), ("both", both)]:
 # | shape | `x.shape` | how far one may go |
 # | stride | `x.stride()` | how far a step is, in cells |
 
+# %%
+def same_storage(a, b):
+    """Whether two tensors lie in the same memory."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
 # %% slide="more"
 x = torch.arange(12).reshape(3, 4)
 views = {"x": x, "x.t()": x.t(), "x[1:]": x[1:], "x[:, 1]": x[:, 1],
          "x[:, ::2]": x[:, ::2], "x.view(2, 6)": x.view(2, 6)}
 for text, v in views.items():
-    shared = v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
-    print(f"{text:<14}{tuple(v.shape)!s:<9}{v.stride()!s:<9}"
-          f"offset {v.storage_offset()}   same storage {shared}")
+    facts = f"{str(tuple(v.shape)):<9}{str(v.stride()):<9}offset"
+    whose = "the same storage" if same_storage(v, x) else "its own"
+    print(f"{text:<14}{facts} {v.storage_offset()}  {whose}")
 
 # %% [markdown]
 # Each row is the same 96 bytes (twelve int64 of 8 bytes). Only offset, shape
@@ -178,7 +184,8 @@ cells = x.reshape(-1).tolist()  # what lies in the storage
 piece = x[1:].t()
 facts = tuple(piece.shape), piece.stride(), piece.storage_offset()
 for i in range(4):
-    print([cells[find((i, j), *facts)] for j in range(2)], piece[i].tolist())
+    found = [cells[find((i, j), *facts)] for j in range(2)]
+    print(found, "and toytorch says", piece[i].tolist())
 
 # %% exercise="memory.strides" slide="subslide" show="prompt"
 
@@ -274,7 +281,8 @@ def share_right(known, new):
 
 
 pixels = share_right(images.view(-1, 64), test_images.view(-1, 64))
-print(f"on pixels {pixels:.1%}, on edges {share_right(found, test_found):.1%}")
+on_edges = share_right(found, test_found)
+print(f"right on pixels {pixels:.1%}, on edges {on_edges:.1%}")
 
 # %% [markdown]
 # Half of the mistakes are gone. Edges stay where they are when a stroke gets a
@@ -313,8 +321,7 @@ kinds = {
     "big[0, :10].clone()": big[0, :10].clone(),
 }
 for text, v in kinds.items():
-    shared = v.untyped_storage().data_ptr() == big.untyped_storage().data_ptr()
-    whose = "(big's own)" if shared else ""
+    whose = "(big's own)" if same_storage(v, big) else ""
     print(f"{text:<35}{v.untyped_storage().nbytes():>10,}", whose)
 
 # %% [markdown]
@@ -334,7 +341,7 @@ for text, v in kinds.items():
 def lines_touched(tensor):
     """How many 64-byte lines hold the cells of a tensor."""
     last = tensor.untyped_storage().nbytes() // tensor.element_size()
-    numbers = torch.arange(last)  # a storage that holds its own cell numbers
+    numbers = torch.arange(last)  # in each cell its own number
     cells = numbers.as_strided(
         tensor.shape, tensor.stride(), tensor.storage_offset())
     return (cells * tensor.element_size() // 64).unique().numel()

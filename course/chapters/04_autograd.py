@@ -15,8 +15,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, look, setup
-from course.registry import exercise
+from course import check, exercise, look, setup
 from toytorch import viz
 
 setup()
@@ -514,7 +513,7 @@ print("nodes behind total:", graph_size(total))
 #
 # Gradients need a slope, and whole numbers have none:
 
-# %% raises=true slide="more"
+# %% raises=true
 torch.tensor([1, 2, 3], requires_grad=True)
 
 # %% [markdown]

@@ -726,7 +726,7 @@ def expand_strides(shape, stride, new_shape):
     """Strides that repeat dimensions of size 1, with no copy."""
     lead = len(new_shape) - len(shape)
     found = [0] * lead
-    for size, step, new in zip(shape, stride, new_shape[lead:], strict=True):
+    for size, step, new in zip(shape, stride, new_shape[lead:]):
         if size == new:
             found.append(step)
         elif size == 1:

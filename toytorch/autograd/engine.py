@@ -141,20 +141,22 @@ class Engine:
         wanted = None if inputs is None else wanted_nodes(order, inputs)
         captured: dict[int, Tensor] = {}
         targets = {} if inputs is None else targets_of(inputs)
+        watched = bool(targets) or wanted is not None or observer is not None
+        take = pending.pop
         for node in order:
-            grad = pending.pop(node, None)
+            grad = take(node, None)
             if grad is None:
                 continue
             hooks = node.hooks
             if hooks is not None:
                 grad = run_prehooks(node, grad)
-            if node in targets:
-                for tensor, index in targets[node]:
+            if watched:
+                for tensor, index in targets.get(node, ()):
                     found = grad[index] if node.many else grad
                     if found is not None:
                         captured[id(tensor)] = found
-            if wanted is not None and node not in wanted:
-                continue
+                if wanted is not None and node not in wanted:
+                    continue
             grads = node.apply(filled(node, grad) if node.many else grad)
             if hooks is not None:
                 grads = run_hooks(node, grads, grad)

@@ -123,9 +123,9 @@ class Op:
             else:
                 raise TypeError(f"{self.name}.using() got an unexpected field {key!r}; it takes "
                                 f"kernel and {', '.join('d_' + a for a in self.schema.index)}")
-        self._kernels.clear()
-        self._build()
         try:
+            self._kernels.clear()
+            self._build()
             with state.watching(self):  # the fast path was made for the old fields
                 yield self
         finally:

@@ -36,6 +36,12 @@ def digits(train: bool = True) -> tuple[Tensor, Tensor]:
     return tensor(scaled), tensor(labels[chosen].astype(np.int64))
 
 
+def everything() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """All digits in the file's order, as NumPy arrays: images (1797, 8, 8) in 0..1, and labels."""
+    images, labels = _read()
+    return images.astype(np.float32) / np.float32(16), labels.astype(np.int64)
+
+
 @functools.cache
 def _read() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     with (files("toytorch.vision") / "data" / "digits.npz").open("rb") as source:
