@@ -76,7 +76,7 @@ x = torch.arange(12).reshape(3, 4)
 views = {"x": x, "x.t()": x.t(), "x[1:]": x[1:], "x[:, 1]": x[:, 1],
          "x[:, ::2]": x[:, ::2], "x.view(2, 6)": x.view(2, 6)}
 for text, v in views.items():
-    facts = f"{str(tuple(v.shape)):<9}{str(v.stride()):<9}offset"
+    facts = f"{tuple(v.shape)!s:<9}{v.stride()!s:<9}offset"
     whose = "the same storage" if same_storage(v, x) else "its own"
     print(f"{text:<14}{facts} {v.storage_offset()}  {whose}")
 
@@ -268,8 +268,10 @@ plt.show()
 
 # %% [markdown] slide="subslide"
 # ## Pixels or edges?
+#
+# How many of 360 new digits does the nearest neighbour name right?
 
-# %% slide="more"
+# %%
 def nearest(known, new):
     """The label of the nearest known example for each new one."""
     gaps = (known * known).sum(1) - 2 * new @ known.t()  # (new, known)
@@ -280,6 +282,7 @@ def share_right(known, new):
     return (nearest(known, new) == test_labels).float().mean().item()
 
 
+# %% slide="more"
 pixels = share_right(images.view(-1, 64), test_images.view(-1, 64))
 on_edges = share_right(found, test_found)
 print(f"right on pixels {pixels:.1%}, on edges {on_edges:.1%}")
@@ -291,11 +294,17 @@ print(f"right on pixels {pixels:.1%}, on edges {on_edges:.1%}")
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# toytorch's own `view_strides`, beside yours:
+# toytorch's own answer to *contiguous or not?*, beside yours:
 
-# %% slide="more" show="code"
+# %% slide="more" show="output"
 from toytorch.core import size
 
+look(size.is_contiguous, is_row_major)
+
+# %% [markdown]
+# And its `view_strides`:
+
+# %%
 look(size.view_strides, view_strides)
 
 # %% [markdown]
@@ -356,7 +365,7 @@ print("one column:", lines_touched(table[:, 0]))
 # be felt? Here every row of a large table is added up by itself, then every
 # column. (The time depends on your processor and its caches.)
 
-# %% varies=true slide="more"
+# %% varies=true slide="fragment" show="output"
 import time
 
 table = torch.ones(4096, 4096)
@@ -390,18 +399,20 @@ row.expand(4, 3).add_(1)  # is each number to grow by 1, or by 4?
 q = torch.ones(4)
 q[1:] += q[:-1]  # reads what it is just overwriting
 
-# %% raises=true slide="subslide"
+# %% raises=true
 x[::-1]  # strides are never negative in torch: say x.flip(0), a copy
 
+# %% [markdown] slide="subslide"
+# ## Traps that say nothing
+
 # %% [markdown]
-# And three that say nothing. A slice is a view, a *list* of indices makes a
-# copy; the two look alike.
+# They are worse. A slice is a view, a *list* of indices makes a copy; the two
+# look alike:
 
 # %% slide="more"
 x = torch.zeros(4)
-piece = x[0:2]
+piece, chosen = x[0:2], x[[2, 3]]
 piece += 1
-chosen = x[[2, 3]]
 chosen += 1
 print(x)
 
@@ -419,12 +430,11 @@ print(x)
 # And arrays from NumPy stay shared for as long as they live:
 
 # %% slide="more"
-buffer = np.zeros(3, dtype=np.float32)
-samples = []
+buffer, samples = np.zeros(3), []
 for step in range(3):
-    buffer[:] = step  # the array is filled anew each time
+    buffer[:] = step  # filled anew each time
     samples.append(torch.from_numpy(buffer))
-print(samples)  # three views of one buffer; torch.tensor would have copied
+print([s.tolist() for s in samples])  # torch.tensor would have copied
 
 # %% [markdown] slide="slide"
 # ## Beyond

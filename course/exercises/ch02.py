@@ -470,8 +470,8 @@ view = Exercise(
     `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that somebody must
     find strides, and sometimes there are none: then `view` gives up and `reshape` copies.
 
-    Write `view_strides(shape, stride, new_shape)`, which gives the new strides as a tuple, or `None`
-    if only a copy would do. Both shapes hold the same number of numbers, and at least one.
+    Write `view_strides(shape, stride, new_shape)`, which gives the new strides as a tuple, or
+    `None` if only a copy would do. Both shapes hold the same number of numbers, and at least one.
 
     1. **Join** neighbouring dimensions as long as they lie evenly: `(size, step)` and then
        `(size2, step2)` are one run of `size * size2` numbers if `step == size2 * step2`. Leave
@@ -599,9 +599,9 @@ def view_strides(shape, stride, new_shape):
 @view.mutant(
     "cuts without joining first",
     why="""
-    Each old dimension was cut by itself, so a new one could never be longer than an old one, and not
-    even `x.view(-1)` of a fresh table was possible. First join the dimensions that lie evenly: a
-    contiguous tensor is a single run.
+    Each old dimension was cut by itself, so a new one could never be longer than an old one, and
+    not even `x.view(-1)` of a fresh table was possible. First join the dimensions that lie evenly:
+    a contiguous tensor is a single run.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -775,8 +775,8 @@ def expand_strides(shape, stride, new_shape):
 @expand.mutant(
     "new dimensions go to the right",
     why="""
-    The shapes were lined up from the left. In broadcasting they line up from the **right**: a row of
-    4 becomes a 3 × 4 table by getting a new dimension on its left.
+    The shapes were lined up from the left. In broadcasting they line up from the **right**: a row
+    of 4 becomes a 3 × 4 table by getting a new dimension on its left.
     """,
 )
 def expand_strides(shape, stride, new_shape):

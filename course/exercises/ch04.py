@@ -963,7 +963,8 @@ def run_backward(root, gradient):
     why="""
     Each gradient was sent on by itself as soon as it arrived. The sums come out right, because the
     chain rule is linear, and the work doubles wherever two ways meet: after `y = y + y` sixty times
-    there are 2⁶⁰ ways through 60 nodes. Let gradients **wait and add up**, and call every node once.
+    there are 2⁶⁰ ways through 60 nodes. Let gradients **wait and add up**, and call every node
+    once.
     """,
 )
 def run_backward(root, gradient):

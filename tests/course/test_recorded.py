@@ -1,0 +1,71 @@
+"""What exercises record as PyTorch's answers is what PyTorch answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from course.exercises import ch02, ch04
+
+real: Any = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("shape", ch02.ROW_MAJOR)
+def test_row_major(shape: tuple[int, ...]) -> None:
+    assert real.empty(shape).stride() == ch02.ROW_MAJOR[shape]
+
+
+@pytest.mark.parametrize("given", ch02.CONTIGUOUS, ids=str)
+def test_contiguous(given: Any) -> None:
+    assert real.empty(1000).as_strided(*given).is_contiguous() is ch02.CONTIGUOUS[given]
+
+
+@pytest.mark.parametrize("given", ch02.VIEWS, ids=str)
+def test_views(given: Any) -> None:
+    shape, stride, new = given
+    x = real.arange(1000).as_strided(shape, stride)
+    if not ch02.VIEWS[given]:
+        with pytest.raises(RuntimeError, match="view size is not compatible"):
+            x.view(new)
+        return
+    assert x.view(new).flatten().tolist() == ch02._cells(shape, stride)
+    found = ch02.view.answer.value(shape, stride, new)
+    assert ch02._cells(new, found) == ch02._cells(shape, stride)
+
+
+@pytest.mark.parametrize("given", ch02.EXPANDED, ids=str)
+def test_expand(given: Any) -> None:
+    shape, stride, new = given
+    assert real.empty(1000).as_strided(shape, stride).expand(new).stride() == ch02.EXPANDED[given]
+
+
+def test_windows() -> None:
+    x = real.arange(9.0).reshape(3, 3)
+    assert x.unfold(0, 2, 1).unfold(1, 2, 1).tolist() == ch02.WINDOWS
+
+
+def test_tanh() -> None:
+    x = real.tensor(ch04.TANH_X, requires_grad=True)
+    y = x.tanh()
+    assert y.tolist() == pytest.approx(ch04.TANH_Y)
+    (first,) = real.autograd.grad(y, x, real.tensor([1.0, 2.0, 3.0, 4.0]), retain_graph=True)
+    assert first.tolist() == pytest.approx(ch04.TANH_FIRST)
+    (slope,) = real.autograd.grad(y.sum(), x, create_graph=True)
+    (bend,) = real.autograd.grad(slope.sum(), x)
+    assert bend.tolist() == pytest.approx(ch04.TANH_SECOND)
+
+
+def test_product() -> None:
+    w = real.zeros(2, 4, requires_grad=True)
+    (real.tensor(ch04.PRODUCT_X) @ w).backward(real.arange(12.0).reshape(3, 4))
+    assert w.grad.tolist() == ch04.PRODUCT_GRAD
+
+
+@pytest.mark.parametrize("shape", ch04.UNBROADCAST, ids=str)
+def test_unbroadcast(shape: tuple[int, ...]) -> None:
+    g = real.arange(24.0).reshape(2, 3, 4)
+    p = real.zeros(shape, requires_grad=True)
+    (p + real.zeros(2, 3, 4)).backward(g)
+    recorded = ch04.UNBROADCAST[shape]
+    assert p.grad.tolist() == (g.tolist() if recorded is None else recorded)
