@@ -424,7 +424,7 @@ print(x)
 x = torch.zeros(2, 2)
 x.reshape(4)[0] = 1  # arrives in x
 x.t().reshape(4)[3] = 1  # does not
-print(x)
+print(x.tolist())
 
 # %% [markdown]
 # And arrays from NumPy stay shared for as long as they live:

@@ -472,7 +472,7 @@ x += 1  # in place, on a leaf: its gradient would be of what?
 # `x = x - 0.1 * x.grad` raises nothing, and makes a *new* tensor that is no
 # leaf any more, so that its `.grad` stays empty from then on.
 #
-# Two that raise nothing at all, and are worse:
+# Three that raise nothing at all, and are worse:
 
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
@@ -511,6 +511,27 @@ print("nodes behind total:", graph_size(total))
 # `total` holds all hundred graphs and everything they saved. For a log, say
 # `loss.item()` or `loss.detach()`.
 #
+# The third is a back door. `tanh` saved its result, and here somebody writes
+# over it. Done openly, the engine notices (chapter 05 shows how); through
+# `.data` it can not, and the gradient is wrong without a word:
+
+# %% [markdown] slide="subslide"
+# ## `.data`, the back door
+
+# %% slide="more"
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x.tanh()
+y.data.mul_(0)  # behind autograd's back
+y.sum().backward()
+print(x.grad, "but the slopes are", 1 - x.detach().tanh() ** 2)
+
+# %% raises=true slide="more"
+y = x.tanh()
+with torch.no_grad():
+    y.mul_(0)  # openly
+y.sum().backward()
+
+# %% [markdown]
 # Gradients need a slope, and whole numbers have none:
 
 # %% raises=true

@@ -142,12 +142,28 @@ class Engine:
         captured: dict[int, Tensor] = {}
         targets = {} if inputs is None else targets_of(inputs)
         watched = bool(targets) or wanted is not None or observer is not None
+        bare = not watched and not state.local.grad  # nobody sees the tensors in between
         take = pending.pop
         for node in order:
             grad = take(node, None)
             if grad is None:
                 continue
             hooks = node.hooks
+            if bare and hooks is None and node.apply_arrays is not None:
+                array = grad if grad.__class__ is ndarray else grad._array
+                if array.__class__ is ndarray and node.meta[1].plain:
+                    for target, grad in zip(node.edges, node.apply_arrays(array)):
+                        if grad is None:
+                            continue
+                        if target in pending or target.__class__ is Output:
+                            deliver(target, grad, pending, sums)
+                        else:
+                            pending[target] = grad
+                    if not keep_graph:
+                        node.release()
+                    continue
+            if grad.__class__ is ndarray:
+                grad = wrap(grad)
             if hooks is not None:
                 grad = run_prehooks(node, grad)
             if watched:
@@ -171,8 +187,9 @@ class Engine:
                     pending[target] = grad
             if not keep_graph:
                 node.release()
-        grad = grads = None  # what is left in names would look shared below
-        leaves = {t: g for t, g in pending.items() if not isinstance(t, Node)}
+        grad = grads = array = None  # what is left in names would look shared below
+        leaves = {t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items()
+                  if not isinstance(t, Node)}
         pending.clear()
         self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
         return captured
@@ -180,6 +197,8 @@ class Engine:
     def _deliver(self, target: Any, grad: Tensor, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target."""
         key = target
+        if grad.__class__ is ndarray:
+            grad = wrap(grad)
         if target.__class__ is Output:
             key, slots = (target.node, target.index), pending.get(target.node)
             if slots is None:
@@ -187,6 +206,8 @@ class Engine:
             old = slots[target.index]
         else:
             old = pending.get(target)
+            if old.__class__ is ndarray:
+                old = wrap(old)
         if old is None:
             total = grad
         elif self.accumulate is not None:
@@ -254,7 +275,8 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
              and array.flags.c_contiguous and leaf._array.flags.c_contiguous)
     if alone and storage is None:
-        alone = array.base is None and id(array) not in given
+        alone = (array.base is None and id(array) not in given
+                 and sys.getrefcount(array) <= ONE_NAME + 1)
     elif alone:  # a view of all of a memory that no other tensor knows: the transpose of a product
         memory = array.base
         alone = (isinstance(memory, ndarray) and memory.size == array.size

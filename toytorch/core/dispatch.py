@@ -320,6 +320,8 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
                     version = 0
                 else:
                     version = 0 if value._storage is None else value._storage.version
+        elif kind == "result" and not any(isinstance(args[u], (Tensor, list)) for u in users):
+            value = None  # only a number would ask for it, as of pow with a number as exponent
         elif kind == "result":
             value = alias(results if index < 0 else results[index])
             version = value._storage.version + (overwritten is not None)
@@ -429,7 +431,8 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
     needs = state.local.grad and bool(op.derivatives) and (
         wants_grad(op, args) or (target._base is not None and target._base._rg))
     writing.check(target, needs)
-    writing.refuse_overlap(target)
+    if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
+        writing.refuse_overlap(target)
     if op.kind == "pointwise":
         writing.refuse_shared(target, args)
     if op.kind == "pointwise" and op.promotion != "none":
@@ -465,7 +468,11 @@ def write(op: Op, target: Tensor, result: Any) -> None:
     if np.shape(result) != target._array.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast "
                            f"shape {list(np.shape(result))}")
-    target._array[...] = result
+    if op.overlap and writing.overlaps(target):  # elements that share a place: the new one counts
+        changed = target._array != result
+        target._array[changed] = result[changed]
+    else:
+        target._array[...] = result
 
 
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:

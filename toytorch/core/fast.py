@@ -143,7 +143,10 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
     python_name = {"self": "input", "other": "other"}
     first_needs = set(op.needs.get("self", ()))
     for name in op.keeps:
-        if name == "result":
+        if name == "result" and scalar and name not in first_needs:
+            values.append("None")
+            versions.append("None")
+        elif name == "result":
             before += KEEP_RESULT
             values.append("kept")
             versions.append("0")

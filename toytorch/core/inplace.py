@@ -40,11 +40,16 @@ def check(target: Tensor, needs_grad: bool) -> None:
             raise RuntimeError(kind)
 
 
-def refuse_overlap(target: Tensor) -> None:
-    """Refuses to write where one place of memory is several elements, as after `expand`."""
+def overlaps(target: Tensor) -> bool:
+    """Whether one place of memory is several elements, as after `expand`."""
     array = target._array
-    if not array.flags.c_contiguous and any(
-            s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) and array.size:
+    return not array.flags.c_contiguous and any(
+        s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) and array.size > 0
+
+
+def refuse_overlap(target: Tensor) -> None:
+    """Refuses to write where one place of memory is several elements."""
+    if overlaps(target):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "
                            "performing the operation.")
@@ -111,6 +116,14 @@ class AsStridedBackward0(Node):
         self.meta = (view._array.shape, view.dtype)
         self.geometry = geometry(owner, view)
 
+    @classmethod
+    def of_part(cls, slices: CopySlices, meta: Any) -> AsStridedBackward0:
+        """The history of the view that `slices` wrote through, as it was after that write."""
+        node = cls.__new__(cls)
+        node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
+        node.meta, node.geometry = meta, slices.geometry
+        return node
+
     def apply(self, grad: Any) -> Any:
         return (grad._scatter_strided(*self.geometry),)
 
@@ -128,6 +141,7 @@ class CopySlices(Node):
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
         self.inner, self.geometry = inner, geometry(owner, view)
+        inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
         part = grad._gather_strided(*self.geometry)

@@ -31,7 +31,9 @@ class Node:
     full_name = ""  # where PyTorch's name() is longer than the class's
     count = 1  # results
     many = False  # whether gradients come as a list
+    apply_arrays: Any = None  # `apply` on bare arrays, where the derivative is plain arithmetic
     hooks: Any = None  # {kind: hooks}, made when the first is registered
+    slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
 
     def apply(self, grad: Any) -> Any:
         """The gradients of the inputs, given that of the result."""

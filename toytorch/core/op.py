@@ -27,7 +27,7 @@ import numpy as np
 from toytorch.core import state
 from toytorch.core.node import SAVED_TWICE, Node, check_version
 from toytorch.core.schema import Schema, parse
-from toytorch.core.tensor import Tensor, new
+from toytorch.core.tensor import Tensor, new, wrap
 
 registry: dict[str, Op] = {}
 KINDS = ("pointwise", "reduction", "view", "general", "create", "random", "composite")
@@ -46,11 +46,15 @@ class Op:
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
     expr        the formula of a pointwise op, for the fuser and the documentation
     plain       the array module's function that does the same where the options have their defaults
+    arithmetic  whether the derivatives are written with + - * / only, and so work on bare arrays: the
+                engine then skips making tensors that nobody will see
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
                 end of the node's name (PowBackward1)
     inplace     whether there is a form that writes into its first argument
+    overlap     whether that form may write where one place of memory is several elements (or a
+                function of the arguments that says so)
     """
 
     def __init__(self, signature: str, kernel: Any, *, kind: str = "general",
@@ -59,7 +63,8 @@ class Op:
                  function: bool = True, out: bool = True, holomorphic: bool = True,
                  node: str = "", upcast: bool = True, reflected: str = "",
                  results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
-                 variant: Any = None) -> None:
+                 variant: Any = None, overlap: Any = False,
+                 arithmetic: bool = False) -> None:
         self.schema: Schema = parse(signature)
         self.name = self.schema.name
         if self.name in registry:
@@ -75,7 +80,9 @@ class Op:
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.plain, self.variant = checks, plain, variant
+        self.overlap = overlap
         self._variants: dict[int, Any] = {}
+        self.arithmetic = arithmetic
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
@@ -114,7 +121,8 @@ class Op:
         >>> x.grad
         tensor(100.)
         """
-        before = dict(self.derivatives), self.kernel
+        before = dict(self.derivatives), self.kernel, self.arithmetic
+        self.arithmetic = False  # a derivative from outside may want tensors
         for key, value in fields.items():
             if key == "kernel":
                 self.kernel = value
@@ -129,7 +137,7 @@ class Op:
             with state.watching(self):  # the fast path was made for the old fields
                 yield self
         finally:
-            self.derivatives, self.kernel = before
+            self.derivatives, self.kernel, self.arithmetic = before
             self._kernels.clear()
             self._build()
 
@@ -150,7 +158,6 @@ class Op:
         self.keeps = tuple(dict.fromkeys(
             n for names in needs.values() for n in names if n not in ("g", "gs")))
         self.plan = tuple(self._keep_plan(n) for n in self.keeps)
-        self.keeps_result = any(n.startswith("result") and n not in args for n in self.keeps)
         self.node = make_node_class(self)
         self._variants.clear()
         self.on_cpu = self.kernel_on(np) if self.kind != "create" else self.kernel
@@ -200,14 +207,17 @@ def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, filename, "exec"), namespace)  # the source is made from records only
 
 
-def revive(value: Tensor, node: Node, index: int) -> Tensor:
+def revive(value: Any, node: Node, index: int) -> Any:
     """A saved result as the user knows it: with its history, for derivatives of derivatives."""
-    if not state.local.grad:
+    if not state.local.grad or value is None:
         return value
     from toytorch.core.node import Output
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
     tensor._rg, tensor._edge = True, Output(node, index) if node.op.many else node
+    if node.slices is not None:  # written through a view: its history leads through the base
+        from toytorch.core.inplace import AsStridedBackward0
+        tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
     return tensor
 
 
@@ -277,14 +287,18 @@ def make_node_class(op: Op) -> type[Node]:
     lines += [f"    return ({', '.join(outs)},)"]
     source = "\n".join(lines) + "\n"
     namespace: dict[str, Any] = {"SAVED_TWICE": SAVED_TWICE, "check_version": check_version,
-                                 "revive": revive, "fit": fit, "OP": op.name}
+                                 "revive": revive, "fit": fit, "OP": op.name,
+                                 "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
     namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
-    generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def saved_items(node: Node) -> list[tuple[str, Any]]:
         if op.keeps and node.saved is None:
             raise RuntimeError(SAVED_TWICE)
         return list(zip(op.keeps, node.saved or ()))
+
+    if op.arithmetic:
+        source += "\n\n" + arrays_source(op)
+    generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def reader(name: str) -> property:
         return property(lambda node: dict(saved_items(node))[name])
@@ -292,7 +306,38 @@ def make_node_class(op: Op) -> type[Node]:
     return type(op.node_name, (Node,), {
         **{f"_saved_{name}": reader(name) for name in op.keeps},
         "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many, "source": source,
-        "saved_items": saved_items, "__module__": "toytorch.ops"})
+        "apply_arrays": namespace.get("apply_arrays"), "saved_items": saved_items, "__module__": "toytorch.ops"})
+
+
+def arrays_source(op: Op) -> str:
+    """`apply_arrays`: the derivatives on NumPy arrays, for a pass that nobody differentiates."""
+    lines = ["def apply_arrays(node, g):"]
+    if op.keeps:
+        lines += ["    saved = node.saved", "    if saved is None:",
+                  "        raise RuntimeError(SAVED_TWICE)",
+                  f"    {', '.join(op.keeps)}, = saved", "    versions = node.versions"]
+        for i, name in enumerate(op.keeps):
+            if is_tensor_like(op, name):
+                lines += [f"    if versions[{i}] is not None:",
+                          f"        if versions[{i}] != (0 if {name}._storage is None else "
+                          f"{name}._storage.version):",
+                          f"            check_version(OP, {name!r}, {name}, versions[{i}], node)",
+                          f"        {name} = {name}._array"]
+    lines += ["    kind, edges = node.meta[1], node.edges"]
+    outs = []
+    for i, (_, name) in enumerate(op.tensor_names):
+        if name not in op.needs:
+            outs.append("None")
+            continue
+        lines += [f"    g{i} = None", f"    e = edges[{i}]", "    if e is not None:",
+                  f"        g{i} = d_{name}({', '.join(op.needs[name])})",
+                  "        shape, dtype = e.meta",
+                  f"        if g{i}.__class__ is not ndarray:", f"            g{i} = asarray(g{i})",
+                  f"        if g{i}.shape != shape or dtype is not kind:",
+                  f"            g{i} = fit(wrap(g{i}), shape, dtype)"]
+        outs.append(f"g{i}")
+    lines += [f"    return ({', '.join(outs)},)"]
+    return "\n".join(lines) + "\n"
 
 
 def is_tensor_like(op: Op, name: str) -> bool:

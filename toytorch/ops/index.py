@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.ops.define import define, general, pointwise
+from toytorch.ops.element import as_element
 
 
 def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
@@ -93,7 +94,7 @@ def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> 
 
 index_put = define(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
-    _index_put, kind="general", inplace=True, out=False, upcast=False,
+    _index_put, kind="general", inplace=True, out=False, upcast=False, overlap=True,
     d_self=lambda g, indices, accumulate: g if accumulate else index_put.function(
         g, indices, g.new_zeros(()), False),
     d_values=lambda g, indices: index.function(g, indices),
@@ -142,6 +143,9 @@ def type_name(a: Any) -> str:
 
 def _index_select(xp: Any, a: Any, dim: int, i: Any) -> Any:
     d = _vector_index("index_select", a, dim, i)
+    if not a.ndim and i.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} "
+                           "value(s)")
     return xp.take(a, i.reshape(-1), axis=d) if a.ndim else a.copy()
 
 
@@ -179,6 +183,9 @@ index_add = define(
 
 def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
     d = _vector_index("index_fill_", a, dim, i)
+    if isinstance(value, complex) and a.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
+                           "supported")
     result = a.copy()
     result[(slice(None),) * d + (i.reshape(-1),)] = value
     return result
@@ -186,7 +193,7 @@ def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
 
 index_fill = define(
     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", _index_fill,
-    kind="general", inplace=True, out=False, upcast=False,
+    kind="general", inplace=True, out=False, upcast=False, overlap=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     doc="Places that index names set to a value.")
@@ -228,13 +235,13 @@ def _places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) ->
     if i.size and max(i.ndim, 1) != max(a.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
-    if i.size and a.ndim:
+    if i.size:
         for k in range(a.ndim):
             if k != d and i.shape[k] > a.shape[k]:
                 raise RuntimeError(
                     f"Size does not match at dimension {k} expected index {list(i.shape)} to be "
                     f"no larger than self {list(a.shape)} apart from dimension {d}")
-        n = a.shape[d]
+        n = a.shape[d] if a.ndim else 1
         if int(i.min()) < 0 or int(i.max()) >= n:
             bad = int(i.min()) if int(i.min()) < 0 else int(i.max())
             raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
@@ -351,22 +358,14 @@ def _masked_fill(xp: Any, a: Any, mask: Any, value: Any) -> Any:
     if getattr(value, "ndim", 0):
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor"
                            f" with {value.ndim} dimension(s).")
-    value = xp.asarray(value)
-    if (value.dtype.kind == "f" and a.dtype.kind in "biu") or (
-            value.dtype.kind == "c" and a.dtype.kind != "c"):
-        what = "float" if value.dtype.kind == "f" else "complex"
-        raise RuntimeError(f"value cannot be converted to type {what} without overflow"
-                           if what == "complex" else
-                           f"result type Float can't be cast to the desired output type "
-                           f"{type_name(a)}")
     shape = broadcast_pair(a.shape, mask.shape)
-    return xp.where(mask, value.astype(a.dtype), a).reshape(shape)
+    return xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
 
 
 masked_fill = define(
     "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", _masked_fill, kind="general",
-    inplace=True, out=False, upcast=False, d_self=lambda g, mask: g.masked_fill(mask, 0),
-    d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
+    inplace=True, out=False, upcast=False, overlap=True,
+    d_self=lambda g, mask: g.masked_fill(mask, 0), d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
     doc="A value wherever the mask is True.")
 
 

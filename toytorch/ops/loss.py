@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.dtype import from_numpy_dtype, promote_types
 from toytorch.core.size import broadcast_pair
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general
@@ -13,23 +14,43 @@ from toytorch.ops.define import general
 
 def _mse(xp: Any, a: Any, b: Any, reduction: str) -> Any:
     broadcast_pair(a.shape, b.shape)
+    half = None
+    if a.dtype != b.dtype or a.dtype.char not in "fd":
+        a, b, half = _same_type(a, b)
     d = xp.subtract(a, b)
+    loss = _mse_of(xp, d, reduction)
+    return loss if half is None else loss.astype(half)
+
+
+def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Both in their common type, and that type if it is one that is computed in float32."""
+    common = promote_types(from_numpy_dtype(a.dtype), from_numpy_dtype(b.dtype))
+    if not common.is_floating_point:
+        raise NotImplementedError(f"\"mse_cpu\" not implemented for '{common.legacy}'")
+    half = common.numpy if common.itemsize == 2 else None
+    work = np.float32 if half is not None else common.numpy
+    return a.astype(work), b.astype(work), half
+
+
+def _mse_of(xp: Any, d: Any, reduction: str) -> Any:
     if reduction == "none":
         return d * d
     if reduction not in ("mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     total = xp.sum(d * d)
-    return total / d.dtype.type(d.size) if reduction == "mean" else total
+    if reduction == "sum":
+        return total
+    return total / d.dtype.type(d.size) if d.size else d.dtype.type("nan")
 
 
 def _mse_share(g: Any, a: Any, b: Any, reduction: str) -> Any:
     d = a - b
-    factor = 2 / d.numel() if reduction == "mean" else 2
+    factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
     return g * (d * factor)
 
 
 mse = general("mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor", _mse,
-              function=False, method=False, out=False,
+              function=False, method=False, out=False, upcast=False,
               d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
               d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
               doc="Squared error (input - target)², its mean or its sum.")

@@ -70,10 +70,10 @@ SUB_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not support
 
 add = pointwise("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
                 expr="self + alpha * other", reflected="__radd__",
-                d_self=lambda g: g, d_other=_scaled, doc="Sum, self + alpha·other.")
+                arithmetic=True, d_self=lambda g: g, d_other=_scaled, doc="Sum, self + alpha·other.")
 sub = pointwise("sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _sub, plain="subtract",
                 expr="self - alpha * other", checks=_no_mask,
-                d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
+                arithmetic=True, d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
                 doc="Difference, self - alpha·other.")
 rsub = pointwise("rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  lambda xp, a, b, alpha=1: _sub(xp, b, a, alpha), expr="other - alpha * self",
@@ -81,12 +81,12 @@ rsub = pointwise("rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  d_self=lambda g, alpha: -_scaled(g, alpha), d_other=lambda g: g,
                  doc="Difference the other way round, other - alpha·self.")
 mul = pointwise("mul(Tensor self, Tensor other) -> Tensor", "multiply", expr="self * other",
-                d_self=lambda g, other: g * other, d_other=lambda g, self: g * self,
+                arithmetic=True, d_self=lambda g, other: g * other, d_other=lambda g, self: g * self,
                 doc="Elementwise product.")
 
 
 div = pointwise("div(Tensor self, Tensor other) -> Tensor", "divide", expr="self / other",
-                promotion="float", d_self=lambda g, other: g / other,
+                promotion="float", arithmetic=True, d_self=lambda g, other: g / other,
                 d_other=lambda g, self, other: -g * ((self / other) / other),
                 doc="Quotient; integers are divided as floating-point numbers.")
 
@@ -190,17 +190,17 @@ def _pow_variant(self: Any, other: Any) -> int:
 pow = pointwise("pow(Tensor self, Tensor other) -> Tensor", _pow, expr="pow(self, other)",
                 variant=_pow_variant,
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
-neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self=lambda g: -g,
+neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", arithmetic=True, d_self=lambda g: -g,
                 checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "
                                 "`logical_not()` operator instead."), doc="Negative.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="1 / self",
-                       promotion="float", d_self=lambda g, result: -g * (result * result),
+                       promotion="float", arithmetic=True, d_self=lambda g, result: -g * (result * result),
                        doc="1/x.")
 square = pointwise("square(Tensor self) -> Tensor",
                    lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype("int64")),
                    plain="square", promotion="count", expr="self * self",
-                   d_self=lambda g, self: g * (2 * self), node="PowBackward0", doc="x².")
+                   arithmetic=True, d_self=lambda g, self: g * (2 * self), node="PowBackward0", doc="x².")
 
 
 def _abs_gradient(g: Any, self: Any) -> Any:
@@ -243,12 +243,12 @@ sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)", d_self
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
 sqrt = pointwise("sqrt(Tensor self) -> Tensor", "sqrt", expr="sqrt(self)", promotion="float",
-                 d_self=lambda g, result: g / (2 * result), doc="Square root.")
+                 arithmetic=True, d_self=lambda g, result: g / (2 * result), doc="Square root.")
 rsqrt = pointwise("rsqrt(Tensor self) -> Tensor", lambda xp, a: 1 / xp.sqrt(a),
                   expr="1 / sqrt(self)", promotion="float",
                   d_self=lambda g, result: -0.5 * g * result ** 3, doc="1/√x.")
 exp = pointwise("exp(Tensor self) -> Tensor", "exp", expr="exp(self)", promotion="float",
-                d_self=lambda g, result: g * result, doc="eˣ.")
+                arithmetic=True, d_self=lambda g, result: g * result, doc="eˣ.")
 exp2 = pointwise("exp2(Tensor self) -> Tensor", "exp2", expr="exp2(self)", promotion="float",
                  d_self=lambda g, result: g * result * math.log(2), doc="2ˣ.")
 expm1 = pointwise("expm1(Tensor self) -> Tensor", "expm1", expr="expm1(self)", promotion="float",
@@ -303,7 +303,7 @@ sinh = pointwise("sinh(Tensor self) -> Tensor", "sinh", expr="sinh(self)", promo
 cosh = pointwise("cosh(Tensor self) -> Tensor", "cosh", expr="cosh(self)", promotion="float",
                  d_self=lambda g, self: g * self.sinh(), doc="Hyperbolic cosine.")
 tanh = pointwise("tanh(Tensor self) -> Tensor", "tanh", expr="tanh(self)", promotion="float",
-                 d_self=lambda g, result: g * (1 - result * result), doc="Hyperbolic tangent.")
+                 arithmetic=True, d_self=lambda g, result: g * (1 - result * result), doc="Hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self) -> Tensor", "arcsinh", expr="asinh(self)",
                   promotion="float", d_self=lambda g, self: g * (self * self + 1).rsqrt(),
                   doc="Inverse hyperbolic sine.")
@@ -547,9 +547,16 @@ def _sigmoid(xp: Any, a: Any) -> Any:
 
 
 sigmoid = pointwise("sigmoid(Tensor self) -> Tensor", _sigmoid, expr="1 / (1 + exp(-self))",
-                    promotion="float", d_self=lambda g, result: g * ((1 - result) * result),
+                    promotion="float", arithmetic=True, d_self=lambda g, result: g * ((1 - result) * result),
                     doc="1/(1 + e⁻ˣ).")
-relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, 0),
+def _no_relu(common: Any, args: Any) -> None:
+    if common is types.bool:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if common.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, 0), checks=_no_relu,
                  expr="max(self, 0)", d_self=lambda g, result: relu_backward.function(g, result),
                  doc="max(x, 0); Nair and Hinton 2010.")
 INTEGERS = {"f": "int32", "d": "int64"}  # of the same width, by type character

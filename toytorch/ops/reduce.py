@@ -322,13 +322,13 @@ logsumexp = reduction(
     doc="log Σ eˣ without overflow.")
 
 
-def _shifted(xp: Any, a: Any, dim: Any) -> Any:
-    if a.dtype.kind in "biu":
-        from toytorch.core.dtype import from_numpy_dtype
-        name = from_numpy_dtype(a.dtype).legacy
-        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{name}'")
+def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     if not a.size:
         return a.copy(), 0
+    if a.dtype.kind in "biuc":
+        from toytorch.core.dtype import from_numpy_dtype
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{kind}'")
     d = wrap_dim(dim, a.ndim)
     if a.ndim == 0:
         return a - a, None
@@ -337,7 +337,9 @@ def _shifted(xp: Any, a: Any, dim: Any) -> Any:
 
 def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     wrap_dim(dim, a.ndim)
-    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim)
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
+    if not z.size:
+        return z
     e = xp.exp(z)
     if z.ndim:
         e /= xp.sum(e, axis=d, keepdims=True)
@@ -350,8 +352,8 @@ def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z
     wrap_dim(dim, a.ndim)
-    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim)
-    return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim else z
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "log_softmax")
+    return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim and z.size else z
 
 
 def _softmax_gradient(g: Any, result: Any, dim: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.size import broadcast_pair, wrap_dim, wrap_dims
 from toytorch.ops.define import define, general
+from toytorch.ops.element import as_element
 
 
 def _common(xp: Any, arrays: Any) -> Any:
@@ -180,10 +181,10 @@ def _triangle(name: str) -> Any:
 
 
 tril = general("tril(Tensor self, int diagonal=0) -> Tensor", _triangle("tril"), inplace=True,
-               upcast=False, d_self=lambda g, diagonal: g.tril(diagonal),
+               overlap=True, upcast=False, d_self=lambda g, diagonal: g.tril(diagonal),
                doc="The lower triangle; zeros above a diagonal.")
 triu = general("triu(Tensor self, int diagonal=0) -> Tensor", _triangle("triu"), inplace=True,
-               upcast=False, d_self=lambda g, diagonal: g.triu(diagonal),
+               overlap=True, upcast=False, d_self=lambda g, diagonal: g.triu(diagonal),
                doc="The upper triangle; zeros below a diagonal.")
 
 
@@ -247,9 +248,14 @@ def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
     return np.broadcast_to(src, a.shape) if xp is np else xp.broadcast_to(src, a.shape)
 
 
+def _nothing(g: Any) -> Any:
+    """What an overwritten value gets: zeros, so that its own history is still walked."""
+    return g.new_zeros(g._array.shape)
+
+
 copy = define("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", _copy,
               kind="general", inplace=True, function=False, method=False, out=False, upcast=False,
-              node="CopyBackwards", d_self=lambda g: None, d_src=lambda g: g,
+              node="CopyBackwards", d_self=_nothing, d_src=lambda g: g,
               doc="Writes the elements of src, cast and broadcast.")
 
 
@@ -257,13 +263,15 @@ def _fill(xp: Any, a: Any, value: Any) -> Any:
     if getattr(value, "ndim", 0):
         raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value.ndim} dimensions.")
-    return xp.full(a.shape, xp.asarray(value).astype(a.dtype), a.dtype)
+    wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
+    return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
 
 
 fill = define("fill(Tensor self, Tensor value) -> Tensor", _fill, kind="general", inplace=True,
-              method=False, out=False, upcast=False, d_self=lambda g: g * 0,
+              method=False, out=False, upcast=False, d_self=_nothing,
+              overlap=lambda self, value: not hasattr(value, "dtype"),
               variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
               d_value=lambda g: g.sum(), doc="Every element set to a value.")
 zero = define("zero(Tensor self) -> Tensor", lambda xp, a: xp.zeros(a.shape, a.dtype),
               kind="general", inplace=True, method=False, function=False, out=False, upcast=False,
-              d_self=lambda g: g * 0, doc="Every element set to 0.")
+              overlap=True, d_self=_nothing, doc="Every element set to 0.")

@@ -161,8 +161,6 @@ def _expand(xp: Any, a: Any, sizes: Any) -> Any:
     if a.__class__ is np.ndarray:  # np.broadcast_to would make a read-only array
         strides = [0] * lead + [s if m == n else 0 for s, m, n in
                                 zip(a.strides, a.shape, shape[lead:])]
-        if not a.size or 0 in shape:
-            return np.broadcast_to(a, shape)
         return np.lib.stride_tricks.as_strided(a, shape, strides)
     return xp.broadcast_to(a, shape)
 
