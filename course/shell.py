@@ -98,6 +98,7 @@ def _run_learners(path: Path) -> tuple[dict[str, str], dict[str, str]]:
             timeout=notebooks.CELL_SECONDS,
             kernel_name="python3",
             allow_errors=True,
+            coalesce_streams=True,
             extra_arguments=notebooks.QUIET,
             on_cell_execute=lambda cell, cell_index, **_: (
                 bar.show(codes.index(cell) + 1, len(codes)) if cell in codes else None

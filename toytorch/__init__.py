@@ -53,11 +53,11 @@ from toytorch.ops import methods as _methods
 _CHOSEN = """div max min median topk kthvalue cummax cummin argsort where nonzero scatter index_put
 take_along_dim norm var std var_mean std_mean clip logsumexp broadcast_to broadcast_tensors flatten
 ravel unflatten movedim moveaxis swapaxes swapdims adjoint split split_with_sizes chunk tensor_split
-unbind real imag conj conj_physical positive polygamma resolve_conj resolve_neg atleast_1d atleast_2d atleast_3d hstack vstack dstack
+unbind real imag conj conj_physical positive polygamma resolve_conj
+resolve_neg atleast_1d atleast_2d atleast_3d hstack vstack dstack
 column_stack tile repeat_interleave fliplr flipud diag trace meshgrid cartesian_prod unique
 searchsorted bucketize tensordot einsum ger inner allclose equal is_nonzero is_same_size isreal
 result_type can_cast is_tensor is_floating_point is_complex numel broadcast_shapes""".split()
-_methods.resolve_neg = _methods.resolve_conj
 for _name in _CHOSEN:
     globals()[_name] = _methods.speak_of_tensors(getattr(_methods, _name), _name)
 sort, matmul = _methods.sort_, _methods.matmul_
@@ -107,11 +107,9 @@ def typename(obj: Any) -> str:
 
 def get_num_threads() -> Any:
     """How many threads matrix products may use (see `set_num_threads`)."""
+    import builtins
     import os
-    return _int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-
-
-_int = type(1)
+    return builtins.int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
 
 
 def __getattr__(name: str) -> Any:

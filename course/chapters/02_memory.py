@@ -244,6 +244,8 @@ images, test_images = images[:, 0], test_images[:, 0]  # (n, 8, 8)
 with exercise("memory.expand").active(), exercise("memory.view").active():
     found = edges(images).view(1437, 4 * 6 * 6)
     test_found = edges(test_images).view(360, 4 * 6 * 6)
+
+# %%
 print(found.shape, test_found.shape)
 
 # %% slide="more" show="output"

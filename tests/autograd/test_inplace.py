@@ -210,6 +210,73 @@ def test_second_derivative_through_a_written_view() -> None:
     both(f)
 
 
+@pytest.mark.parametrize("name", ["tanh_", "sigmoid_", "exp_", "sqrt_"])
+def test_second_derivative_of_a_saved_result_of_a_view(name: str) -> None:
+    def f(m: Any) -> Any:
+        x = m.tensor([[0.3, 0.5], [0.7, 0.9]], dtype=m.float64, requires_grad=True)
+        y = x * 1
+        getattr(y.transpose(0, -1), name)()
+        getattr(y.transpose(0, -1)[0], name)()
+        (g,) = m.autograd.grad((y * y).sum(), x, create_graph=True)
+        return g.detach(), m.autograd.grad((g * g).sum(), x)
+
+    both(f)
+
+
+@pytest.mark.parametrize("overwrite", ["copy_", "zero_", "fill_"])
+def test_overwritten_values_still_check_their_history(overwrite: str) -> None:
+    def f(m: Any, spoiled: bool = True) -> Any:
+        x = m.ones(2, requires_grad=True)
+        y = x * 1
+        if spoiled:
+            y.sigmoid_()  # saves its result, which the next line destroys
+        arguments = {"copy_": (m.zeros(2),), "zero_": (), "fill_": (3.0,)}[overwrite]
+        getattr(y, overwrite)(*arguments)
+        y.sum().backward()
+        return x.grad
+
+    both(f)
+    both(lambda m: f(m, spoiled=False))
+    assert isinstance(attempt(f, tt)[1], RuntimeError)
+
+
+@pytest.mark.parametrize("number", [True, False])
+def test_power_saves_its_result_only_for_a_tensor_exponent(number: bool) -> None:
+    def f(m: Any) -> Any:
+        x = m.ones(2, requires_grad=True) * 2
+        x.retain_grad()
+        y = x ** (3.0 if number else m.full((2,), 3.0))
+        y.detach().mul_(2)
+        y.sum().backward()
+        return x.grad
+
+    both(f)
+    assert (attempt(f, tt)[1] is None) == number
+
+
+EXPANDED: list[Any] = [
+    lambda m, x: x.zero_(),
+    lambda m, x: x.fill_(2),
+    lambda m, x: x.masked_fill_(m.tensor([True, False, True]), 2),
+    lambda m, x: x.index_put_((m.tensor([0]),), m.tensor(5.0)),
+    lambda m, x: x.index_fill_(0, m.tensor([0]), 3.0),
+    lambda m, x: x.tril_(),
+    lambda m, x: x.fill_(m.tensor(2.0)),
+    lambda m, x: x.add_(1),
+    lambda m, x: x.copy_(m.arange(3.0)),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Use of:UserWarning")
+@pytest.mark.parametrize("f", EXPANDED)
+def test_writes_to_expanded_tensors(f: Any) -> None:
+    both(lambda m: f(m, m.ones(1, 3).expand(2, 3)))
+
+
+def test_writes_to_empty_expanded_tensors() -> None:
+    both(lambda m: m.ones(0, 3).expand(2, 0, 3).mul_(2))
+
+
 def test_view_history_names() -> None:
     """CopySlices on the base, the view's own node on the view."""
 

@@ -18,7 +18,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
     roots = []
     grads = (None,) * len(tensors) if grads is None else _tuple(grads)
     if len(grads) != len(tensors):
-        raise RuntimeError("got %d tensors and %d gradients" % (len(tensors), len(grads)))
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     for i, (tensor, grad) in enumerate(zip(tensors, grads)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, not {type(tensor).__name__}")
@@ -29,8 +29,8 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
             raise TypeError("gradients can be either Tensors or None, but got "
                             f"{type(grad).__name__}")
         elif grad._array.shape != tensor._array.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and"
-                               f" output[{i}] has a shape of {tensor.shape}.")
+            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} "
+                               f"and output[{i}] has a shape of {tensor.shape}.")
         elif grad.dtype.is_complex != tensor.dtype.is_complex:
             raise RuntimeError("For complex Tensors, both grad_output and output are required to "
                                f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
@@ -45,7 +45,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                                    f" got {tensor.dtype}")
             grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:
-            grad = grad.to(tensor.dtype)  # type: ignore[attr-defined]  # attached by ops
+            grad = grad.to(tensor.dtype)
         roots.append((tensor._edge if tensor._edge is not None else tensor, grad))
     return roots
 
@@ -109,11 +109,11 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         value = found.get(id(tensor))
         if value is None:
             if not allow_unused:
-                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been"
-                                   " used in the graph. Set allow_unused=True if this is the desired"
-                                   " behavior.")
+                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have "
+                                   "been used in the graph. Set allow_unused=True if this is the "
+                                   "desired behavior.")
             if materialize_grads:
-                value = tensor.new_zeros(tensor.shape)  # type: ignore[attr-defined]
+                value = tensor.new_zeros(tensor.shape)
         results.append(value)
     return tuple(results)
 

@@ -101,15 +101,15 @@ class Engine:
         """Every node to visit, in the order of the visits."""
         if self.order is None:
             return by_sequence(reachable(roots))
-        found: list[Node] = []
+        found: dict[Node, None] = {}
         for root in dict.fromkeys(roots):
             for node in self.order(root):
                 if not isinstance(node, Node):
                     raise TypeError("an order must give the graph's nodes, but it gave "
                                     f"{type(node).__name__}")
-                if not isinstance(node, AccumulateGrad) and node not in found:
-                    found.append(node)
-        return found
+                if not isinstance(node, AccumulateGrad):
+                    found.setdefault(node)
+        return list(found)
 
     def backward(self, roots: list[tuple[Any, Tensor]], *, keep_graph: bool, create_graph: bool,
                  inputs: list[Tensor] | None = None, capture: bool = False) -> dict[int, Tensor]:
@@ -134,8 +134,8 @@ class Engine:
         pending: dict[Any, Any] = {}  # node or leaf: the gradient that waits there
         sums: set[Any] = set()  # where what waits is a sum made here, which may be added to
         observer, deliver = self.observer, self._deliver
-        for target, grad in roots:
-            deliver(target, grad, pending, sums)
+        for target, given in roots:
+            deliver(target, given, pending, sums)
         order = self.nodes_in_order([node_of(t) for t, _ in roots if
                                      isinstance(node_of(t), Node)])
         wanted = None if inputs is None else wanted_nodes(order, inputs)
@@ -196,6 +196,7 @@ class Engine:
 
     def _deliver(self, target: Any, grad: Tensor, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target."""
+        slots: Any
         key = target
         if grad.__class__ is ndarray:
             grad = wrap(grad)
@@ -216,7 +217,7 @@ class Engine:
             add(old._array, grad._array, out=old._array)  # saves a fresh tensor for each term
             return
         else:
-            total = old + grad  # type: ignore[operator]  # attached by ops
+            total = old + grad
             if not state.local.grad and total.ndim:
                 sums.add(key)
         if key is target:
@@ -328,7 +329,8 @@ def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
 def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
     """What a tensor's hook returned, which must fit in the place of what it was given."""
     if replaced is not None and replaced.shape != value.shape:
-        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+        name = getattr(hook, "__name__", hook)
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
 
 

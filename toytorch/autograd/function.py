@@ -48,7 +48,7 @@ class Context:
         node = self._node
         if node.saved is None:
             raise RuntimeError(SAVED_TWICE)
-        found = []
+        found: list[Any] = []
         for i, (value, seen) in enumerate(zip(node.saved, node.versions)):
             if value is None:
                 found.append(None)
@@ -63,6 +63,7 @@ class FunctionNode(Node):
     """The node of a user's Function; its class is made per Function."""
 
     __slots__ = ("context",)
+    context: Context
     function: Any = None
 
     def apply(self, grad: Any) -> Any:
@@ -165,12 +166,12 @@ class Function:
         node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {
             "__slots__": (), "function": cls, "count": len(results),
             "many": len(results) > 1})
-        node = object.__new__(node_class)
+        node: Any = object.__new__(node_class)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         node.edges = tuple(edge(inputs[i]) for i in places)
         node.seq, node.context, context._node = next(sequence), context, node
         node.__dict__.update(inputs=len(inputs), places=places)
-        metas = []
+        metas: list[Any] = []
         for i, r in enumerate(results):
             if not isinstance(r, Tensor):
                 metas.append(((), None))
@@ -181,7 +182,8 @@ class Function:
             if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
                 r._rg, r._edge = True, node if len(results) == 1 else Output(node, i)
         node.meta = metas if len(results) > 1 else metas[0]
-        saved, versions = [], []
+        saved: list[Any] = []
+        versions: list[int | None] = []
         for t in context._to_save:
             if t is None:
                 saved.append(None)

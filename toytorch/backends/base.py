@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from toytorch.core.device import device
+from toytorch.core.device import device as device_class
 
 
 class Backend(Protocol):
@@ -15,9 +15,17 @@ class Backend(Protocol):
     """
 
     name: str
-    xp: Any
-    array_type: type
     kernels: dict[str, Any]
+
+    @property
+    def xp(self) -> Any:
+        """The array module."""
+        ...
+
+    @property
+    def array_type(self) -> Any:
+        """The class of the arrays."""
+        ...
 
     def is_available(self) -> bool:
         """Whether arrays can be made here now."""
@@ -27,11 +35,11 @@ class Backend(Protocol):
         """How many devices of this kind there are."""
         ...
 
-    def device(self, array: Any) -> device:
+    def device(self, array: Any) -> device_class:
         """Where `array` is."""
         ...
 
-    def on(self, where: device) -> Any:
+    def on(self, where: device_class) -> Any:
         """A context manager that makes `where` the place of new arrays."""
         ...
 
@@ -73,10 +81,11 @@ def register(kind: str, backend: Backend) -> None:
     _by_kind[kind] = backend
 
 
-def of_device(where: device) -> Backend:
+def of_device(where: device_class) -> Backend:
     """The backend of a device; RuntimeError where its driver is missing."""
     backend = _by_kind[where.type]
-    backend.is_available() or _refuse(backend)
+    if not backend.is_available():
+        _refuse(backend)
     return backend
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from toytorch.core.device import device
+from toytorch.core.device import device as device_class
 
 
 class _Never:
@@ -16,7 +16,9 @@ class CupyBackend:
     """Op kernels run CuPy's versions of NumPy's functions on CuPy arrays."""
 
     name = "cuda"
-    kernels: dict[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, Any] = {}
 
     @functools.cached_property
     def xp(self) -> Any:
@@ -50,10 +52,10 @@ class CupyBackend:
     def device_count(self) -> int:
         return int(self.xp.cuda.runtime.getDeviceCount()) if self.is_available() else 0
 
-    def device(self, array: Any) -> device:
-        return device("cuda", int(array.device.id))
+    def device(self, array: Any) -> device_class:
+        return device_class("cuda", int(array.device.id))
 
-    def on(self, where: device) -> Any:
+    def on(self, where: device_class) -> Any:
         index = where.index
         if index is not None and index >= self.device_count():
             raise RuntimeError(f"CUDA error: invalid device ordinal: {where} was asked for, and "

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.device import cpu, device
+from toytorch.core.device import cpu
+from toytorch.core.device import device as device_class
 
 
 class NumpyBackend:
@@ -20,7 +21,9 @@ class NumpyBackend:
     name = "cpu"
     xp: Any = np
     array_type = np.ndarray
-    kernels: dict[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, Any] = {}
 
     def is_available(self) -> bool:
         return True
@@ -28,10 +31,10 @@ class NumpyBackend:
     def device_count(self) -> int:
         return 1
 
-    def device(self, array: Any) -> device:
+    def device(self, array: Any) -> device_class:
         return cpu
 
-    def on(self, where: device) -> Any:
+    def on(self, where: device_class) -> Any:
         return contextlib.nullcontext()
 
     def to_numpy(self, array: Any) -> Any:
@@ -104,7 +107,7 @@ def _on_floating_point_error(kind: str, flag: int) -> None:
 
 def _quiet_floating_point() -> None:
     # np.errstate around each op would cost more than the op (0.9 µs against 0.3 µs).
-    modes = {k: "call" for k, mode in np.geterr().items() if mode == "warn"}
+    modes: dict[str, Any] = {k: "call" for k, mode in np.geterr().items() if mode == "warn"}
     np.seterrcall(_on_floating_point_error)
     np.seterr(**modes)
     # Threads start with NumPy's own settings; there the filter does the work.

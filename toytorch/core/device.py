@@ -19,6 +19,8 @@ class device:
     """
 
     __slots__ = ("index", "type")
+    index: int | None
+    type: str
 
     def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):

@@ -103,8 +103,8 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = [t._array for t in a]
             for t in a:
                 xp = same_device(xp, t, op)
-        elif (a is None and op.schema.args[i].type == "Tensor") or (a is not None and not isinstance(
-                a, NUMBERS)):
+        elif (a is None and op.schema.args[i].type == "Tensor") or (
+                a is not None and not isinstance(a, NUMBERS)):
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and isinstance(arrays[-1], dtype):
         half = None  # dtype= was given: the kernel's result has it
@@ -394,9 +394,10 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 NO_GRAD_VIEW = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
-    "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-    "moving both the view and the inplace either both inside the no_grad block (if you don't want "
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want "
     "the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 MANY_VIEWS = (
     "Output 0 of %s is a view and is being modified inplace. This view is the output of a function "

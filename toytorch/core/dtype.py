@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from functools import cache, lru_cache
 from typing import Any
 
@@ -20,7 +21,7 @@ class dtype:
     __slots__ = ("_numpy", "bits", "is_complex", "is_floating_point", "is_signed", "itemsize",
                  "kind", "legacy", "name", "plain", "rank")
 
-    def __init__(self, name: str, kind: str, itemsize: int, legacy: str) -> None:
+    def __init__(self, name: str, kind: str, itemsize: builtins.int, legacy: str) -> None:
         self.name, self.kind, self.itemsize, self.bits = name, kind, itemsize, 8 * itemsize
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
@@ -119,7 +120,7 @@ def of_scalar(value: Any) -> dtype:
     return default_complex()
 
 
-PY_BOOL, PY_INT, PY_FLOAT = type(True), type(1), type(1.0)
+PY_BOOL, PY_INT, PY_FLOAT = builtins.bool, builtins.int, builtins.float
 
 
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
@@ -209,7 +210,8 @@ class finfo:
         type = type.to_real()
         if type is bfloat16:
             import ml_dtypes
-            info: Any = ml_dtypes.finfo("bfloat16")
+            limits: Any = ml_dtypes.finfo
+            info = limits("bfloat16")
         else:
             info = np.finfo(type.numpy)
         self.bits, self.dtype = type.bits, type.name

@@ -301,7 +301,8 @@ def make(op: Op) -> Any:
     if len(op.tensor_at) == 1:
         source = UNARY.format(
             name=name, dtype="bool_" if returns_bool else "kind",
-            graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12)) if differentiable else NO_GRAPH)
+            graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
+            if differentiable else NO_GRAPH)
     else:
         alpha = "alpha" in names
         node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
@@ -310,7 +311,8 @@ def make(op: Op) -> Any:
             plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
             dtype="bool_" if returns_bool else "kind",
             scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
-            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
+            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
+            if differentiable else NO_GRAPH,
             scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
             if differentiable and "self" in op.derivatives else plain_scalar)
     return compiled(op, source)

@@ -22,8 +22,8 @@ def check(target: Tensor, needs_grad: bool) -> None:
     """Refuses to write into leaves, whose value is not the result of anything."""
     if target._inference and not state.local.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
-            "clone to get a normal tensor before doing inplace update.See "
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.See "
             "https://github.com/pytorch/rfcs/pull/17 for more details.")
     if not (needs_grad or target._rg) or not state.local.grad:
         return
@@ -43,16 +43,22 @@ def check(target: Tensor, needs_grad: bool) -> None:
 def overlaps(target: Tensor) -> bool:
     """Whether one place of memory is several elements, as after `expand`."""
     array = target._array
-    return not array.flags.c_contiguous and any(
-        s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) and array.size > 0
+    return not array.flags.c_contiguous and strided_overlap(array.shape, array.strides)
+
+
+def strided_overlap(shape: Any, strides: Any) -> bool:
+    """Whether a layout, which is not empty, has a dimension that stays in its place."""
+    return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
+
+
+OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a "
+           "single memory location. Please clone() the tensor before performing the operation.")
 
 
 def refuse_overlap(target: Tensor) -> None:
     """Refuses to write where one place of memory is several elements."""
     if overlaps(target):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
-                           "refers to a single memory location. Please clone() the tensor before "
-                           "performing the operation.")
+        raise RuntimeError(OVERLAP)
 
 
 def refuse_shared(target: Tensor, args: Any) -> None:
@@ -67,8 +73,8 @@ def refuse_shared(target: Tensor, args: Any) -> None:
             base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the "
-                               "written-to tensor refer to a single memory location. Please clone() "
-                               "the tensor before performing the operation.")
+                               "written-to tensor refer to a single memory location. Please clone()"
+                               " the tensor before performing the operation.")
 
 
 def bump(target: Tensor) -> None:
@@ -150,6 +156,8 @@ class CopySlices(Node):
             return (None, *others)
         if mine is None:  # what was there before the write no longer counts
             mine = part * 0
+        if strided_overlap(*self.geometry[2:4]):
+            raise RuntimeError(OVERLAP)
         return (grad._fill_strided(mine, *self.geometry), *others)
 
     def release(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core import state
 
@@ -27,11 +27,19 @@ class Node:
     """
 
     __slots__ = ("__dict__", "__weakref__", "edges", "meta", "saved", "seq", "versions")
+    if TYPE_CHECKING:  # what the slots hold
+        edges: tuple[Any, ...]
+        meta: Any
+        saved: Any
+        seq: int
+        versions: Any
+        source: str
     op: Any = None
     full_name = ""  # where PyTorch's name() is longer than the class's
     count = 1  # results
     many = False  # whether gradients come as a list
     apply_arrays: Any = None  # `apply` on bare arrays, where the derivative is plain arithmetic
+    frees = True  # whether tensors are saved: shapes and numbers alone stay for a second pass
     hooks: Any = None  # {kind: hooks}, made when the first is registered
     slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
 
@@ -41,7 +49,7 @@ class Node:
 
     def release(self) -> None:
         """Drops what was saved."""
-        if self.saved:
+        if self.frees and self.saved:
             self.saved = None
 
     def name(self) -> str:
@@ -70,7 +78,8 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
-        return self.__dict__.setdefault("_metadata", {})
+        found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
+        return found
 
     def _sequence_nr(self) -> int:
         return int(self.seq)
@@ -125,6 +134,8 @@ class AccumulateGrad(Node):
         self.meta = (variable.shape, variable.dtype)
 
     def apply(self, grad: Any) -> Any:
+        if self.variable._grad is None and not state.local.grad:
+            grad = grad.clone()  # whoever calls a node may pass the same tensor to another
         self.variable._accumulate(grad)
         return ()
 
@@ -177,7 +188,7 @@ def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) ->
     if name.startswith("result"):
         maker, index = node, int(name[6:] or 0)
     origin = "" if maker is None else (
-        f", which is output {index} of {re.sub('Backward[0-9]*$', '', type(maker).__name__)},")
+        f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},")
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "

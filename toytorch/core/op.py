@@ -8,9 +8,9 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
     g                 the gradient of the result (for several results, `gs`, a list)
     result, result1   a result of the op
     <argument>        an argument of the op
-    <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order whether
-                      it is a matrix in column-major memory; <tensor>_layout its shape, strides and
-                      offset; nothing is saved
+    <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order
+                      whether it is a matrix in column-major memory; <tensor>_layout its
+                      shape, strides and offset; nothing is saved
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from toytorch.core.schema import Schema, parse
 from toytorch.core.tensor import Tensor, new, wrap
 
 registry: dict[str, Op] = {}
+TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "create", "random", "composite")
 PROMOTION = ("default", "float", "count", "none")
 
@@ -40,14 +41,15 @@ class Op:
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`)
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
     promotion   "default": operands meet in their common type; "float": integers become the default
-                float first; "count": masks become integers; "none": the kernel sees the arrays as they are
+                float first; "count": masks become integers; "none": the kernel sees the arrays
+                as they are
     derivatives {argument: function}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
     expr        the formula of a pointwise op, for the fuser and the documentation
     plain       the array module's function that does the same where the options have their defaults
-    arithmetic  whether the derivatives are written with + - * / only, and so work on bare arrays: the
-                engine then skips making tensors that nobody will see
+    arithmetic  whether the derivatives are written with + - * / only, and so work on bare arrays:
+                the engine then skips making tensors that nobody will see
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
@@ -144,15 +146,15 @@ class Op:
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
         args = self.schema.index
-        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in ("shape", "dtype", "order", "layout")),
+        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in TRAITS),
                    "result", *(f"result{i}" for i in range(self.count))}
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
             needs[name] = tuple(inspect.signature(d).parameters)
             unknown = [n for n in needs[name] if n not in allowed]
             if name not in args or unknown:
-                raise ValueError(f"op {self.name!r}: derivative d_{name} names {unknown or name!r}, "
-                                 f"which is no argument of {self.schema}")
+                raise ValueError(f"op {self.name!r}: derivative d_{name} names {unknown or name!r},"
+                                 f" which is no argument of {self.schema}")
         self.needs = needs
         # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
         self.keeps = tuple(dict.fromkeys(
@@ -222,7 +224,7 @@ def revive(value: Any, node: Node, index: int) -> Any:
 
 
 def fit(grad: Tensor, shape: Any, dtype: Any) -> Tensor:
-    """A gradient in the shape and type of the input it is for: undoes broadcasting and promotion."""
+    """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
     array_shape = grad._array.shape
     if array_shape != shape:
         lead = len(array_shape) - len(shape)
@@ -249,7 +251,8 @@ def make_node_class(op: Op) -> type[Node]:
         for i, name in enumerate(op.keeps):
             if is_tensor_like(op, name):
                 lines += [f"    seen = node.versions[{i}]", "    if seen is not None and seen != (",
-                          f"            0 if {name}._storage is None else {name}._storage.version):",
+                          f"            0 if {name}._storage is None "
+                          f"else {name}._storage.version):",
                           f"        check_version(OP, {name!r}, {name}, seen, node)"]
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
@@ -305,8 +308,10 @@ def make_node_class(op: Op) -> type[Node]:
 
     return type(op.node_name, (Node,), {
         **{f"_saved_{name}": reader(name) for name in op.keeps},
-        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many, "source": source,
-        "apply_arrays": namespace.get("apply_arrays"), "saved_items": saved_items, "__module__": "toytorch.ops"})
+        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many,
+        "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
+        "source": source, "apply_arrays": namespace.get("apply_arrays"),
+        "saved_items": saved_items, "__module__": "toytorch.ops"})
 
 
 def arrays_source(op: Op) -> str:

@@ -42,7 +42,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     global _options
     if profile is not None:
         _options = PROFILES[profile]
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
              "linewidth": linewidth}
     _options = replace(_options, **{k: v for k, v in given.items() if v is not None})
     _options = replace(_options, sci_mode=sci_mode)
@@ -149,7 +149,8 @@ def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
             lines_of(a, indent + 1, summarize, form) for a in array[-n:]]
     else:
         parts = [lines_of(a, indent + 1, summarize, form) for a in array]
-    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+    between: str = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(parts) + "]"
 
 
 def body(array: Any, indent: int) -> str:

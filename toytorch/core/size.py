@@ -122,12 +122,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(result)
 
 
+def copy_order(array: Any) -> str:
+    """NumPy's name for the layout of a copy: the array's own, but row-major after `expand`."""
+    return "C" if 0 in array.strides else "K"
+
+
 def broadcast_pair(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     """The common shape of two operands; PyTorch's error where there is none."""
     ndim = max(len(a), len(b))
     a, b = (1,) * (ndim - len(a)) + tuple(a), (1,) * (ndim - len(b)) + tuple(b)
     shape = []
-    for i, (m, n) in enumerate(zip(a, b)):
+    for m, n in zip(a, b):
         if m != n and m != 1 and n != 1:
             worst = max(j for j in range(ndim) if a[j] != b[j] and 1 not in (a[j], b[j]))
             raise RuntimeError(f"The size of tensor a ({a[worst]}) must match the size of tensor b "

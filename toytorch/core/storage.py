@@ -36,14 +36,14 @@ class InferenceStorage(Storage):
 
     __slots__ = ()
 
-    @property  # type: ignore[override]  # a slot of the base class
+    @property
     def version(self) -> int:
         """Raises RuntimeError: whoever asks wants to save the tensor for backward."""
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-            "inference mode in computation tracked by autograd. To work around this, you can make a "
-            "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
-            "of `torch.inference_mode()`.")
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`.")
 
     @version.setter
     def version(self, value: int) -> None:

@@ -16,6 +16,7 @@ from toytorch.backends import base
 from toytorch.core import state
 from toytorch.core.device import cpu, device, layout, strided
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.core.dtype import dtype as dtype_class
 from toytorch.core.node import AccumulateGrad, Handle, Node, Output, as_function
 from toytorch.core.size import Size, contiguous_strides, wrap_dim
 from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
@@ -48,7 +49,12 @@ class Tensor:
     layout: layout = strided
     is_sparse = is_quantized = is_mkldnn = is_nested = is_meta = False
 
-    if TYPE_CHECKING:  # the methods and operators that toytorch.ops attaches
+    if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
+        _array: Any
+        _edge: Any
+        _rg: bool
+        _storage: Any
+        dtype: dtype_class
         __add__: Any
         __radd__: Any
         __sub__: Any
@@ -146,7 +152,8 @@ class Tensor:
         """The storage, made now if this tensor had none."""
         if self._storage is None:
             self._storage = Storage(self._array)
-        return self._storage
+        found: Storage = self._storage
+        return found
 
     def storage(self) -> TypedStorage:
         """The elements of the whole memory, in memory order."""
@@ -241,7 +248,7 @@ class Tensor:
         return self._edge.index if self._edge.__class__ is Output else 0
 
     @property
-    def meta(self) -> tuple[Any, dtype]:
+    def meta(self) -> tuple[Any, dtype_class]:
         """(shape, dtype): what a gradient that arrives at this leaf must have."""
         return self._array.shape, self.dtype
 
@@ -255,7 +262,8 @@ class Tensor:
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
                 "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
                 "non-leaf Tensor.", UserWarning, stacklevel=2)
-        return self._grad
+        found: Tensor | None = self._grad
+        return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -319,7 +327,8 @@ class Tensor:
     def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
         if self._edge is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf "
+                               "tensors")
         if not self._rg:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
@@ -426,7 +435,7 @@ class Tensor:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
-            return self.to(as_dtype(dtype))  # type: ignore[attr-defined]  # attached by ops
+            return self.to(as_dtype(dtype))
         where = "cuda." if self.is_cuda else ""
         return f"torch.{where}{self.dtype.legacy}Tensor"
 
@@ -458,7 +467,7 @@ class Tensor:
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), self.detach().numpy(force=True).copy(),  # type: ignore
+        return _rebuild, (type(self), self.detach().numpy(force=True).copy(),
                           self._rg, str(self.device))
 
 
@@ -500,7 +509,7 @@ def alias(source: Tensor) -> Tensor:
 
 def like_class(cls: type, source: Tensor) -> Any:
     """A tensor of class `cls` over the memory of `source`, with no history."""
-    tensor = new(cls)
+    tensor: Any = new(cls)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
     tensor._rg, tensor._edge = False, None
     return tensor
@@ -546,8 +555,9 @@ def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = 
         array = np.array(args[0], dtype=target.numpy)
     else:
         shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
-        if not all(isinstance(n, int) for n in shape):
-            raise TypeError(f"new(): argument 'size' must be tuple of ints, but found element of "
-                            f"type {next(n for n in shape if not isinstance(n, int)).__class__.__name__}")
+        odd = [n for n in shape if not isinstance(n, int)]
+        if odd:
+            raise TypeError("new(): argument 'size' must be tuple of ints, but found element of "
+                            f"type {odd[0].__class__.__name__}")
         array = np.zeros(shape, dtype=target.numpy)
     return like_class(cls, wrap(array, target))

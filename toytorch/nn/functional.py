@@ -19,12 +19,12 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent."""
-    return input.tanh()  # type: ignore[attr-defined,no-any-return]  # attached by ops
+    return input.tanh()  # type: ignore[no-any-return]
 
 
 def sigmoid(input: Tensor) -> Tensor:
     """1/(1 + e⁻ˣ)."""
-    return input.sigmoid()  # type: ignore[attr-defined,no-any-return]  # attached by ops
+    return input.sigmoid()  # type: ignore[no-any-return]
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -49,7 +49,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 def logsigmoid(input: Tensor) -> Tensor:
     """log of sigmoid."""
-    return -softplus(-input)  # type: ignore[operator,no-any-return]  # attached by ops
+    return -softplus(-input)  # type: ignore[no-any-return]
 
 
 def softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -79,14 +79,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                         f"{type(tensor).__name__}")
     if tensor.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.numel() and int(tensor.min()) < 0:  # type: ignore[attr-defined]
+    if tensor.numel() and int(tensor.min()) < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(tensor.max()) + 1  # type: ignore[attr-defined]
-    elif tensor.numel() and int(tensor.max()) >= num_classes:  # type: ignore[attr-defined]
+        num_classes = int(tensor.max()) + 1
+    elif tensor.numel() and int(tensor.max()) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    made: Tensor = tensor.new_zeros((*tensor.shape, num_classes))  # type: ignore[attr-defined]
-    return made.scatter_(-1, tensor.unsqueeze(-1), 1)  # type: ignore[attr-defined,no-any-return]
+    made: Tensor = tensor.new_zeros((*tensor.shape, num_classes))
+    return made.scatter_(-1, tensor.unsqueeze(-1), 1)  # type: ignore[no-any-return]
 
 
 # -- losses ---------------------------------------------------------------------------------------
@@ -95,9 +95,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """A loss per element, its mean or its sum."""
     if reduction == "mean":
-        return loss.mean()  # type: ignore[attr-defined,no-any-return]  # attached by ops
+        return loss.mean()  # type: ignore[no-any-return]
     if reduction == "sum":
-        return loss.sum()  # type: ignore[attr-defined,no-any-return]  # attached by ops
+        return loss.sum()  # type: ignore[no-any-return]
     if reduction == "none":
         return loss
     raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -147,18 +147,18 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
                            f"{label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
     logs = log_softmax(input, axis)
-    if target.dtype.is_floating_point:
+    if tuple(target.shape) == tuple(input.shape):
         return _soft_targets(logs, target, weight, reduction, label_smoothing, axis)
     loss = nll(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
     classes = input.shape[axis]
-    known = target != ignore_index
-    spread = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)  # type: ignore
-    spread = spread.masked_fill(~known, 0)  # type: ignore[operator]  # a tensor of bools
+    known = target.ne(ignore_index)
+    spread = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
+    spread = spread.masked_fill(~known, 0)
     if reduction == "mean":
-        total = known.sum() if weight is None else (  # type: ignore[attr-defined]
-            weight[target.clamp(0)] * known).sum()  # type: ignore[attr-defined]
+        total = known.sum() if weight is None else (
+            weight[target.clamp(0)] * known).sum()
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()
@@ -171,12 +171,12 @@ def _along(weight: Any, like: Tensor, axis: int) -> Any:
 
 def _soft_targets(logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float,
                   axis: int) -> Tensor:
-    if tuple(target.shape) != tuple(logs.shape):
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got "
-                           f"shapes {list(logs.shape)} and {list(target.shape)}")
+    if not target.dtype.is_floating_point:
+        raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                           f"{target.dtype.legacy}")
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / logs.shape[axis]  # type: ignore[operator]
-    weighted = logs * target  # type: ignore[operator]  # attached by ops
+        target = target * (1 - smoothing) + smoothing / logs.shape[axis]
+    weighted = logs * target
     if weight is not None:
         weighted = weighted * _along(weight, logs, axis)
     loss = -weighted.sum(axis)
@@ -193,6 +193,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         return input
     from toytorch.ops.create import empty_like
     if p == 1.0:
-        return input * 0  # type: ignore[operator,no-any-return]  # attached by ops
-    mask = empty_like(input).bernoulli_(1 - p).div_(1 - p)  # type: ignore[attr-defined]
+        return input * 0  # type: ignore[no-any-return]
+    mask = empty_like(input).bernoulli_(1 - p).div_(1 - p)
     return input.mul_(mask) if inplace else input * mask  # type: ignore

@@ -411,11 +411,11 @@ class Module:
 
     def cpu(self) -> Module:
         """State in the CPU's memory."""
-        return self._apply(lambda t: t.cpu())  # type: ignore[attr-defined]  # attached by ops
+        return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Module:
         """State on a GPU."""
-        return self._apply(lambda t: t.cuda(device))  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.cuda(device))
 
     def type(self, dst_type: Any) -> Module:
         """State in another type."""
@@ -446,7 +446,7 @@ class Module:
                 if set_to_none:
                     p.grad = None
                 else:
-                    p.grad.detach_().zero_()  # type: ignore[attr-defined]  # attached by ops
+                    p.grad.detach_().zero_()
 
     # -- state --------------------------------------------------------------------------------
 
@@ -492,7 +492,7 @@ class Module:
                               f"{value.shape}.")
             else:
                 with no_grad():
-                    value.copy_(given)  # type: ignore[attr-defined]  # attached by ops
+                    value.copy_(given)
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                                + "\n\t".join(errors))

@@ -115,7 +115,8 @@ def _integers(name: str) -> Any:
 
 def _invertible(common: Any, args: Any) -> None:
     if common.rank > 1:
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
+                        "tensors")
 
 
 bitwise_not = pointwise("bitwise_not(Tensor self) -> Tensor", "invert", expr="~self",
@@ -136,7 +137,9 @@ def _shift(name: str) -> Any:
         bits = 8 * a.dtype.itemsize
         inside = (b >= 0) & (b < bits)
         shifted = getattr(xp, name)(a, xp.where(inside, b, 0).astype(a.dtype))
-        beyond = xp.where(a < 0, -1, 0).astype(a.dtype) if name == "right_shift" else a.dtype.type(0)
+        beyond = a.dtype.type(0)
+        if name == "right_shift":
+            beyond = xp.where(a < 0, -1, 0).astype(a.dtype)
         return xp.where(inside, shifted, beyond)
     return kernel
 

@@ -10,6 +10,7 @@ from toytorch.backends import base
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
 from toytorch.core.device import memory_format as format_class
+from toytorch.core.op import Op
 from toytorch.core.size import is_contiguous as is_row_major
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of, wrap
 from toytorch.ops import create, shape, view
@@ -25,7 +26,7 @@ def _to_device(xp: Any, a: Any, device: Any) -> Any:
         return target.from_numpy(source.to_numpy(a))
 
 
-move = general(
+move: Op = general(
     "_to_device(Tensor self, device device, device source) -> Tensor",
     lambda xp, a, device, source: _to_device(xp, a, device), function=False, method=False,
     out=False, upcast=False, node="ToCopyBackward0",
@@ -66,13 +67,13 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         if result.dtype is not wanted:
             result = shape.cast.function(result, dtype=wanted)
     if copy and result is self:
-        result = self.clone()  # type: ignore[attr-defined]  # attached by ops
+        result = self.clone()
     return result
 
 
 def _caster(name: str, dtype: Any) -> Any:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return self if self.dtype is dtype else shape.cast.function(self, dtype=dtype)  # type: ignore
+        return self if self.dtype is dtype else shape.cast.function(self, dtype=dtype)
     method.__name__ = name
     method.__doc__ = f"The values as {dtype}."
     return method
@@ -155,10 +156,10 @@ def detach_(self: Tensor) -> Tensor:
     if self._base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
                            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
-                           " is set as True, gradients are views of DDP buckets, and hence detach_()"
-                           " cannot be called on these gradients. To fix this error, please refer "
-                           "to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a "
-                           "solution.")
+                           " is set as True, gradients are views of DDP buckets, and hence "
+                           "detach_() cannot be called on these gradients. To fix this error, "
+                           "please refer to the Optimizer.zero_grad() function in "
+                           "torch/optim/optimizer.py as a solution.")
     self._edge, self._rg = None, False
     return self
 

@@ -170,7 +170,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     (1, 2)
     """
     needed = 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
-    return empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride)).detach()
+    made = empty(needed, dtype=dtype, device=device).as_strided(tuple(size), tuple(stride))
+    return made.detach()  # type: ignore[no-any-return]
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
@@ -207,7 +208,8 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tens
 
 
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+             layout: Any = None, device: Any = None,
+             requires_grad: builtins.bool = False) -> Tensor:
     """`steps` values at equal distances from start to end.
 
     >>> linspace(0, 1, 3)
@@ -331,7 +333,7 @@ def _plain(data: Any) -> Any:
 
 def to_array(data: Any, dtype: Any) -> Any:
     """A NumPy array of data in the form of numbers, nested lists, arrays or tensors."""
-    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+    if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         kind = types.from_numpy_dtype(array.dtype.newbyteorder("=")) if dtype is None else dtype
         return array.astype(_kind(kind))
@@ -346,9 +348,11 @@ def to_array(data: Any, dtype: Any) -> Any:
     kind = dtype or infer_dtype(data)
     shape = _shape_of(data)
     _check_nested(data, shape)
-    array = np.asarray(_plain(data)) if shape and math.prod(shape) else None
-    if array is None:
-        return np.full(shape, data, dtype=_kind(kind)) if not shape else np.zeros(shape, _kind(kind))
+    if not shape:
+        return np.full(shape, data, dtype=_kind(kind))
+    if 0 in shape:
+        return np.zeros(shape, _kind(kind))
+    array = np.asarray(_plain(data))
     if array.dtype == object:
         if builtins.any(isinstance(v, int) for v in array.reshape(-1)):
             raise RuntimeError("Overflow when unpacking long long")
@@ -426,7 +430,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
     if isinstance(data, Tensor):
-        return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined,no-any-return]
+        return data.to(dtype=dtype, device=device)  # type: ignore[no-any-return]
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -457,7 +461,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{real.dtype.legacy} and {imag.dtype.legacy}")
     wide = types.COMPLEX[real.dtype]
-    return put_out(real.to(wide) + imag.to(wide) * 1j, out)  # type: ignore[attr-defined]
+    return put_out(real.to(wide) + imag.to(wide) * 1j, out)
 
 
 # -- indices --------------------------------------------------------------------------------------

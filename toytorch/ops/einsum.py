@@ -12,7 +12,8 @@ def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
     terms = left.split(",")
     if len(terms) != len(ranks):
         more = "more" if len(terms) < len(ranks) else "fewer"
-        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
+        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
+                           "equation")
     wide = max((rank - len(t.replace("...", "")) for t, rank in zip(terms, ranks) if "..." in t),
                default=0)
     dots = [f"{i}" for i in range(wide)]

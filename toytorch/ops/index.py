@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.size import broadcast_pair, wrap_dim
+from toytorch.core.op import Op
+from toytorch.core.size import broadcast_pair, copy_order, wrap_dim
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.element import as_element
 
@@ -75,7 +76,7 @@ def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> 
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{type_name(a)} for the destination and {type_name(values)} for the "
                            "source.")
-    result = a.copy()
+    result = xp.array(a, order=copy_order(a))
     places = full_places(a, arrays)
     try:
         if accumulate:
@@ -92,7 +93,7 @@ def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> 
     return result
 
 
-index_put = define(
+index_put: Op = define(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put, kind="general", inplace=True, out=False, upcast=False, overlap=True,
     d_self=lambda g, indices, accumulate: g if accumulate else index_put.function(
@@ -112,6 +113,10 @@ def _bounds(name: str, a: Any, d: int, i: Any) -> None:
     where = f"index {bad} is out of bounds for dimension {d} with size {n}"
     if name == "index_add":
         raise RuntimeError(where)
+    if name == "index_select" and a.ndim > 1 and not n:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if name == "index_select" and a.ndim > 1 and (d == 1 or not a.size):
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
     if name == "index_select":
         raise IndexError("index out of range in self")
     raise IndexError(f"index_copy_(): {where}" if name == "index_copy_" else where)
@@ -123,8 +128,8 @@ def _vector_index(name: str, a: Any, dim: int, i: Any) -> int:
         if name == "index_fill_":
             raise RuntimeError("Index has to be a vector/scalar")
         raise IndexError({
-            "index_add": f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} with"
-                         f" type: {type_name(i)} and size: {list(i.shape)}",
+            "index_add": f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
+                         f"with type: {type_name(i)} and size: {list(i.shape)}",
             "index_copy_": f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})",
         }.get(name, f"{name}(): Index is supposed to be a vector"))
     if i.dtype.kind not in "iu" or i.dtype.itemsize < 4:
@@ -186,7 +191,7 @@ def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
                            "supported")
-    result = a.copy()
+    result = xp.array(a, order=copy_order(a))
     result[(slice(None),) * d + (i.reshape(-1),)] = value
     return result
 
@@ -206,7 +211,8 @@ def _index_copy(xp: Any, a: Any, dim: int, i: Any, source: Any) -> Any:
                            f" (self) {type_name(a)} and (source) {type_name(source)}")
     wanted = (*a.shape[:d], i.size, *a.shape[d + 1:])
     if source.ndim and source.shape != wanted:
-        mine, theirs = (tuple(n for k, n in enumerate(s) if k != d) for s in (a.shape, source.shape))
+        mine, theirs = (tuple(n for k, n in enumerate(s) if k != d)
+                        for s in (a.shape, source.shape))
         if mine != theirs:
             raise RuntimeError("index_copy_(): Source/destination tensor must have same slice "
                                f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
@@ -245,10 +251,10 @@ def _places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) ->
         if int(i.min()) < 0 or int(i.max()) >= n:
             bad = int(i.min()) if int(i.min()) < 0 else int(i.max())
             raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
-    if source is not None and source.ndim and i.size:
-        if any(m > n for m, n in zip(i.shape, source.shape)):
-            raise RuntimeError(f"Expected index {list(i.shape)} to be no larger than src "
-                               f"{list(source.shape)}")
+    if source is not None and source.ndim and i.size and any(
+            m > n for m, n in zip(i.shape, source.shape)):
+        raise RuntimeError(f"Expected index {list(i.shape)} to be no larger than src "
+                           f"{list(source.shape)}")
     grid = list(xp.indices(i.shape, sparse=True)) if i.ndim else [i]
     if i.ndim:
         grid[d] = i
@@ -297,7 +303,7 @@ def _scatter_src(g: Any, dim: int, index: Any, src_shape: Any) -> Any:
     return full
 
 
-scatter = define(
+scatter: Op = define(
     "scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", _scatter, kind="general",
     inplace=True, upcast=False, function=False, method=False,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
@@ -359,13 +365,15 @@ def _masked_fill(xp: Any, a: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor"
                            f" with {value.ndim} dimension(s).")
     shape = broadcast_pair(a.shape, mask.shape)
-    return xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
+    filled = xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
+    return filled if filled.flags.c_contiguous else filled.copy()
 
 
 masked_fill = define(
     "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", _masked_fill, kind="general",
     inplace=True, out=False, upcast=False, overlap=True,
-    d_self=lambda g, mask: g.masked_fill(mask, 0), d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
+    d_self=lambda g, mask: g.masked_fill(mask, 0),
+    d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
     doc="A value wherever the mask is True.")
 
 

@@ -47,7 +47,7 @@ def as_index(part: Any) -> Any:
     if isinstance(part, (list, range, np.ndarray)):
         made = make_tensor(part if isinstance(part, np.ndarray) else list(part))
         if not made.numel() and not isinstance(part, np.ndarray):
-            made = made.long()  # type: ignore[attr-defined]  # attached by ops
+            made = made.long()
         return as_index(made)
     if isinstance(part, tuple):
         return as_index(list(part))
@@ -55,8 +55,8 @@ def as_index(part: Any) -> Any:
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(part, "__index__"):
         return int(part.__index__())
-    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables"
-                     f" are valid indices (got {type(part).__name__})")
+    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                     f"Variables are valid indices (got {type(part).__name__})")
 
 
 def limits(part: slice) -> tuple[Any, Any, int]:
@@ -79,7 +79,8 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                              "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    dim, tensors = 0, []
+    dim = 0
+    tensors: list[Tensor | None] = []
     for place, part in enumerate(parts):
         if part is Ellipsis:
             skip = ndim - used
@@ -154,11 +155,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
-        target.index_put_(tensors, value)  # type: ignore[attr-defined]  # attached by ops
+        target.index_put_(tensors, value)
         return
     while value.ndim > target.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
-    target.copy_(value)  # type: ignore[attr-defined]  # attached by ops
+    target.copy_(value)
 
 
 def delitem(x: Tensor, index: Any) -> None:
@@ -167,5 +168,5 @@ def delitem(x: Tensor, index: Any) -> None:
 
 
 Tensor.__delitem__ = delitem  # type: ignore[attr-defined]
-Tensor.__getitem__ = getitem  # type: ignore[attr-defined]  # tensor.py knows no op
-Tensor.__setitem__ = setitem  # type: ignore[attr-defined]
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

@@ -63,9 +63,9 @@ def _rows(logs: Any) -> Any:
 
 def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
     classes = logs.shape[1]
-    if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0 and target.size:
-        if target.min() >= 0 and target.max() < classes:  # every class known: the usual case
-            return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
+    if (logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0 and target.size
+            and target.min() >= 0 and target.max() < classes):  # every class known: the usual case
+        return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
     rows = _rows(logs)
     flat = target.reshape(-1)
     known = flat != ignore
@@ -126,10 +126,11 @@ nll_backward = general(
 def nll(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
     if target.dtype.name not in ("int64", "uint8"):
-        raise RuntimeError("expected scalar type Long but found " + target.dtype.legacy)
+        raise RuntimeError("expected target dtype to be Long or Byte, but got "
+                           + target.dtype.legacy)
     single = input.ndim == 1
     if single:
-        input, target = input.unsqueeze(0), target.reshape(1)  # type: ignore[attr-defined]
+        input, target = input.unsqueeze(0), target.reshape(1)
     if input.ndim < 2:
         raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
     expected = (input.shape[0], *input.shape[2:])

@@ -203,7 +203,7 @@ def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
                            f"and {weight.shape[1]}x{weight.shape[0]})")
     same_dtype(x, weight)
     if 16 <= x.shape[0] <= weight.shape[0]:
-        # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs against 280);
+        # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
         return xp.add(_product(xp, weight, x.T).T, bias, order="C")
     product = _product(xp, x, weight.T)

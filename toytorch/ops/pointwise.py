@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import toytorch.core.dtype as types
+from toytorch.core.op import Op
 from toytorch.ops.define import pointwise
 
 # -- arithmetic -----------------------------------------------------------------------------------
@@ -30,8 +31,8 @@ def _no_mask(common: Any, args: Any) -> None:
         raise RuntimeError(SUB_BOOL)
     if any(getattr(a, "dtype", None) is types.bool or a.__class__ is bool for a in args[:2]):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If "
-                           "you are trying to invert a mask, use the `~` or `logical_not()` operator"
-                           " instead.")
+                           "you are trying to invert a mask, use the `~` or `logical_not()` "
+                           "operator instead.")
 
 
 def _scalar_variant(number: int, tensor: int) -> Any:
@@ -70,8 +71,10 @@ SUB_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not support
 
 add = pointwise("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
                 expr="self + alpha * other", reflected="__radd__",
-                arithmetic=True, d_self=lambda g: g, d_other=_scaled, doc="Sum, self + alpha·other.")
-sub = pointwise("sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _sub, plain="subtract",
+                arithmetic=True, d_self=lambda g: g, d_other=_scaled,
+                doc="Sum, self + alpha·other.")
+sub = pointwise("sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _sub,
+                plain="subtract",
                 expr="self - alpha * other", checks=_no_mask,
                 arithmetic=True, d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
                 doc="Difference, self - alpha·other.")
@@ -81,7 +84,8 @@ rsub = pointwise("rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                  d_self=lambda g, alpha: -_scaled(g, alpha), d_other=lambda g: g,
                  doc="Difference the other way round, other - alpha·self.")
 mul = pointwise("mul(Tensor self, Tensor other) -> Tensor", "multiply", expr="self * other",
-                arithmetic=True, d_self=lambda g, other: g * other, d_other=lambda g, self: g * self,
+                arithmetic=True, d_self=lambda g, other: g * other,
+                d_other=lambda g, self: g * self,
                 doc="Elementwise product.")
 
 
@@ -190,17 +194,20 @@ def _pow_variant(self: Any, other: Any) -> int:
 pow = pointwise("pow(Tensor self, Tensor other) -> Tensor", _pow, expr="pow(self, other)",
                 variant=_pow_variant,
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
-neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", arithmetic=True, d_self=lambda g: -g,
+neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", arithmetic=True,
+                d_self=lambda g: -g,
                 checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "
                                 "`logical_not()` operator instead."), doc="Negative.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="1 / self",
-                       promotion="float", arithmetic=True, d_self=lambda g, result: -g * (result * result),
+                       promotion="float", arithmetic=True,
+                       d_self=lambda g, result: -g * (result * result),
                        doc="1/x.")
 square = pointwise("square(Tensor self) -> Tensor",
                    lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype("int64")),
                    plain="square", promotion="count", expr="self * self",
-                   arithmetic=True, d_self=lambda g, self: g * (2 * self), node="PowBackward0", doc="x².")
+                   arithmetic=True, d_self=lambda g, self: g * (2 * self),
+                   node="PowBackward0", doc="x².")
 
 
 def _abs_gradient(g: Any, self: Any) -> Any:
@@ -303,7 +310,8 @@ sinh = pointwise("sinh(Tensor self) -> Tensor", "sinh", expr="sinh(self)", promo
 cosh = pointwise("cosh(Tensor self) -> Tensor", "cosh", expr="cosh(self)", promotion="float",
                  d_self=lambda g, self: g * self.sinh(), doc="Hyperbolic cosine.")
 tanh = pointwise("tanh(Tensor self) -> Tensor", "tanh", expr="tanh(self)", promotion="float",
-                 arithmetic=True, d_self=lambda g, result: g * (1 - result * result), doc="Hyperbolic tangent.")
+                 arithmetic=True, d_self=lambda g, result: g * (1 - result * result),
+                 doc="Hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self) -> Tensor", "arcsinh", expr="asinh(self)",
                   promotion="float", d_self=lambda g, self: g * (self * self + 1).rsqrt(),
                   doc="Inverse hyperbolic sine.")
@@ -525,7 +533,8 @@ def _angle(xp: Any, a: Any) -> Any:
 
 
 conj_physical = pointwise("conj_physical(Tensor self) -> Tensor", _conjugate, expr="conj(self)",
-                          holomorphic=False, method=False, function=False, d_self=lambda g: g.conj(), doc="Complex conjugate.")
+                          holomorphic=False, method=False, function=False,
+                          d_self=lambda g: g.conj(), doc="Complex conjugate.")
 angle = pointwise("angle(Tensor self) -> Tensor", _angle, expr="angle(self)", promotion="float",
                   inplace=False, holomorphic=False,
                   d_self=lambda g, self: _angle_gradient(g, self), doc="Argument, in radians.")
@@ -547,7 +556,8 @@ def _sigmoid(xp: Any, a: Any) -> Any:
 
 
 sigmoid = pointwise("sigmoid(Tensor self) -> Tensor", _sigmoid, expr="1 / (1 + exp(-self))",
-                    promotion="float", arithmetic=True, d_self=lambda g, result: g * ((1 - result) * result),
+                    promotion="float", arithmetic=True,
+                    d_self=lambda g, result: g * ((1 - result) * result),
                     doc="1/(1 + e⁻ˣ).")
 def _no_relu(common: Any, args: Any) -> None:
     if common is types.bool:
@@ -572,7 +582,7 @@ def _relu_backward(xp: Any, g: Any, y: Any) -> Any:
     return xp.bitwise_and(g.view(integer), mask, out=mask).view(g.dtype)
 
 
-relu_backward = pointwise(
+relu_backward: Op = pointwise(
     "relu_backward(Tensor self, Tensor other) -> Tensor", _relu_backward, method=False,
     function=False, inplace=False, expr="other > 0 ? self : 0",
     d_self=lambda g, other: relu_backward.function(g, other),
@@ -581,7 +591,8 @@ relu_backward = pointwise(
 
 def _softplus(xp: Any, a: Any, beta: Any, threshold: Any) -> Any:
     z = a * a.dtype.type(beta)
-    return xp.where(z > threshold, a, xp.log1p(xp.exp(xp.minimum(z, threshold))) / a.dtype.type(beta))
+    soft = xp.log1p(xp.exp(xp.minimum(z, threshold))) / a.dtype.type(beta)
+    return xp.where(z > threshold, a, soft)
 
 
 softplus = pointwise(

@@ -141,9 +141,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
             raise TypeError("normal() needs a size where mean and std are numbers")
         if (std < 0).any() if isinstance(std, Tensor) else std < 0:
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        both = (mean + std * 0).detach()  # type: ignore[operator]  # one of them is a tensor
+        both = (mean + std * 0).detach()
         made = randn(*both.shape, generator=generator, dtype=both.dtype, device=both.device)
-        made = made * std + mean  # type: ignore[operator]
+        made = made * std + mean
     made = made.detach()
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
@@ -160,7 +160,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: builtins.bool = Fa
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > weights.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
+                           "replacement")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     rows = weights.reshape(-1, weights.shape[-1])
@@ -260,6 +261,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for "
                            f"'{input.dtype.legacy}'")
     made = create.empty_like(input)
-    chance = input.detach() if p is None else p  # type: ignore[attr-defined]  # attached by ops
+    chance = input.detach() if p is None else p
     made.bernoulli_(chance, generator=generator)
     return create.put_out(made, out)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.size import broadcast_pair, wrap_dim, wrap_dims
+from toytorch.core.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops.define import define, general
 from toytorch.ops.element import as_element
 
@@ -212,7 +212,7 @@ diag_embed = general(
 def _clone(xp: Any, a: Any, memory_format: Any) -> Any:
     if memory_format is not None and memory_format.name == "contiguous_format":
         return xp.array(a, order="C", copy=True)
-    return xp.array(a, order="K", copy=True)
+    return xp.array(a, order=copy_order(a), copy=True)
 
 
 clone = general("clone(Tensor self, *, memory_format? memory_format=None) -> Tensor", _clone,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.op import Op
 from toytorch.ops.define import pointwise
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
@@ -185,7 +186,7 @@ def _polygamma(xp: Any, n: int, a: Any) -> Any:
     return value.astype(a.dtype)
 
 
-polygamma = pointwise("polygamma(int n, Tensor self) -> Tensor", _polygamma, promotion="float",
+polygamma: Op = pointwise("polygamma(int n, Tensor self) -> Tensor", _polygamma, promotion="float",
                       expr="polygamma(n, self)", inplace=False, method=False,
                       d_self=lambda g, n, self: g * polygamma.function(n + 1, self),
                       doc="The n-th derivative of digamma.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.op import Op
 from toytorch.core.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.core.tensor import strides_of
 from toytorch.ops.define import general, view
@@ -222,7 +223,7 @@ def _slice_backward(xp: Any, g: Any, shape: Any, dim: int, start: Any, end: Any,
     return full
 
 
-slice_backward = general(
+slice_backward: Op = general(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, int step)"
     " -> Tensor", _slice_backward, method=False,
     d_grad_output=lambda g, dim, start, end, step: slice_.function(g, dim, start, end, step),
@@ -248,7 +249,7 @@ def _select_backward(xp: Any, g: Any, shape: Any, dim: int, index: int) -> Any:
 select = view("select(Tensor self, int dim, int index) -> Tensor", _select,
               d_self=lambda g, self_shape, dim, index: select_backward.function(
                   g, self_shape, dim, int(index)), doc="One place of a dimension.")
-select_backward = general(
+select_backward: Op = general(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     _select_backward, method=False,
     d_grad_output=lambda g, dim, index: select.function(g, dim, index),
@@ -285,7 +286,7 @@ def _diagonal_backward(xp: Any, g: Any, shape: Any, offset: int, dim1: int, dim2
     return full
 
 
-diagonal_backward = general(
+diagonal_backward: Op = general(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
     "-> Tensor", _diagonal_backward, method=False,
     d_grad_output=lambda g, offset, dim1, dim2: diagonal.function(g, offset, dim1, dim2),
@@ -325,7 +326,7 @@ unfold = view("unfold(Tensor self, int dimension, int size, int step) -> Tensor"
               function=False, d_self=lambda g, self_shape, dimension, size, step:
               unfold_backward.function(g, self_shape, dimension, size, step),
               doc="Sliding windows over a dimension, in a new last dimension.")
-unfold_backward = general(
+unfold_backward: Op = general(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
     _unfold_backward, method=False,
     d_grad_in=lambda g, dim, size, step: g.unfold(dim, size, step),

@@ -138,7 +138,7 @@ class Optimizer:
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, self.param_groups)):
             raise ValueError("loaded state dict contains a parameter group that doesn't match the "
                              "size of optimizer's group")
-        params = {}
+        params: dict[int, Any] = {}
         for theirs, mine in zip(saved, self.param_groups):
             params.update(zip(theirs["params"], mine["params"]))
         state: dict[Any, dict[str, Any]] = defaultdict(dict)
@@ -155,8 +155,8 @@ class Optimizer:
         if not isinstance(value, Tensor):
             return value
         if name == "step":
-            return value.clone()  # type: ignore[attr-defined]  # attached by ops
-        return value.to(dtype=param.dtype, device=param.device, copy=True)  # type: ignore
+            return value.clone()
+        return value.to(dtype=param.dtype, device=param.device, copy=True)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -170,6 +170,6 @@ def check_positive(**values: Any) -> None:
     """Refuses negative hyperparameters."""
     for name, value in values.items():
         if not isinstance(value, Tensor) and not value >= 0.0:
-            raise ValueError(f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name}"
-                             f"{' value' if name in ('epsilon', 'momentum', 'weight_decay') else ''}"
-                             f": {value}")
+            words = name.replace("_", " ") if name != "weight_decay" else name
+            ending = " value" if name in ("epsilon", "momentum", "weight_decay") else ""
+            raise ValueError(f"Invalid {words}{ending}: {value}")

@@ -43,7 +43,7 @@ class SGD(Optimizer):
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = grad.detach().clone()  # type: ignore
+                buffer = state["momentum_buffer"] = grad.detach().clone()
                 buffer._array[...] = g
             else:
                 v = buffer._array

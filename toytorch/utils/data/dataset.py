@@ -47,7 +47,7 @@ class TensorDataset(Dataset):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
-        return tuple(t[index] for t in self.tensors)  # type: ignore[index]  # attached by ops
+        return tuple(t[index] for t in self.tensors)
 
     def __len__(self) -> int:
         return len(self.tensors[0])
