@@ -717,8 +717,8 @@ def run(record, a, b):
     "the first operand decides",
     why="""
     The second operand was brought to the dtype of the first. `ints + halves` would then round the
-    halves away, and `a + b` would differ from `b + a`. The two *meet* in a dtype that may be that of
-    neither.
+    halves away, and `a + b` would differ from `b + a`. The two *meet* in a dtype that may be
+    that of neither.
     """,
 )
 def run(record, a, b):
@@ -727,7 +727,8 @@ def run(record, a, b):
         dtype = torch.get_default_dtype()
     a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
     shape = torch.broadcast_shapes(a.shape, b.shape)
-    return torch.from_numpy(np.asarray(record["kernel"](*(x.expand(shape).numpy() for x in (a, b)))))
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
 @dispatch.mutant(
@@ -742,7 +743,8 @@ def run(record, a, b):
     dtype = torch.result_type(a, b)
     a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
     shape = torch.broadcast_shapes(a.shape, b.shape)
-    return torch.from_numpy(np.asarray(record["kernel"](*(x.expand(shape).numpy() for x in (a, b)))))
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
 @dispatch.mutant(
@@ -892,8 +894,8 @@ sigmoid = Exercise(
 
     Write the kernel `stable_sigmoid(xp, a)`: `xp` is the array module (here NumPy, on a GPU another
     one with the same names), `a` an array of floats, of any shape, and what you return has the same
-    shape **and dtype**. Use `xp.exp`, `xp.abs` and `xp.where(condition, yes, no)`, which computes both
-    sides and picks: so neither may overflow. And `a` is the user's memory: do not write to it.
+    shape **and dtype**. Use `xp.exp`, `xp.abs` and `xp.where(condition, yes, no)`, which computes
+    both sides and picks: so neither may overflow. And `a` is the user's memory: do not write to it.
     """,
 )
 
@@ -928,7 +930,7 @@ def stable_sigmoid(xp, a):
 @sigmoid.mutant(
     "overflows on its way",
     why="""
-    The *result* is right, because 1 / infinity happens to be 0, and yet `exp` overflowed on the way:
+    `exp` overflowed on the way, even where the *result* is right (1 / infinity happens to be 0):
     NumPy warns, and a program that treats warnings as errors stops. `where` does not help if both
     of its sides are computed. Take the exponential of -|x|, which cannot overflow.
     """,
@@ -979,8 +981,9 @@ def stable_sigmoid(xp, a):
 @sigmoid.mutant(
     "cuts the ends off",
     why="""
-    Large inputs were clamped so that nothing overflows. It does not, but every x below the limit now
-    has the *same* small result, and a bit of slope is lost. There is an exact way that costs less.
+    Large inputs were clamped so that nothing overflows. It does not, but every x below the limit
+    now has the *same* small result, and a bit of slope is lost. There is an exact way that costs
+    less.
     """,
 )
 def stable_sigmoid(xp, a):

@@ -12,6 +12,7 @@ from toytorch.backends import base
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
 from toytorch.core.function import spread
+from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, wrap
 
@@ -136,7 +137,8 @@ def _like(name: str, fill: str) -> Any:
         if same and input._array.__class__ is np.ndarray and (
                 memory_format is None or memory_format.name == "preserve_format"):
             source = input._array
-            made = wrap(getattr(np, fill + "_like")(source, dtype=kind, subok=False))
+            made = wrap(getattr(np, fill + "_like")(source, dtype=kind, subok=False,
+                                                    order=copy_order(source)))
             return made.requires_grad_() if requires_grad else made
         return finish(lambda xp: getattr(xp, fill)(input._array.shape, dtype=kind),
                       device or input.device, requires_grad)
