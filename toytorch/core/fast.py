@@ -64,18 +64,18 @@ NO_GRAPH = '''\
         result._rg = False
         result._edge = None'''
 BINARY = '''\
-def {name}(input, other, *, {alpha}out=None):
+def {name}(input, other{options}):
     try:
         a = input._array
         kind = input.dtype
         mode = state.shortcut
         if other.__class__ is float or other.__class__ is int:
-            if kind.plain and a.__class__ is ndarray and out is None{plain_alpha} and (
+            if kind.plain and a.__class__ is ndarray {plain} and (
                     mode is None or mode == get_ident()):
                 try:
                     c = kernel(a, {scalar})
                 except (TypeError, OverflowError):
-                    return call(op, (input, other{pass_alpha}), out)
+                    return call(op, (input, other{pass_alpha}){out})
                 if c.__class__ is not ndarray:
                     c = asarray(c)
                 result = new(Tensor)
@@ -84,17 +84,17 @@ def {name}(input, other, *, {alpha}out=None):
                 result._storage = None
 {scalar_graph}
                 return result
-            return call(op, (input, other{pass_alpha}), out)
+            return call(op, (input, other{pass_alpha}){out})
         b = other._array
     except AttributeError:
-        return call(op, (input, other{pass_alpha}), out)
+        return call(op, (input, other{pass_alpha}){out})
     if kind is other.dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
             mode is None or mode == get_ident()) and (
-            kind.plain) and out is None{plain_alpha}:
+            kind.plain){plain}:
         try:
             c = kernel(a, b)
         except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
-            return call(op, (input, other{pass_alpha}), out)
+            return call(op, (input, other{pass_alpha}){out})
         if c.__class__ is not ndarray:
             c = asarray(c)
         result = new(Tensor)
@@ -103,7 +103,7 @@ def {name}(input, other, *, {alpha}out=None):
         result._storage = None
 {graph}
         return result
-    return call(op, (input, other{pass_alpha}), out)
+    return call(op, (input, other{pass_alpha}){out})
 '''
 BINARY_GRAPH = '''\
         if mode is None and (input._rg or other._rg):
@@ -283,8 +283,12 @@ def indent(lines: list[str], width: int) -> str:
     return "\n".join(" " * width + line for line in lines)
 
 
-def make(op: Op) -> Any:
-    """The function for a unary or binary pointwise op, or None where its form is another."""
+def make(op: Op, operator: bool = False) -> Any:
+    """The function for a unary or binary pointwise op, or None where its form is another.
+
+    With `operator`, the form that Python's operator calls: without alpha= and out=, whose defaults
+    would cost 40 ns a call.
+    """
     names = [a.name for a in op.schema.args]
     if op.kind != "pointwise" or op.promotion == "none" or names not in (
             ["self"], ["self", "other"], ["self", "other", "alpha"]):
@@ -307,8 +311,9 @@ def make(op: Op) -> Any:
         alpha = "alpha" in names
         node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
         source = BINARY.format(
-            name=name, alpha="alpha=1, " if alpha else "",
-            plain_alpha=" and alpha == 1" if alpha else "", pass_alpha=", alpha" if alpha else "",
+            name=name, options="" if operator else f", *, {'alpha=1, ' * alpha}out=None",
+            plain="" if operator else " and out is None" + " and alpha == 1" * alpha,
+            pass_alpha=(", 1" if operator else ", alpha") * alpha, out="" if operator else ", out",
             dtype="bool_" if returns_bool else "kind",
             scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
             graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))

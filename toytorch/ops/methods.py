@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import dispatch
+from toytorch.core import dispatch, fast
 from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
 from toytorch.core.function import spread
@@ -960,8 +960,12 @@ def numel(input: Tensor) -> int:
 
 
 def _binary(op: Any) -> Any:
-    """An operator that leaves strangers to their own reflected method."""
-    return op.function
+    """What Python's operator calls: the op's function without its keyword arguments."""
+    source = getattr(op, "function_source", None)
+    made = fast.make(op, operator=True)
+    if made is not None:
+        op.function_source = source  # the full form is the one to show
+    return made or op.function
 
 
 def _reflected(op: Any) -> Any:

@@ -67,7 +67,7 @@ def _scaled(g: Any, alpha: Any) -> Any:
 
 
 SUB_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
-            "`bitwise_xor` or `logical_xor` operator instead.")
+            "`^` or `logical_xor()` operator instead.")
 
 add = pointwise("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
                 expr="self + alpha * other", reflected="__radd__",
