@@ -91,7 +91,9 @@ def _demand_green(cells: list[Cell]) -> None:
     for cell in cells:
         said = "".join(str(output.get("data", {}).get("text/plain", "")) for output in cell.outputs)
         if cell.role == "check" and not said.startswith("✔"):
-            raise SourceError(f"cell {cell.id}: the reference does not pass in the notebook\n{said}")
+            raise SourceError(
+                f"cell {cell.id}: the reference does not pass in the notebook\n{said}"
+            )
 
 
 def environment(folder: Path) -> dict[str, str]:

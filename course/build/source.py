@@ -7,7 +7,7 @@ Cell-line metadata (after ``# %%``):
 ``check="N"``       the cell becomes ``check("N", function)``; ``points=2`` is its weight in marking
 ``slide="..."``     slide, subslide, fragment, more (same slide); without it: not on slides;
                     ``notes``: what the speaker sees (key S), in no notebook
-``show="..."``      on slides show only the ``code``, the ``output``, or of an exercise the ``prompt``
+``show="..."``      on slides show only the ``code``, the ``output``, or the exercise's ``prompt``
 ``keep=true``       the learner's notebook is delivered with this cell's output (first pictures)
 ``varies=true``     the output differs from run to run (timings): nbval does not compare it
 ``raises=true``     the cell raises on purpose (traps)
