@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import tensor, zeros_like
@@ -48,7 +47,7 @@ class Adam(Optimizer):
         state["step"]._array[...] += 1
         t, (beta1, beta2), lr = int(state["step"]._array), group["betas"], float(group["lr"])
         p, g = param._array, grad._array
-        xp = np if p.__class__ is np.ndarray else __import__("cupy")
+        xp = base.of_array(p).xp
         m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
         if group["maximize"]:
             g = -g

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer, check_positive
@@ -34,7 +33,7 @@ class SGD(Optimizer):
     def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
                group: dict[str, Any]) -> None:
         p, g, lr = param._array, grad._array, float(group["lr"])
-        xp = np if p.__class__ is np.ndarray else __import__("cupy")
+        xp = base.of_array(p).xp
         momentum = group["momentum"]
         if group["maximize"]:
             g = -g
