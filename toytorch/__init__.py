@@ -29,16 +29,20 @@ from toytorch.core.size import Size
 from toytorch.core.storage import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
 
+from toytorch.ops.define import PUBLIC as _PUBLIC
 from toytorch.version import __version__
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
 Tensor.__module__ = "torch"
 
+PACKAGES = ("linalg", "fft", "special", "masked")
+
 # Every op record is a function of the package, unless a function below chooses between records.
 for _name, _op in _registry.items():
-    if _op.has_function and "." not in _name:
+    if _op.has_function and "." not in _name and not _name.startswith(PACKAGES):
         globals()[_name] = _op.function
+globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
 from toytorch.ops.create import (arange, as_tensor, asarray, complex, empty,
                                  empty_like, empty_strided, eye, from_numpy, full, full_like,
@@ -79,7 +83,7 @@ for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like",
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import autograd, cuda, nn, optim, utils
+from toytorch import autograd, cuda, fft, linalg, masked, nn, optim, special, utils
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

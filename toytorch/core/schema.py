@@ -3,6 +3,8 @@
     add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
     view(Tensor self, int... shape) -> Tensor              # one tuple or several ints
     max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+`Operand` is a tensor or a Python number (PyTorch writes two overloads for it).
 """
 
 from __future__ import annotations
@@ -30,7 +32,15 @@ class Argument:
 
     @property
     def is_tensor(self) -> bool:
-        return self.type in ("Tensor", "Tensor?")
+        return self.type in ("Tensor", "Tensor?", "Operand", "Operand?")
+
+    @property
+    def takes_number(self) -> bool:
+        return self.type.startswith("Operand")
+
+    @property
+    def is_optional(self) -> bool:
+        return self.type.endswith("?")
 
     @property
     def is_tensor_list(self) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from toytorch.core.function import attach
-from toytorch.core.op import Op
+from toytorch.core.op import Op, registry
+from toytorch.core.tensor import Tensor
+
+PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg.cond", "diag"
 
 
 def define(signature: str, kernel: Any, **fields: Any) -> Op:
@@ -38,3 +42,44 @@ def view(signature: str, kernel: Any, **fields: Any) -> Op:
 def general(signature: str, kernel: Any, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
+
+
+# -- functions composed of records ----------------------------------------------------------------
+
+
+def public(*names: str, method: bool | str = False, tensor_first: bool = True) -> Any:
+    """Registers a composed function under public names such as "diag" or "linalg.cond".
+
+    method        whether it is also a method of Tensor (or the method's name)
+    tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
+    """
+    def register(function: Any) -> Any:
+        for name in names:
+            PUBLIC[name] = need_tensor(function, name) if tensor_first else function
+        if method:
+            setattr(Tensor, method if isinstance(method, str) else function.__name__, function)
+        return function
+    return register
+
+
+def need_tensor(function: Any, name: str) -> Any:
+    """The function, with PyTorch's words where its first argument is no tensor."""
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if args and not isinstance(args[0], Tensor):
+            raise TypeError(f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
+                            f"Tensor, not {type(args[0]).__name__}")
+        return function(*args, **kwargs)
+    return checked
+
+
+def package(prefix: str) -> dict[str, Any]:
+    """The functions of a public package: `package("linalg")["cond"]`.
+
+    Records whose names start with the package's name belong to it: linalg_solve is linalg.solve.
+    """
+    found = {name[len(prefix) + 1:]: op.function for name, op in registry.items()
+             if name.startswith(prefix + "_") and op.has_function}
+    found.update({name[len(prefix) + 1:]: f for name, f in PUBLIC.items()
+                  if name.startswith(prefix + ".") and "." not in name[len(prefix) + 1:]})
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -66,6 +67,8 @@ class Entry:
         if self.call:
             return self.call(side)
         root = side.root
+        if "." in self.name:  # "linalg.det"
+            return operator.attrgetter(self.name)(root)  # type: ignore[no-any-return]
         functional = getattr(getattr(root, "nn", None), "functional", None)
         for home in (root, functional, getattr(root, "special", None), side.Tensor):
             found = getattr(home, self.name, None)

@@ -1,0 +1,8 @@
+"""Linear algebra, like `torch.linalg`.
+
+The functions are the op records and compositions of `toytorch.ops` whose names start so.
+"""
+
+from toytorch.ops.define import package
+
+globals().update(package("linalg"))

@@ -1,0 +1,8 @@
+"""Reductions that leave masked elements out, like `torch.masked`.
+
+The functions are the op records and compositions of `toytorch.ops` whose names start so.
+"""
+
+from toytorch.ops.define import package
+
+globals().update(package("masked"))
