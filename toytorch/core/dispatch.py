@@ -83,7 +83,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     arrays, xp, half = list(args), None, None
     for i in op.tensor_at:  # the common case: plain arrays on the CPU
         a = args[i]
-        if a is None and op.schema.args[i].type == "Tensor?":
+        if a is None and op.schema.args[i].is_optional:
             continue
         if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or (
                 a.dtype.itemsize == 2 and a.dtype in REDUCED):
@@ -103,8 +103,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = [t._array for t in a]
             for t in a:
                 xp = same_device(xp, t, op)
-        elif (a is None and op.schema.args[i].type == "Tensor") or (
-                a is not None and not isinstance(a, NUMBERS)):
+        elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
     if half is not None and isinstance(arrays[-1], dtype):
         half = None  # dtype= was given: the kernel's result has it
@@ -141,6 +140,13 @@ def check_list(op: Op, i: int, value: Any) -> None:
                             f"{type(t).__name__}")
 
 
+def fits(argument: Any, value: Any) -> bool:
+    """Whether something that is no tensor may stand where the schema has one."""
+    if value is None:
+        return bool(argument.is_optional)
+    return bool(argument.takes_number) and isinstance(value, NUMBERS)
+
+
 def not_a_tensor(op: Op, i: int, value: Any) -> str:
     """What to say of an argument that should be a tensor."""
     name = "input" if op.schema.args[i].name == "self" else op.schema.args[i].name
@@ -157,10 +163,10 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
         a = args[i]
         if isinstance(a, Tensor):
             (dims if a._array.ndim else zeros).append(a.dtype)
-        elif isinstance(a, NUMBERS):
-            numbers.append(of_scalar(a))
-        elif a is not None or op.schema.args[i].type == "Tensor":
+        elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
+        elif a is not None:
+            numbers.append(of_scalar(a))
     return promote(tuple(dims), tuple(zeros), tuple(numbers))
 
 
@@ -181,7 +187,7 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     if op.promotion == "none":
         common = None
         for i in op.tensor_at:
-            if not isinstance(args[i], (Tensor, *NUMBERS)):
+            if not isinstance(args[i], Tensor) and not fits(op.schema.args[i], args[i]):
                 raise TypeError(not_a_tensor(op, i, args[i]))
     else:
         common = common_dtype(op, args)

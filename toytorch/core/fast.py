@@ -69,22 +69,7 @@ def {name}(input, other{options}):
         a = input._array
         kind = input.dtype
         mode = state.shortcut
-        if other.__class__ is float or other.__class__ is int:
-            if kind.plain and a.__class__ is ndarray {plain} and (
-                    mode is None or mode == get_ident()):
-                try:
-                    c = kernel(a, {scalar})
-                except (TypeError, OverflowError):
-                    return call(op, (input, other{pass_alpha}){out})
-                if c.__class__ is not ndarray:
-                    c = asarray(c)
-                result = new(Tensor)
-                result._array = c
-                result.dtype = {dtype}
-                result._storage = None
-{scalar_graph}
-                return result
-            return call(op, (input, other{pass_alpha}){out})
+{number}
         b = other._array
     except AttributeError:
         return call(op, (input, other{pass_alpha}){out})
@@ -105,6 +90,24 @@ def {name}(input, other{options}):
         return result
     return call(op, (input, other{pass_alpha}){out})
 '''
+NUMBER = '''\
+        if other.__class__ is float or other.__class__ is int:
+            if kind.plain and a.__class__ is ndarray {plain} and (
+                    mode is None or mode == get_ident()):
+                try:
+                    c = kernel(a, {scalar})
+                except (TypeError, OverflowError):
+                    return call(op, (input, other{pass_alpha}){out})
+                if c.__class__ is not ndarray:
+                    c = asarray(c)
+                result = new(Tensor)
+                result._array = c
+                result.dtype = {dtype}
+                result._storage = None
+{scalar_graph}
+                return result
+            return call(op, (input, other{pass_alpha}){out})'''
+NO_NUMBER = "        # a number is refused by the general path"
 BINARY_GRAPH = '''\
         if mode is None and (input._rg or other._rg):
             node = new({node})
@@ -225,7 +228,7 @@ def make_general(op: Op, params: list[str], passed: list[str]) -> str | None:
         if not a.is_tensor:
             values.append(name)
             continue
-        optional = a.type == "Tensor?"
+        optional = a.is_optional
         guard = f"None if {name} is None else " if optional else ""
         arrays.append(f"a{i} = {guard}{name}._array")
         test = f"(a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
@@ -310,16 +313,19 @@ def make(op: Op, operator: bool = False) -> Any:
     else:
         alpha = "alpha" in names
         node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
-        source = BINARY.format(
-            name=name, options="" if operator else f", *, {'alpha=1, ' * alpha}out=None",
-            plain="" if operator else " and out is None" + " and alpha == 1" * alpha,
-            pass_alpha=(", 1" if operator else ", alpha") * alpha, out="" if operator else ", out",
-            dtype="bool_" if returns_bool else "kind",
-            scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
-            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
-            if differentiable else NO_GRAPH,
+        common = {"pass_alpha": (", 1" if operator else ", alpha") * alpha,
+                  "out": "" if operator else ", out", "dtype": "bool_" if returns_bool else "kind",
+                  "plain": "" if operator else " and out is None" + " and alpha == 1" * alpha}
+        number = NUMBER.format(
+            **common, scalar="other" if isinstance(op.kernel, str) or op.plain
+            else "a.dtype.type(other)",
             scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
             if differentiable and "self" in op.derivatives else plain_scalar)
+        source = BINARY.format(
+            **common, name=name, options="" if operator else f", *, {'alpha=1, ' * alpha}out=None",
+            number=number if op.schema.args[1].takes_number else NO_NUMBER,
+            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
+            if differentiable else NO_GRAPH)
     return compiled(op, source)
 
 

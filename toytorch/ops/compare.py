@@ -121,13 +121,13 @@ def _invertible(common: Any, args: Any) -> None:
 
 bitwise_not = pointwise("bitwise_not(Tensor self) -> Tensor", "invert", expr="~self",
                         checks=_invertible, doc="Every bit flipped.")
-bitwise_and = pointwise("bitwise_and(Tensor self, Tensor other) -> Tensor", "bitwise_and",
+bitwise_and = pointwise("bitwise_and(Operand self, Operand other) -> Tensor", "bitwise_and",
                         expr="self & other", checks=_integers("bitwise_and"),
                         doc="Bits set in both.")
-bitwise_or = pointwise("bitwise_or(Tensor self, Tensor other) -> Tensor", "bitwise_or",
+bitwise_or = pointwise("bitwise_or(Operand self, Operand other) -> Tensor", "bitwise_or",
                        expr="self | other", checks=_integers("bitwise_or"),
                        doc="Bits set in one of them.")
-bitwise_xor = pointwise("bitwise_xor(Tensor self, Tensor other) -> Tensor", "bitwise_xor",
+bitwise_xor = pointwise("bitwise_xor(Operand self, Operand other) -> Tensor", "bitwise_xor",
                         expr="self ^ other", checks=_integers("bitwise_xor"),
                         doc="Bits set in just one of them.")
 
@@ -145,8 +145,8 @@ def _shift(name: str) -> Any:
 
 
 bitwise_left_shift = pointwise(
-    "bitwise_left_shift(Tensor self, Tensor other) -> Tensor", _shift("left_shift"),
+    "bitwise_left_shift(Operand self, Operand other) -> Tensor", _shift("left_shift"),
     expr="self << other", checks=_integers("lshift"), doc="self·2ᵒᵗʰᵉʳ, in bits.")
 bitwise_right_shift = pointwise(
-    "bitwise_right_shift(Tensor self, Tensor other) -> Tensor", _shift("right_shift"),
+    "bitwise_right_shift(Operand self, Operand other) -> Tensor", _shift("right_shift"),
     expr="self >> other", checks=_integers("rshift"), doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.")

@@ -25,7 +25,7 @@ def pointwise(signature: str, kernel: Any, *, inplace: bool = True, **fields: An
 
 def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
     """An op of two operands that answers yes or no for each element."""
-    return define(f"{name}(Tensor self, Tensor other) -> BoolTensor", kernel, kind="pointwise",
+    return define(f"{name}(Tensor self, Operand other) -> BoolTensor", kernel, kind="pointwise",
                   inplace=True, doc=doc, **fields)
 
 

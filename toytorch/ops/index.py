@@ -197,7 +197,7 @@ def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
 
 
 index_fill = define(
-    "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", _index_fill,
+    "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor", _index_fill,
     kind="general", inplace=True, out=False, upcast=False, overlap=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
@@ -304,7 +304,7 @@ def _scatter_src(g: Any, dim: int, index: Any, src_shape: Any) -> Any:
 
 
 scatter: Op = define(
-    "scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", _scatter, kind="general",
+    "scatter(Tensor self, int dim, Tensor index, Operand src) -> Tensor", _scatter, kind="general",
     inplace=True, upcast=False, function=False, method=False,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=_scatter_src, doc="self[index[i][j]][j] = src[i][j] (for dim=0).")
@@ -370,7 +370,7 @@ def _masked_fill(xp: Any, a: Any, mask: Any, value: Any) -> Any:
 
 
 masked_fill = define(
-    "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor", _masked_fill, kind="general",
+    "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor", _masked_fill, kind="general",
     inplace=True, out=False, upcast=False, overlap=True,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
@@ -432,7 +432,7 @@ def _where_share(g: Any, condition: Any, yes: bool) -> Any:
 
 
 where = pointwise(
-    "where(Tensor condition, Tensor self, Tensor other) -> Tensor", _where, method=False,
+    "where(Tensor condition, Operand self, Operand other) -> Tensor", _where, method=False,
     function=False, promotion="none", inplace=False, expr="condition ? self : other",
     d_self=lambda g, condition: _where_share(g, condition, True),
     d_other=lambda g, condition: _where_share(g, condition, False),

@@ -69,27 +69,27 @@ def _scaled(g: Any, alpha: Any) -> Any:
 SUB_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
             "`^` or `logical_xor()` operator instead.")
 
-add = pointwise("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
+add = pointwise("add(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
                 expr="self + alpha * other", reflected="__radd__",
                 arithmetic=True, d_self=lambda g: g, d_other=_scaled,
                 doc="Sum, self + alpha·other.")
-sub = pointwise("sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", _sub,
+sub = pointwise("sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", _sub,
                 plain="subtract",
                 expr="self - alpha * other", checks=_no_mask,
                 arithmetic=True, d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
                 doc="Difference, self - alpha·other.")
-rsub = pointwise("rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+rsub = pointwise("rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
                  lambda xp, a, b, alpha=1: _sub(xp, b, a, alpha), expr="other - alpha * self",
                  checks=_no_mask, variant=_scalar_variant(1, 0), inplace=False, method=False,
                  d_self=lambda g, alpha: -_scaled(g, alpha), d_other=lambda g: g,
                  doc="Difference the other way round, other - alpha·self.")
-mul = pointwise("mul(Tensor self, Tensor other) -> Tensor", "multiply", expr="self * other",
+mul = pointwise("mul(Operand self, Operand other) -> Tensor", "multiply", expr="self * other",
                 arithmetic=True, d_self=lambda g, other: g * other,
                 d_other=lambda g, self: g * self,
                 doc="Elementwise product.")
 
 
-div = pointwise("div(Tensor self, Tensor other) -> Tensor", "divide", expr="self / other",
+div = pointwise("div(Operand self, Operand other) -> Tensor", "divide", expr="self / other",
                 promotion="float", arithmetic=True, d_self=lambda g, other: g / other,
                 d_other=lambda g, self, other: -g * ((self / other) / other),
                 doc="Quotient; integers are divided as floating-point numbers.")
@@ -113,15 +113,15 @@ def _trunc_divide(xp: Any, a: Any, b: Any) -> Any:
     return xp.trunc(a / b)
 
 
-div_floor = pointwise("div.floor(Tensor self, Tensor other) -> Tensor", _floor_divide,
+div_floor = pointwise("div.floor(Operand self, Operand other) -> Tensor", _floor_divide,
                       expr="floor(self / other)", method=False, inplace=False,
                       d_self=lambda g: g * 0, d_other=lambda g: g * 0,
                       node="DivBackward1", doc="Quotient rounded down.")
-div_trunc = pointwise("div.trunc(Tensor self, Tensor other) -> Tensor", _trunc_divide,
+div_trunc = pointwise("div.trunc(Operand self, Operand other) -> Tensor", _trunc_divide,
                       expr="trunc(self / other)", method=False, inplace=False,
                       d_self=lambda g: g * 0, d_other=lambda g: g * 0,
                       node="DivBackward1", doc="Quotient rounded towards zero.")
-floor_divide = pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", _floor_divide,
+floor_divide = pointwise("floor_divide(Operand self, Operand other) -> Tensor", _floor_divide,
                          expr="floor(self / other)", doc="Quotient rounded down.")
 
 
@@ -137,11 +137,11 @@ def _fmod(xp: Any, a: Any, b: Any) -> Any:
     return xp.fmod(a, b)
 
 
-remainder = pointwise("remainder(Tensor self, Tensor other) -> Tensor", _remainder,
+remainder = pointwise("remainder(Operand self, Operand other) -> Tensor", _remainder,
                       expr="self - other * floor(self / other)", d_self=lambda g: g,
                       d_other=lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
                       doc="Remainder with the sign of the divisor, as Python's %.")
-fmod = pointwise("fmod(Tensor self, Tensor other) -> Tensor", _fmod,
+fmod = pointwise("fmod(Tensor self, Operand other) -> Tensor", _fmod,
                  expr="self - other * trunc(self / other)", d_self=lambda g: g,
                  d_other=lambda g, self, other: -g * self.div(other, rounding_mode="trunc"),
                  doc="Remainder with the sign of the dividend, as C's fmod.")
@@ -191,7 +191,7 @@ def _pow_variant(self: Any, other: Any) -> int:
     return 0 if not hasattr(other, "dtype") else 1 if hasattr(self, "dtype") else 2
 
 
-pow = pointwise("pow(Tensor self, Tensor other) -> Tensor", _pow, expr="pow(self, other)",
+pow = pointwise("pow(Operand self, Operand other) -> Tensor", _pow, expr="pow(self, other)",
                 variant=_pow_variant,
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
 neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", arithmetic=True,
@@ -429,7 +429,7 @@ def _clamp_variant(self: Any, min: Any, max: Any) -> int:
     return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
 
 
-clamp = pointwise("clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", _clamp,
+clamp = pointwise("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", _clamp,
                   variant=_clamp_variant,
                   expr="min(max(self, min), max)",
                   d_self=lambda g, self, min, max: g * _inside(self, min, max).to(g.dtype),
@@ -438,12 +438,12 @@ clamp = pointwise("clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Ten
                   d_max=lambda g, self, min, max: g * ((self > max) if min is None else
                                                        (self > max) | (max < min)).to(g.dtype),
                   doc="Values held between a lower and an upper limit.")
-clamp_min = pointwise("clamp_min(Tensor self, Tensor min) -> Tensor", "maximum",
+clamp_min = pointwise("clamp_min(Tensor self, Operand min) -> Tensor", "maximum",
                       expr="max(self, min)",
                       d_self=lambda g, self, min: g * (self >= min).to(g.dtype),
                       d_min=lambda g, self, min: g * (self < min).to(g.dtype),
                       doc="Values held above a limit.")
-clamp_max = pointwise("clamp_max(Tensor self, Tensor max) -> Tensor", "minimum",
+clamp_max = pointwise("clamp_max(Tensor self, Operand max) -> Tensor", "minimum",
                       expr="min(self, max)",
                       d_self=lambda g, self, max: g * (self <= max).to(g.dtype),
                       d_max=lambda g, self, max: g * (self > max).to(g.dtype),
@@ -462,7 +462,7 @@ def _one_dtype(common: Any, args: Any) -> None:
                                f"dtype {C_NAMES[a.dtype.name]}")
 
 
-lerp = pointwise("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor", _lerp, checks=_one_dtype,
+lerp = pointwise("lerp(Tensor self, Tensor end, Operand weight) -> Tensor", _lerp, checks=_one_dtype,
                  variant=lambda self, end, weight: 1 if hasattr(weight, "dtype") else 0,
                  expr="self + weight * (end - self)",
                  d_self=lambda g, weight: g * (1 - weight), d_end=lambda g, weight: g * weight,

@@ -251,7 +251,7 @@ random_fill = _filler("random", ", int? from_=None, int? to=None", _random_fill,
                       "Fills with integers.")
 exponential = _filler("exponential", ", float lambd=1", _exponential_fill,
                       "Fills with exponential numbers.")
-bernoulli_fill = _filler("bernoulli", ", Tensor p=0.5", _bernoulli_fill,
+bernoulli_fill = _filler("bernoulli", ", Operand p=0.5", _bernoulli_fill,
                          "Fills with ones, each with probability p, and zeros.")
 
 

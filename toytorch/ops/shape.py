@@ -267,7 +267,7 @@ def _fill(xp: Any, a: Any, value: Any) -> Any:
     return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
 
 
-fill = define("fill(Tensor self, Tensor value) -> Tensor", _fill, kind="general", inplace=True,
+fill = define("fill(Tensor self, Operand value) -> Tensor", _fill, kind="general", inplace=True,
               method=False, out=False, upcast=False, d_self=_nothing,
               overlap=lambda self, value: not hasattr(value, "dtype"),
               variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,

@@ -133,7 +133,7 @@ def _searchsorted(xp: Any, sequence: Any, values: Any, right: bool, out_int32: b
     return xp.asarray(found).reshape(values.shape).astype(kind)
 
 
-searchsorted = general("searchsorted(Tensor sorted_sequence, Tensor self, *, bool right=False, "
+searchsorted = general("searchsorted(Tensor sorted_sequence, Operand self, *, bool right=False, "
                        "bool out_int32=False) -> Tensor", _searchsorted, upcast=False, method=False,
                        function=False, doc="Where values would go in a sorted sequence.")
 
