@@ -44,42 +44,15 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
-from toytorch.ops.create import (arange, as_tensor, asarray, complex, empty,
-                                 empty_like, empty_strided, eye, from_numpy, full, full_like,
-                                 get_default_device, linspace, logspace, ones, ones_like, range,
+from toytorch.ops.create import (arange, as_tensor, asarray, empty, empty_strided, eye, from_numpy,
+                                 full, get_default_device, linspace, logspace, ones, range,
                                  scalar_tensor, set_default_device, tensor, tril_indices,
-                                 triu_indices, zeros, zeros_like)
-from toytorch.ops.random import (bernoulli, multinomial, normal, rand, rand_like,
-                                 randint, randint_like, randn, randn_like, randperm)
-from toytorch.ops.convert import detach, reshape
-from toytorch.ops import methods as _methods
-
-_CHOSEN = """div max min median topk kthvalue cummax cummin argsort where nonzero scatter index_put
-take_along_dim norm var std var_mean std_mean clip logsumexp broadcast_to broadcast_tensors flatten
-ravel unflatten movedim moveaxis swapaxes swapdims adjoint split split_with_sizes chunk tensor_split
-unbind real imag conj conj_physical positive polygamma resolve_conj
-resolve_neg atleast_1d atleast_2d atleast_3d hstack vstack dstack
-column_stack tile repeat_interleave fliplr flipud diag trace meshgrid cartesian_prod unique
-searchsorted bucketize tensordot einsum ger inner allclose equal is_nonzero is_same_size isreal
-result_type can_cast is_tensor is_floating_point is_complex numel broadcast_shapes""".split()
-for _name in _CHOSEN:
-    globals()[_name] = _methods.speak_of_tensors(getattr(_methods, _name), _name)
-sort, matmul = _methods.sort_, _methods.matmul_
-for _name, _source in {
-        "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div",
-        "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge",
-        "less": "lt", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "arccos": "acos",
-        "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
-        "arccosh": "acosh", "arctanh": "atanh", "concat": "cat", "concatenate": "cat",
-        "row_stack": "vstack"}.items():
-    globals()[_name] = globals()[_source]
+                                 triu_indices, zeros)
+from toytorch.ops.random import normal, rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
     if _op.kind == "pointwise" and _op.has_inplace and len(_op.tensor_at) == 1:
         globals()[_name + "_"] = getattr(Tensor, _name + "_")  # relu_ and the like
-for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
-              "randint_like", "bernoulli", "multinomial", "detach", "reshape", "complex"):
-    globals()[_name] = _methods.speak_of_tensors(globals()[_name], _name)
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)

@@ -1,8 +1,10 @@
-"""The backward pass: one walk over the graph, one sort, one visit to every node.
+"""The backward pass: from the newest node to the oldest, each visited once.
 
-Nodes are numbered in the order of creation, and a node only points to older ones, so going through
-them from the newest to the oldest visits each node after all that send gradient to it. The walk is
-a loop, not a recursion; a node's saved tensors are dropped as soon as it has run.
+Nodes are numbered in the order of creation, and a node only points to older ones, so of all nodes
+where a gradient waits the newest has got everything it will get: it may run. A pass that nobody
+watches finds its way like that, with a heap. A pass for chosen inputs, or one that is observed or
+ordered by somebody else, first collects the nodes and sorts them. Both are loops, not recursions,
+and a node's saved tensors are dropped as soon as it has run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -131,68 +134,114 @@ class Engine:
 
     def _visit(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
                inputs: list[Tensor] | None, capture: bool) -> dict[int, Tensor]:
+        """One pass; the gradients captured, by id of the input."""
+        captured: dict[int, Tensor] = {}
         pending: dict[Any, Any] = {}  # node or leaf: the gradient that waits there
         sums: set[Any] = set()  # where what waits is a sum made here, which may be added to
-        observer, deliver = self.observer, self._deliver
+        watched = self.order is not None or self.observer is not None or inputs is not None
         for target, given in roots:
-            deliver(target, given, pending, sums)
-        order = self.nodes_in_order([node_of(t) for t, _ in roots if
-                                     isinstance(node_of(t), Node)])
+            self._deliver(target, given, pending, sums)
+        if watched or state.local.grad:
+            self._in_order(roots, keep_graph, inputs, pending, sums, captured)
+        else:
+            self._descend(keep_graph, pending, sums)
+        leaves = {t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items()
+                  if not t.is_node}
+        pending.clear()
+        self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
+        return captured
+
+    def _descend(self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any]) -> None:
+        """A pass that nobody watches: always on to the newest node where a gradient waits."""
+        deliver, take = self._deliver, pending.pop
+        heap: list[Any] = []
+        for target in pending:
+            if target.is_node:
+                heappush(heap, (-target.seq, target))
+        while heap:
+            node = heappop(heap)[1]
+            grad = take(node)
+            while node is not None:
+                bare = node.bare and node.hooks is None
+                if bare and grad.__class__ is not ndarray:
+                    bare = grad._array.__class__ is ndarray and node.meta[1].plain
+                    grad = grad._array if bare else grad
+                if bare:
+                    pairs = node.apply_arrays(grad)
+                else:
+                    grad = wrap(grad) if grad.__class__ is ndarray else grad
+                    pairs = zip(node.edges, run(node, grad))
+                if not keep_graph:
+                    if node.frees:
+                        node.saved = None
+                    elif node.frees is None:
+                        node.release()
+                if bare and len(pairs) == 1:
+                    (node, grad), = pairs
+                    if node.is_node and node not in pending and (
+                            not heap or heap[0][0] > -node.seq):
+                        continue  # a chain: its next link needs no table
+                following = None
+                for target, grad in pairs:
+                    if grad is None or target is None:
+                        continue
+                    if target in pending:
+                        deliver(target, grad, pending, sums)
+                        continue
+                    if target.__class__ is Output:
+                        met = target.node in pending
+                        deliver(target, grad, pending, sums)
+                        if met:
+                            continue
+                        target = target.node
+                    else:
+                        pending[target] = grad
+                    if target.is_node:
+                        if following is None:
+                            following = target
+                        elif target.seq < following.seq:
+                            heappush(heap, (-target.seq, target))
+                        else:
+                            heappush(heap, (-following.seq, following))
+                            following = target
+                node = following
+                if node is not None:
+                    if heap and heap[0][0] < -node.seq:
+                        heappush(heap, (-node.seq, node))
+                        node = None
+                    else:
+                        grad = take(node)
+
+    def _in_order(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
+                  inputs: list[Tensor] | None, pending: dict[Any, Any], sums: set[Any],
+                  captured: dict[int, Tensor]) -> None:
+        """A pass over nodes collected before it."""
+        observer, deliver = self.observer, self._deliver
+        order = self.nodes_in_order([node_of(t) for t, _ in roots if node_of(t).is_node])
         wanted = None if inputs is None else wanted_nodes(order, inputs)
-        captured: dict[int, Tensor] = {}
         targets = {} if inputs is None else targets_of(inputs)
-        watched = bool(targets) or wanted is not None or observer is not None
-        bare = not watched and not state.local.grad  # nobody sees the tensors in between
-        take = pending.pop
         for node in order:
-            grad = take(node, None)
+            grad = pending.pop(node, None)
             if grad is None:
                 continue
-            hooks = node.hooks
-            if bare and hooks is None and node.apply_arrays is not None:
-                array = grad if grad.__class__ is ndarray else grad._array
-                if array.__class__ is ndarray and node.meta[1].plain:
-                    for target, grad in zip(node.edges, node.apply_arrays(array)):
-                        if grad is None:
-                            continue
-                        if target in pending or target.__class__ is Output:
-                            deliver(target, grad, pending, sums)
-                        else:
-                            pending[target] = grad
-                    if not keep_graph:
-                        node.release()
-                    continue
-            if grad.__class__ is ndarray:
-                grad = wrap(grad)
-            if hooks is not None:
+            if node.hooks is not None:
                 grad = run_prehooks(node, grad)
-            if watched:
-                for tensor, index in targets.get(node, ()):
-                    found = grad[index] if node.many else grad
-                    if found is not None:
-                        captured[id(tensor)] = found
-                if wanted is not None and node not in wanted:
-                    continue
+            for tensor, index in targets.get(node, ()):
+                found = grad[index] if node.many else grad
+                if found is not None:
+                    captured[id(tensor)] = found
+            if wanted is not None and node not in wanted:
+                continue
             grads = node.apply(filled(node, grad) if node.many else grad)
-            if hooks is not None:
+            if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None:
                 observer(node, tuple(grad) if node.many else (grad,), tuple(grads))
             for target, grad in zip(node.edges, grads):
-                if grad is None or target is None:
-                    continue
-                if target in pending or target.__class__ is Output:
+                if grad is not None and target is not None:
                     deliver(target, grad, pending, sums)
-                else:
-                    pending[target] = grad
             if not keep_graph:
                 node.release()
-        grad = grads = array = None  # what is left in names would look shared below
-        leaves = {t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items()
-                  if not isinstance(t, Node)}
-        pending.clear()
-        self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
-        return captured
 
     def _deliver(self, target: Any, grad: Tensor, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target."""
@@ -332,6 +381,14 @@ def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
         name = getattr(hook, "__name__", hook)
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return replaced
+
+
+def run(node: Node, grad: Any) -> Any:
+    """The gradients of a node's inputs, with the hooks around it."""
+    if node.hooks is None:
+        return node.apply(filled(node, grad) if node.many else grad)
+    grad = run_prehooks(node, grad)
+    return run_hooks(node, node.apply(filled(node, grad) if node.many else grad), grad)
 
 
 def run_prehooks(node: Node, grad: Any) -> Any:

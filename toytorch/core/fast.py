@@ -50,7 +50,7 @@ def {name}(input, *, out=None):
 '''
 UNARY_GRAPH = '''\
         if mode is None and input._rg:
-            node = new({node})
+            node = {node}()
             node.edges = (input._edge or input,)
             node.seq = next(sequence)
             node.meta = (c.shape, kind)
@@ -109,10 +109,11 @@ NUMBER = '''\
             return call(op, (input, other{pass_alpha}){out})'''
 NO_NUMBER = "        # a number is refused by the general path"
 BINARY_GRAPH = '''\
-        if mode is None and (input._rg or other._rg):
-            node = new({node})
-            node.edges = (input._edge or input if input._rg else None,
-                          other._edge or other if other._rg else None)
+        wants, other_wants = input._rg, other._rg
+        if mode is None and (wants or other_wants):
+            node = {node}()
+            node.edges = (input._edge or input if wants else None,
+                          other._edge or other if other_wants else None)
             node.seq = next(sequence)
             node.meta = (c.shape, kind)
 {save}
@@ -123,7 +124,7 @@ BINARY_GRAPH = '''\
             result._edge = None'''
 SCALAR_GRAPH = '''\
                 if mode is None and input._rg:
-                    node = new({node})
+                    node = {node}()
                     node.edges = (input._edge or input, None)
                     node.seq = next(sequence)
                     node.meta = (c.shape, kind)
@@ -167,10 +168,14 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
                 versions.append("None")
             else:
                 # Only what the wanted gradients need: y of x*y where x wants one.
-                users = [python_name[a] for a in op.needs if name in op.needs[a]]
-                test = " or ".join(f"{u}._rg" for u in users)
-                values.append(f"{value} if {test} else None")
-                versions.append(f"None if not ({test}) else ({version})")
+                wants = {"self": "wants", "other": "other_wants"}
+                users = [wants[a] for a in op.needs if name in op.needs[a]]
+                if len(users) == 2:  # one of them does, or there would be no node
+                    values.append(value)
+                    versions.append(version)
+                else:
+                    values.append(f"{value} if {users[0]} else None")
+                    versions.append(f"({version}) if {users[0]} else None")
         elif name == "alpha" and op.schema.args[op.schema.index[name]].default == 1:
             values.append("1")
             versions.append("None")
@@ -205,7 +210,7 @@ def {name}({params}):
 '''
 GENERAL_GRAPH = '''\
             if mode is None and ({wants}) and result.dtype.rank > 1:
-                node = new({node})
+                node = {node}()
                 node.edges = ({edges},)
                 node.seq = next(sequence)
                 node.meta = (c.shape, result.dtype)

@@ -139,6 +139,7 @@ class CopySlices(Node):
 
     __slots__ = ("geometry", "inner")
     full_name = "torch::autograd::CopySlices"
+    frees = None
 
     def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
         # Edge 0 is the base's old history; the rest are the other inputs of the write.

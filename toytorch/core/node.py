@@ -34,12 +34,16 @@ class Node:
         seq: int
         versions: Any
         source: str
+    is_node = True  # a leaf, the other end of an edge, says False
     op: Any = None
     full_name = ""  # where PyTorch's name() is longer than the class's
     count = 1  # results
     many = False  # whether gradients come as a list
-    apply_arrays: Any = None  # `apply` on bare arrays, where the derivative is plain arithmetic
-    frees = True  # whether tensors are saved: shapes and numbers alone stay for a second pass
+    bare = False  # whether the derivative is plain arithmetic, and `apply_arrays` gives it
+    apply_arrays: Any = None  # `apply` on bare arrays
+    # Whether tensors are saved (shapes and numbers alone stay for a second pass); None: `release`
+    # knows.
+    frees: bool | None = True
     hooks: Any = None  # {kind: hooks}, made when the first is registered
     slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
 
@@ -49,7 +53,7 @@ class Node:
 
     def release(self) -> None:
         """Drops what was saved."""
-        if self.frees and self.saved:
+        if self.frees:
             self.saved = None
 
     def name(self) -> str:
@@ -111,6 +115,7 @@ class Output:
     """Where the gradient of one result of a Node with several results goes."""
 
     __slots__ = ("index", "node")
+    is_node = False
 
     def __init__(self, node: Node, index: int) -> None:
         self.node, self.index = node, index

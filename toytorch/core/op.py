@@ -11,6 +11,9 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
     <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order
                       whether it is a matrix in column-major memory; <tensor>_layout its
                       shape, strides and offset; nothing is saved
+
+A derivative that is plain arithmetic is written as a formula, `d_self="g * other"`: the engine then
+computes it on bare arrays, without making tensors that nobody will see.
 """
 
 from __future__ import annotations
@@ -43,13 +46,11 @@ class Op:
     promotion   "default": operands meet in their common type; "float": integers become the default
                 float first; "count": masks become integers; "none": the kernel sees the arrays
                 as they are
-    derivatives {argument: function}; an argument that is missing gets no gradient
+    derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
     expr        the formula of a pointwise op, for the fuser and the documentation
     plain       the array module's function that does the same where the options have their defaults
-    arithmetic  whether the derivatives are written with + - * / only, and so work on bare arrays:
-                the engine then skips making tensors that nobody will see
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning
     variant     a function of the arguments: which of PyTorch's overloads this is, the number at the
@@ -65,8 +66,7 @@ class Op:
                  function: bool = True, out: bool = True, holomorphic: bool = True,
                  node: str = "", upcast: bool = True, reflected: str = "",
                  results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
-                 variant: Any = None, overlap: Any = False,
-                 arithmetic: bool = False) -> None:
+                 variant: Any = None, overlap: Any = False) -> None:
         self.schema: Schema = parse(signature)
         self.name = self.schema.name
         if self.name in registry:
@@ -84,12 +84,13 @@ class Op:
         self.checks, self.plain, self.variant = checks, plain, variant
         self.overlap = overlap
         self._variants: dict[int, Any] = {}
-        self.arithmetic = arithmetic
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
-        self.derivatives = derivatives or {}
+        self.formulas = {n: d for n, d in (derivatives or {}).items() if isinstance(d, str)}
+        self.derivatives = {n: rule(d) if isinstance(d, str) else d
+                            for n, d in (derivatives or {}).items()}
         self._kernels: dict[int, Any] = {}
         self.function: Any = None
         self._build()
@@ -123,8 +124,8 @@ class Op:
         >>> x.grad
         tensor(100.)
         """
-        before = dict(self.derivatives), self.kernel, self.arithmetic
-        self.arithmetic = False  # a derivative from outside may want tensors
+        before = dict(self.derivatives), self.kernel, self.formulas
+        self.formulas = {}  # a derivative from outside may want tensors
         for key, value in fields.items():
             if key == "kernel":
                 self.kernel = value
@@ -139,7 +140,7 @@ class Op:
             with state.watching(self):  # the fast path was made for the old fields
                 yield self
         finally:
-            self.derivatives, self.kernel, self.arithmetic = before
+            self.derivatives, self.kernel, self.formulas = before
             self._kernels.clear()
             self._build()
 
@@ -200,6 +201,16 @@ def pascal(name: str) -> str:
     ('Mul', 'LogSoftmax', 'Max')
     """
     return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
+
+
+def rule(formula: str) -> Any:
+    """A derivative from its formula.
+
+    >>> rule("g * other")(2, other=3)
+    6
+    """
+    names = ", ".join(compile(formula, formula, "eval").co_names)
+    return eval(f"lambda {names}: {formula}", {})  # a formula of a record, not of a user
 
 
 def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
@@ -299,7 +310,7 @@ def make_node_class(op: Op) -> type[Node]:
             raise RuntimeError(SAVED_TWICE)
         return list(zip(op.keeps, node.saved or ()))
 
-    if op.arithmetic:
+    if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
@@ -311,37 +322,42 @@ def make_node_class(op: Op) -> type[Node]:
         "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many,
         "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
         "source": source, "apply_arrays": namespace.get("apply_arrays"),
+        "bare": "apply_arrays" in namespace,
         "saved_items": saved_items, "__module__": "toytorch.ops"})
 
 
 def arrays_source(op: Op) -> str:
-    """`apply_arrays`: the derivatives on NumPy arrays, for a pass that nobody differentiates."""
+    """`apply_arrays`: the derivatives on NumPy arrays, for a pass that nobody differentiates.
+
+    It gives pairs of an edge and its gradient, for the edges where one is wanted.
+    """
     lines = ["def apply_arrays(node, g):"]
     if op.keeps:
+        versions = [f"seen{i}" if is_tensor_like(op, n) else "_" for i, n in enumerate(op.keeps)]
         lines += ["    saved = node.saved", "    if saved is None:",
                   "        raise RuntimeError(SAVED_TWICE)",
-                  f"    {', '.join(op.keeps)}, = saved", "    versions = node.versions"]
+                  f"    {', '.join(op.keeps)}, = saved",
+                  f"    {', '.join(versions)}, = node.versions"]
         for i, name in enumerate(op.keeps):
             if is_tensor_like(op, name):
-                lines += [f"    if versions[{i}] is not None:",
-                          f"        if versions[{i}] != (0 if {name}._storage is None else "
-                          f"{name}._storage.version):",
-                          f"            check_version(OP, {name!r}, {name}, versions[{i}], node)",
+                lines += [f"    if seen{i} is not None:", f"        memory = {name}._storage",
+                          f"        if seen{i} != (0 if memory is None else memory.version):",
+                          f"            check_version(OP, {name!r}, {name}, seen{i}, node)",
                           f"        {name} = {name}._array"]
-    lines += ["    kind, edges = node.meta[1], node.edges"]
-    outs = []
-    for i, (_, name) in enumerate(op.tensor_names):
-        if name not in op.needs:
-            outs.append("None")
-            continue
-        lines += [f"    g{i} = None", f"    e = edges[{i}]", "    if e is not None:",
-                  f"        g{i} = d_{name}({', '.join(op.needs[name])})",
-                  "        shape, dtype = e.meta",
+    edges = [f"e{i}" for i in range(len(op.tensor_names))]
+    lines += [f"    {', '.join(edges)}, = node.edges", "    meta = node.meta"]
+    names = [(i, n) for i, (_, n) in enumerate(op.tensor_names) if n in op.needs]
+    for i, name in names:
+        lines += [f"    if e{i} is not None:",
+                  f"        g{i} = {op.formulas[name]}",
                   f"        if g{i}.__class__ is not ndarray:", f"            g{i} = asarray(g{i})",
-                  f"        if g{i}.shape != shape or dtype is not kind:",
-                  f"            g{i} = fit(wrap(g{i}), shape, dtype)"]
-        outs.append(f"g{i}")
-    lines += [f"    return ({', '.join(outs)},)"]
+                  f"        if e{i}.meta != meta:",
+                  f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
+        if i is not names[-1][0]:  # the first of two
+            lines += [f"        if e{names[-1][0]} is None:", f"            return (e{i}, g{i}),"]
+    if len(names) == 2:
+        lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
+    lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
     return "\n".join(lines) + "\n"
 
 

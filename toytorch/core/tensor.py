@@ -42,6 +42,7 @@ class Tensor:
     _post_hooks: Any = None  # hooks on a leaf, after accumulation
     _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
     _retained = False  # whether retain_grad was called
+    is_node = False  # at the end of an edge, a leaf
     _inference = False  # whether it was made in inference mode
     _no_grad_view: Any = None  # why a view must not be written to, if so
     __hash__ = object.__hash__

@@ -3,26 +3,41 @@
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
 from toytorch.ops import (
+    aliases,
     compare,
+    complex_parts,
     convert,
     create,
+    floating,
     index,
     indexing,
+    integer,
+    joining,
+    layout,
     loss,
     matmul,
     methods,
+    operators,
+    overloads,
     pointwise,
+    products,
+    questions,
     random,
     reduce,
+    reshaping,
+    scattering,
+    searching,
     shape,
     sort,
     special,
+    statistics,
     view,
 )
 
-__all__ = ["Op", "compare", "convert", "create", "index", "indexing", "loss", "matmul", "methods",
-           "pointwise", "printing", "random", "reduce", "registry", "shape", "sort", "special",
-           "view"]
+__all__ = ["Op", "aliases", "compare", "complex_parts", "convert", "create", "floating", "index", "indexing", "integer",
+           "joining", "layout", "loss", "matmul", "methods", "operators", "overloads", "pointwise",
+           "printing", "products", "questions", "random", "reduce", "registry", "reshaping",
+           "scattering", "searching", "shape", "sort", "special", "statistics", "view"]
 
 
 def __getattr__(name: str) -> Op:

@@ -14,7 +14,7 @@ from toytorch.core.op import Op
 from toytorch.core.size import is_contiguous as is_row_major
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of, wrap
 from toytorch.ops import create, shape, view
-from toytorch.ops.define import general
+from toytorch.ops.define import general, public
 
 
 def _to_device(xp: Any, a: Any, device: Any) -> Any:
@@ -135,6 +135,7 @@ def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
     return view.view_.function(self, *shape_)  # type: ignore[no-any-return]
 
 
+@public("reshape")
 def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
@@ -164,6 +165,7 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+@public("detach")
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
     return alias(self)

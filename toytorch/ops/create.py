@@ -15,6 +15,7 @@ from toytorch.core.function import spread
 from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops.define import public
 
 _default_device: Any = None
 
@@ -144,13 +145,14 @@ def _like(name: str, fill: str) -> Any:
                       device or input.device, requires_grad)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
-    return function
+    return public(name)(function)
 
 
 zeros_like, ones_like = _like("zeros_like", "zeros"), _like("ones_like", "ones")
 empty_like = _like("empty_like", "empty")
 
 
+@public("full_like")
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None,
               device: Any = None, requires_grad: builtins.bool = False, pin_memory: Any = False,
               memory_format: Any = None) -> Tensor:
@@ -450,6 +452,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None,
                 requires_grad=requires_grad)
 
 
+@public("complex")
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """A complex tensor of its two parts.
 

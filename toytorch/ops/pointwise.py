@@ -71,12 +71,12 @@ SUB_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not support
 
 add = pointwise("add(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", _add, plain="add",
                 expr="self + alpha * other", reflected="__radd__",
-                arithmetic=True, d_self=lambda g: g, d_other=_scaled,
+                d_self="g", d_other="g if alpha == 1 else g * alpha",
                 doc="Sum, self + alpha·other.")
 sub = pointwise("sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor", _sub,
                 plain="subtract",
                 expr="self - alpha * other", checks=_no_mask,
-                arithmetic=True, d_self=lambda g: g, d_other=lambda g, alpha: -_scaled(g, alpha),
+                d_self="g", d_other="-g if alpha == 1 else -g * alpha",
                 doc="Difference, self - alpha·other.")
 rsub = pointwise("rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
                  lambda xp, a, b, alpha=1: _sub(xp, b, a, alpha), expr="other - alpha * self",
@@ -84,14 +84,13 @@ rsub = pointwise("rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor"
                  d_self=lambda g, alpha: -_scaled(g, alpha), d_other=lambda g: g,
                  doc="Difference the other way round, other - alpha·self.")
 mul = pointwise("mul(Operand self, Operand other) -> Tensor", "multiply", expr="self * other",
-                arithmetic=True, d_self=lambda g, other: g * other,
-                d_other=lambda g, self: g * self,
+                d_self="g * other", d_other="g * self",
                 doc="Elementwise product.")
 
 
 div = pointwise("div(Operand self, Operand other) -> Tensor", "divide", expr="self / other",
-                promotion="float", arithmetic=True, d_self=lambda g, other: g / other,
-                d_other=lambda g, self, other: -g * ((self / other) / other),
+                promotion="float", d_self="g / other",
+                d_other="-g * ((self / other) / other)",
                 doc="Quotient; integers are divided as floating-point numbers.")
 
 
@@ -194,19 +193,17 @@ def _pow_variant(self: Any, other: Any) -> int:
 pow = pointwise("pow(Operand self, Operand other) -> Tensor", _pow, expr="pow(self, other)",
                 variant=_pow_variant,
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
-neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", arithmetic=True,
-                d_self=lambda g: -g,
+neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self="-g",
                 checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "
                                 "`logical_not()` operator instead."), doc="Negative.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", "reciprocal", expr="1 / self",
-                       promotion="float", arithmetic=True,
-                       d_self=lambda g, result: -g * (result * result),
+                       promotion="float", d_self="-g * (result * result)",
                        doc="1/x.")
 square = pointwise("square(Tensor self) -> Tensor",
                    lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype("int64")),
                    plain="square", promotion="count", expr="self * self",
-                   arithmetic=True, d_self=lambda g, self: g * (2 * self),
+                   d_self="g * (2 * self)",
                    node="PowBackward0", doc="x².")
 
 
@@ -250,12 +247,12 @@ sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)", d_self
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
 sqrt = pointwise("sqrt(Tensor self) -> Tensor", "sqrt", expr="sqrt(self)", promotion="float",
-                 arithmetic=True, d_self=lambda g, result: g / (2 * result), doc="Square root.")
+                 d_self="g / (2 * result)", doc="Square root.")
 rsqrt = pointwise("rsqrt(Tensor self) -> Tensor", lambda xp, a: 1 / xp.sqrt(a),
                   expr="1 / sqrt(self)", promotion="float",
                   d_self=lambda g, result: -0.5 * g * result ** 3, doc="1/√x.")
 exp = pointwise("exp(Tensor self) -> Tensor", "exp", expr="exp(self)", promotion="float",
-                arithmetic=True, d_self=lambda g, result: g * result, doc="eˣ.")
+                d_self="g * result", doc="eˣ.")
 exp2 = pointwise("exp2(Tensor self) -> Tensor", "exp2", expr="exp2(self)", promotion="float",
                  d_self=lambda g, result: g * result * math.log(2), doc="2ˣ.")
 expm1 = pointwise("expm1(Tensor self) -> Tensor", "expm1", expr="expm1(self)", promotion="float",
@@ -310,7 +307,7 @@ sinh = pointwise("sinh(Tensor self) -> Tensor", "sinh", expr="sinh(self)", promo
 cosh = pointwise("cosh(Tensor self) -> Tensor", "cosh", expr="cosh(self)", promotion="float",
                  d_self=lambda g, self: g * self.sinh(), doc="Hyperbolic cosine.")
 tanh = pointwise("tanh(Tensor self) -> Tensor", "tanh", expr="tanh(self)", promotion="float",
-                 arithmetic=True, d_self=lambda g, result: g * (1 - result * result),
+                 d_self="g * (1 - result * result)",
                  doc="Hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self) -> Tensor", "arcsinh", expr="asinh(self)",
                   promotion="float", d_self=lambda g, self: g * (self * self + 1).rsqrt(),
@@ -556,8 +553,7 @@ def _sigmoid(xp: Any, a: Any) -> Any:
 
 
 sigmoid = pointwise("sigmoid(Tensor self) -> Tensor", _sigmoid, expr="1 / (1 + exp(-self))",
-                    promotion="float", arithmetic=True,
-                    d_self=lambda g, result: g * ((1 - result) * result),
+                    promotion="float", d_self="g * ((1 - result) * result)",
                     doc="1/(1 + e⁻ˣ).")
 def _no_relu(common: Any, args: Any) -> None:
     if common is types.bool:

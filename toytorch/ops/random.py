@@ -13,7 +13,7 @@ from toytorch.core.device import device as device_class
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
-from toytorch.ops.define import define
+from toytorch.ops.define import define, public
 
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
@@ -76,7 +76,7 @@ def _like(name: str, factory: Any) -> Any:
                        generator=generator)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
-    return function
+    return public(name)(function)
 
 
 rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
@@ -105,6 +105,7 @@ def randint(low: Any, high: Any = None, size: Any = None, *, generator: Any = No
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
+@public("randint_like")
 def randint_like(input: Tensor, low: Any = 0, high: Any = None, *, dtype: Any = None,
                  device: Any = None, requires_grad: builtins.bool = False, layout: Any = None,
                  memory_format: Any = None) -> Tensor:
@@ -148,6 +149,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
+@public("multinomial", method=True)
 def multinomial(input: Tensor, num_samples: int, replacement: builtins.bool = False, *,
                 generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities in proportion to weights."""
@@ -255,6 +257,7 @@ bernoulli_fill = _filler("bernoulli", ", Operand p=0.5", _bernoulli_fill,
                          "Fills with ones, each with probability p, and zeros.")
 
 
+@public("bernoulli", method=True)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Ones with the probabilities given, and zeros elsewhere."""
     if input.dtype.rank < 2:

@@ -39,15 +39,22 @@ def poly(coefficients: Any, x: Any) -> Any:
     return value
 
 
+def erfcx_above(xp: Any, x: Any) -> Any:
+    """e^{x²}·erfc(x) for x ≥ 0.46875."""
+    safe = xp.minimum(x, 4.0)
+    middle = poly(ERFC_P, safe) / poly(ERFC_Q, safe)
+    safe = xp.maximum(x, 4.0)
+    inverse = 1 / (safe * safe)
+    tail = (1 / math.sqrt(math.pi) - inverse * poly(TAIL_P, inverse) / poly(TAIL_Q, inverse)) / safe
+    return xp.where(x <= 4, middle, tail)
+
+
 def _erfc_positive(xp: Any, x: Any) -> Any:
     """erfc for x ≥ 0.46875."""
     safe = xp.minimum(x, 27.0)
-    middle = poly(ERFC_P, safe) / poly(ERFC_Q, safe)
-    inverse = 1 / (safe * safe)
-    tail = (1 / math.sqrt(math.pi) - inverse * poly(TAIL_P, inverse) / poly(TAIL_Q, inverse)) / safe
     coarse = xp.trunc(safe * 16) / 16  # e^{-x²} as a product of two exact parts
     scale = xp.exp(-coarse * coarse) * xp.exp(-(safe - coarse) * (safe + coarse))
-    return xp.where(x > 27, 0.0, scale * xp.where(safe <= 4, middle, tail))
+    return xp.where(x > 27, 0.0, scale * erfcx_above(xp, safe))
 
 
 def erf_array(xp: Any, a: Any) -> Any:
@@ -105,7 +112,8 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 
 DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-def _lgamma(xp: Any, a: Any) -> Any:
+def lgamma_array(xp: Any, a: Any) -> Any:
+    """log |Γ| of every element."""
     x = a.astype(np.float64)
     z = xp.where(x < 0.5, 1 - x, x)
     shift = xp.zeros_like(z)
@@ -125,7 +133,7 @@ def _lgamma(xp: Any, a: Any) -> Any:
     return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
 
 
-lgamma = pointwise("lgamma(Tensor self) -> Tensor", _lgamma, expr="lgamma(self)",
+lgamma = pointwise("lgamma(Tensor self) -> Tensor", lgamma_array, expr="lgamma(self)",
                    promotion="float", d_self=lambda g, self: g * self.digamma(),
                    doc="log |Γ(x)|.")
 
