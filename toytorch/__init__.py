@@ -14,6 +14,7 @@ import math
 from typing import Any
 
 from toytorch import backends, ops
+from toytorch.backends import threads as _threads
 from toytorch.core import dtype as _dtype
 from toytorch.core.device import (channels_last, contiguous_format, device, layout, memory_format,
                                   preserve_format, strided)
@@ -83,10 +84,18 @@ def typename(obj: Any) -> str:
 
 
 def get_num_threads() -> Any:
-    """How many threads matrix products may use (see `set_num_threads`)."""
+    """How many threads matrix products use."""
+    return _threads.of_blas()
+
+
+def set_num_threads(count: Any) -> None:
+    """Sets how many threads matrix products use."""
     import builtins
-    import os
-    return builtins.int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    if not isinstance(count, builtins.int):
+        raise TypeError(f"set_num_threads expects an int, but got {type(count).__name__}")
+    if count <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _threads.set_for_blas(count)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray, ones
+
 from toytorch.autograd import engine as engines
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.create import ones_like
 
 
@@ -43,7 +45,10 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
             if tensor.dtype.is_complex:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but"
                                    f" got {tensor.dtype}")
-            grad = ones_like(tensor)
+            if tensor._array.__class__ is ndarray and tensor.dtype.plain:
+                grad = wrap(ones(tensor._array.shape, tensor._array.dtype), tensor.dtype)
+            else:
+                grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:
             grad = grad.to(tensor.dtype)
         roots.append((tensor._edge if tensor._edge is not None else tensor, grad))

@@ -154,6 +154,7 @@ class Engine:
     def _descend(self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any]) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits."""
         deliver, take = self._deliver, pending.pop
+        unwatched = state.shortcut is not state.SLOW  # no mode wants to see the ops of derivatives
         heap: list[Any] = []
         for target in pending:
             if target.is_node:
@@ -162,7 +163,7 @@ class Engine:
             node = heappop(heap)[1]
             grad = take(node)
             while node is not None:
-                bare = node.bare and node.hooks is None
+                bare = unwatched and node.bare and node.hooks is None
                 if bare and grad.__class__ is not ndarray:
                     bare = grad._array.__class__ is ndarray and node.meta[1].plain
                     grad = grad._array if bare else grad

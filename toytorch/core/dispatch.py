@@ -491,9 +491,15 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
                            "differentiation, but one of the arguments requires grad.")
     for o, array in zip(outs, arrays):
         array = np.asarray(array) if isinstance(array, np.generic) else array
+        if op.apart and isinstance(o, Tensor):
+            writing.refuse_overlap(o)
+            writing.refuse_arguments(o, args, array.shape)
         if not isinstance(o, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+        if op.apart.endswith("type") and made is not o.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {made.name}, but got "
+                               f"{o.dtype.name} instead")
         if made.rank > o.dtype.rank and made is not o.dtype:
             raise RuntimeError(f"result type {made.legacy} can't be cast to the desired output "
                                f"type {o.dtype.legacy}")

@@ -51,6 +51,8 @@ def strided_overlap(shape: Any, strides: Any) -> bool:
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
 
+SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor refer "
+          "to a single memory location. Please clone() the tensor before performing the operation.")
 OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. Please clone() the tensor before performing the operation.")
 
@@ -72,9 +74,18 @@ def refuse_shared(target: Tensor, args: Any) -> None:
         same = b.shape == array.shape and b.strides == array.strides and (
             base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
         if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
-            raise RuntimeError("unsupported operation: some elements of the input tensor and the "
-                               "written-to tensor refer to a single memory location. Please clone()"
-                               " the tensor before performing the operation.")
+            raise RuntimeError(SHARED)
+
+
+def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
+    """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
+    resized = target._array.shape != shape
+    for other in args:
+        for t in other if isinstance(other, (list, tuple)) else (other,):
+            if isinstance(t, Tensor) and t._array.__class__ is np.ndarray and (
+                    t is target or np.may_share_memory(t._array, target._array)
+                    or (resized and t._storage is not None and t._storage is target._storage)):
+                raise RuntimeError(SHARED)
 
 
 def bump(target: Tensor) -> None:

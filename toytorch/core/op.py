@@ -13,7 +13,8 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
                       shape, strides and offset; nothing is saved
 
 A derivative that is plain arithmetic is written as a formula, `d_self="g * other"`: the engine then
-computes it on bare arrays, without making tensors that nobody will see.
+computes it on bare arrays, without making tensors that nobody will see. A formula may use what
+tensors and arrays spell alike (`g.T @ self`, `g.sum(0)`) and call records by name.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Op:
     inplace     whether there is a form that writes into its first argument
     overlap     whether that form may write where one place of memory is several elements (or a
                 function of the arguments that says so)
+    apart       what out= must have for itself: "memory", which arguments may share elsewhere, or
+                "memory and type", where the result is not cast
     """
 
     def __init__(self, signature: str, kernel: Any, *, kind: str = "general",
@@ -66,7 +69,7 @@ class Op:
                  function: bool = True, out: bool = True, holomorphic: bool = True,
                  node: str = "", upcast: bool = True, reflected: str = "",
                  results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
-                 variant: Any = None, overlap: Any = False) -> None:
+                 variant: Any = None, overlap: Any = False, apart: str = "") -> None:
         self.schema: Schema = parse(signature)
         self.name = self.schema.name
         if self.name in registry:
@@ -82,14 +85,14 @@ class Op:
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.plain, self.variant = checks, plain, variant
-        self.overlap = overlap
+        self.overlap, self.apart = overlap, apart
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
         self.formulas = {n: d for n, d in (derivatives or {}).items() if isinstance(d, str)}
-        self.derivatives = {n: rule(d) if isinstance(d, str) else d
+        self.derivatives = {n: rule(d, self.schema) if isinstance(d, str) else d
                             for n, d in (derivatives or {}).items()}
         self._kernels: dict[int, Any] = {}
         self.function: Any = None
@@ -203,14 +206,27 @@ def pascal(name: str) -> str:
     return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
 
 
-def rule(formula: str) -> Any:
-    """A derivative from its formula.
+def rule(formula: str, schema: Schema) -> Any:
+    """A derivative from its formula: a function of the names in it that the record knows."""
+    code = compile(formula, formula, "eval")
+    names = [n for n in code.co_names if n == "g" or n.startswith("result")
+             or n.removesuffix("_shape") in schema.index]
+    helpers = {n: Late(n) for n in code.co_names if n not in names}
+    return eval(f"lambda {', '.join(names)}: {formula}", helpers)  # text of a record, not a user's
 
-    >>> rule("g * other")(2, other=3)
-    6
-    """
-    names = ", ".join(compile(formula, formula, "eval").co_names)
-    return eval(f"lambda {names}: {formula}", {})  # a formula of a record, not of a user
+
+class Late:
+    """A record's function by name, found when it is called: records may be defined later."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *args: Any) -> Any:
+        return registry[self.name].function(*args)
+
+    def on_arrays(self, *args: Any) -> Any:
+        """The record's kernel for the CPU."""
+        return registry[self.name].on_cpu(*args)
 
 
 def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
@@ -312,6 +328,9 @@ def make_node_class(op: Op) -> type[Node]:
 
     if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)
+        for formula in op.formulas.values():
+            for name in compile(formula, formula, "eval").co_names:
+                namespace.setdefault(name, Late(name).on_arrays)
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def reader(name: str) -> property:
@@ -350,11 +369,20 @@ def arrays_source(op: Op) -> str:
     for i, name in names:
         lines += [f"    if e{i} is not None:",
                   f"        g{i} = {op.formulas[name]}",
-                  f"        if g{i}.__class__ is not ndarray:", f"            g{i} = asarray(g{i})",
-                  f"        if e{i}.meta != meta:",
-                  f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
-        if i is not names[-1][0]:  # the first of two
+                  f"        if g{i}.__class__ is not ndarray:", f"            g{i} = asarray(g{i})"]
+        if op.kind == "pointwise":  # what has the result's shape and type fits there
+            lines += [f"        if e{i}.meta != meta:"]
+        else:
+            lines += [f"        shape, kind = e{i}.meta",
+                      f"        if g{i}.shape != shape or kind is not meta[1]:"]
+        lines += [f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
+        if i is not names[-1][0] and len(names) == 2:
             lines += [f"        if e{names[-1][0]} is None:", f"            return (e{i}, g{i}),"]
+        elif len(names) > 2:
+            lines += ["    else:", f"        g{i} = None"]
+    if len(names) > 2:
+        lines += [f"    return {', '.join(f'(e{i}, g{i})' for i, _ in names)}"]
+        return "\n".join(lines) + "\n"
     if len(names) == 2:
         lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
     lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops import methods, pointwise, reduce
+from toytorch.ops import activation, methods, pointwise, reduce
 from toytorch.ops.loss import nll
 
 linear = methods.linear
@@ -29,22 +29,22 @@ def sigmoid(input: Tensor) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x above 0, negative_slope·x below."""
-    return pointwise.leaky_relu.function(input, negative_slope)  # type: ignore[no-any-return]
+    return activation.leaky_relu.function(input, negative_slope)  # type: ignore[no-any-return]
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, α(eˣ - 1) below."""
-    return pointwise.elu.function(input, alpha)  # type: ignore[no-any-return]
+    return activation.elu.function(input, alpha)  # type: ignore[no-any-return]
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x·sigmoid(x)."""
-    return pointwise.silu.function(input)  # type: ignore[no-any-return]
+    return activation.silu.function(input)  # type: ignore[no-any-return]
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + e^{βx})/β."""
-    return pointwise.softplus.function(input, beta, threshold)  # type: ignore[no-any-return]
+    return activation.softplus.function(input, beta, threshold)  # type: ignore[no-any-return]
 
 
 def logsigmoid(input: Tensor) -> Tensor:

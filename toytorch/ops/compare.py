@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.size import broadcast_pair
 from toytorch.ops.define import comparison, general, pointwise
+from toytorch.ops.operands import one_tensor
 
 
 def _ordered(name: str) -> Any:
@@ -106,11 +107,11 @@ logical_xor = pointwise("logical_xor(Tensor self, Tensor other) -> BoolTensor",
                         doc="Whether just one of the values is non-zero.")
 
 
-def _integers(name: str) -> Any:
+def _integers(name: str, function: str = "") -> Any:
     def check(common: Any, args: Any) -> None:
         if common.rank > 1:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
-    return check
+    return one_tensor(function or name, check)
 
 
 def _invertible(common: Any, args: Any) -> None:
@@ -146,7 +147,7 @@ def _shift(name: str) -> Any:
 
 bitwise_left_shift = pointwise(
     "bitwise_left_shift(Operand self, Operand other) -> Tensor", _shift("left_shift"),
-    expr="self << other", checks=_integers("lshift"), doc="self·2ᵒᵗʰᵉʳ, in bits.")
+    expr="self << other", checks=_integers("lshift", "bitwise_left_shift"), doc="self·2ᵒᵗʰᵉʳ, in bits.")
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor", _shift("right_shift"),
-    expr="self >> other", checks=_integers("rshift"), doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.")
+    expr="self >> other", checks=_integers("rshift", "bitwise_right_shift"), doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.")

@@ -67,8 +67,11 @@ def diagonals(x: Any, labels: list[str]) -> tuple[Any, list[str]]:
 
 def contract(a: Any, la: list[str], b: Any, lb: list[str], keep: set[str]) -> tuple[Any, list[str]]:
     """Two operands as one batched matrix product over the labels that end here."""
+    same = a.dtype is b.dtype
     a, la = drop(a, la, keep | set(lb))
     b, lb = drop(b, lb, keep | set(la))
+    if same and a.dtype is not b.dtype:  # one was summed, which turned its integers into int64
+        a, b = a.long(), b.long()
     batch = [c for c in la if c in lb and c in keep]
     ends = [c for c in la if c in lb and c not in keep]
     only_a = [c for c in la if c not in lb]

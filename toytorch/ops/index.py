@@ -1,4 +1,4 @@
-"""Ops that pick elements by their place: gather, scatter, masks, and `x[...]` itself."""
+"""Ops that pick elements by index tensors and masks: `x[...]` itself, masked_fill, where, nonzero."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
-from toytorch.core.size import broadcast_pair, copy_order, wrap_dim
+from toytorch.core.size import broadcast_pair, copy_order
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.element import as_element
 
@@ -101,246 +101,10 @@ index_put: Op = define(
     d_values=lambda g, indices: index.function(g, indices),
     doc="Elements at index tensors replaced by, or increased by, values.")
 
-# -- along a dimension ----------------------------------------------------------------------------
-
-
-def _bounds(name: str, a: Any, d: int, i: Any) -> None:
-    """Refuses an index outside a dimension, in the words of each op."""
-    n = a.shape[d] if a.ndim else 1
-    if not i.size or (int(i.min()) >= 0 and int(i.max()) < n):
-        return
-    bad = int(i.max()) if int(i.max()) >= n else int(i.min())
-    where = f"index {bad} is out of bounds for dimension {d} with size {n}"
-    if name == "index_add":
-        raise RuntimeError(where)
-    if name == "index_select" and a.ndim > 1 and not n:
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    if name == "index_select" and a.ndim > 1 and (d == 1 or not a.size):
-        raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
-    if name == "index_select":
-        raise IndexError("index out of range in self")
-    raise IndexError(f"index_copy_(): {where}" if name == "index_copy_" else where)
-
-
-def _vector_index(name: str, a: Any, dim: int, i: Any) -> int:
-    d = wrap_dim(dim, a.ndim)
-    if i.ndim > 1:
-        if name == "index_fill_":
-            raise RuntimeError("Index has to be a vector/scalar")
-        raise IndexError({
-            "index_add": f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
-                         f"with type: {type_name(i)} and size: {list(i.shape)}",
-            "index_copy_": f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})",
-        }.get(name, f"{name}(): Index is supposed to be a vector"))
-    if i.dtype.kind not in "iu" or i.dtype.itemsize < 4:
-        if name == "index_select":
-            raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-        raise IndexError(f"{name}(): Expected dtype int32/int64 for index")
-    _bounds(name, a, d, i)
-    return d
-
-
 def type_name(a: Any) -> str:
     """A type as error messages name it."""
     from toytorch.core.dtype import from_numpy_dtype
     return from_numpy_dtype(a.dtype).legacy
-
-
-def _index_select(xp: Any, a: Any, dim: int, i: Any) -> Any:
-    d = _vector_index("index_select", a, dim, i)
-    if not a.ndim and i.size != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} "
-                           "value(s)")
-    return xp.take(a, i.reshape(-1), axis=d) if a.ndim else a.copy()
-
-
-index_select = general("index_select(Tensor self, int dim, Tensor index) -> Tensor", _index_select,
-                       upcast=False, d_self=lambda g, self_shape, dim, index:
-                       g.new_zeros(self_shape).index_add(dim, index, g),
-                       doc="Places of a dimension, in the order of an index vector.")
-
-
-def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> Any:
-    d = _vector_index("index_add", a, dim, i)
-    if source.dtype != a.dtype:
-        raise RuntimeError("index_add_(): self and source expected to have the same dtype, but got "
-                           f"(self) {type_name(a)} and (source) {type_name(source)}")
-    result = a.copy()
-    if not a.ndim:
-        return result + source.reshape(-1).sum() * a.dtype.type(alpha)
-    expected = (*a.shape[:d], i.size, *a.shape[d + 1:])
-    if source.shape != expected and source.ndim:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
-                           f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
-                           f"{list(source.shape)}")
-    values = source if alpha == 1 else source * source.dtype.type(alpha)
-    add_at(xp, result, (slice(None),) * d + (i.reshape(-1),), values)
-    return result
-
-
-index_add = define(
-    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    _index_add, kind="general", inplace=True, upcast=False, d_self=lambda g: g,
-    d_source=lambda g, dim, index, source_shape, alpha:
-    (g.index_select(dim, index).reshape(source_shape)) * alpha,
-    doc="Slices of source added at the places that index names.")
-
-
-def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
-    d = _vector_index("index_fill_", a, dim, i)
-    if isinstance(value, complex) and a.dtype.kind != "c":
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
-                           "supported")
-    result = xp.array(a, order=copy_order(a))
-    result[(slice(None),) * d + (i.reshape(-1),)] = value
-    return result
-
-
-index_fill = define(
-    "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor", _index_fill,
-    kind="general", inplace=True, out=False, upcast=False, overlap=True,
-    d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
-    d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
-    doc="Places that index names set to a value.")
-
-
-def _index_copy(xp: Any, a: Any, dim: int, i: Any, source: Any) -> Any:
-    d = _vector_index("index_copy_", a, dim, i)
-    if source.dtype != a.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got"
-                           f" (self) {type_name(a)} and (source) {type_name(source)}")
-    wanted = (*a.shape[:d], i.size, *a.shape[d + 1:])
-    if source.ndim and source.shape != wanted:
-        mine, theirs = (tuple(n for k, n in enumerate(s) if k != d)
-                        for s in (a.shape, source.shape))
-        if mine != theirs:
-            raise RuntimeError("index_copy_(): Source/destination tensor must have same slice "
-                               f"shapes. Destination slice shape: {' '.join(map(str, mine))} at "
-                               f"dimension {d} and source slice shape: "
-                               f"{' '.join(map(str, theirs))} at dimension 0.")
-        raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to "
-                         f"source.size(dim) ({source.shape[d]})")
-    result = a.copy()
-    result[(slice(None),) * d + (i.reshape(-1),)] = source
-    return result
-
-
-index_copy = define(
-    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", _index_copy,
-    kind="general", inplace=True, upcast=False,
-    d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
-    d_source=lambda g, dim, index: g.index_select(dim, index),
-    doc="Slices of source written at the places that index names.")
-
-
-def _places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) -> tuple[Any, int]:
-    """Index arrays for all dimensions, of which the one at `dim` is `i`."""
-    if i.dtype != np.int64 and i.size:
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index")
-    d = wrap_dim(dim, a.ndim)
-    if i.size and max(i.ndim, 1) != max(a.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as "
-                           f"{'input' if name == 'gather' else 'self'} tensor")
-    if i.size:
-        for k in range(a.ndim):
-            if k != d and i.shape[k] > a.shape[k]:
-                raise RuntimeError(
-                    f"Size does not match at dimension {k} expected index {list(i.shape)} to be "
-                    f"no larger than self {list(a.shape)} apart from dimension {d}")
-        n = a.shape[d] if a.ndim else 1
-        if int(i.min()) < 0 or int(i.max()) >= n:
-            bad = int(i.min()) if int(i.min()) < 0 else int(i.max())
-            raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
-    if source is not None and source.ndim and i.size and any(
-            m > n for m, n in zip(i.shape, source.shape)):
-        raise RuntimeError(f"Expected index {list(i.shape)} to be no larger than src "
-                           f"{list(source.shape)}")
-    grid = list(xp.indices(i.shape, sparse=True)) if i.ndim else [i]
-    if i.ndim:
-        grid[d] = i
-    return tuple(grid), d
-
-
-def _gather(xp: Any, a: Any, dim: int, i: Any, sparse_grad: bool) -> Any:
-    grid, _ = _places("gather", xp, a, dim, i)
-    if not i.size:
-        return xp.empty(i.shape, a.dtype)
-    return a.reshape(1)[grid] if not a.ndim else a[grid]
-
-
-gather = general("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-                 _gather, upcast=False, d_self=lambda g, self, dim, index:  # saves self as PyTorch
-                 g.new_zeros(self.shape).scatter_add(dim, index, g),
-                 doc="out[i][j] = self[index[i][j]][j] (for dim=0).")
-
-
-def _cut(source: Any, i: Any) -> Any:
-    return source[tuple(slice(n) for n in i.shape)] if source.ndim else source
-
-
-def _same_dtype(name: str, a: Any, source: Any) -> None:
-    if source.dtype != a.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-
-
-def _scatter(xp: Any, a: Any, dim: int, i: Any, src: Any) -> Any:
-    number = not hasattr(src, "dtype")
-    if not number:
-        _same_dtype("scatter", a, src)
-    grid, _ = _places("scatter", xp, a, dim, i, None if number else src)
-    result = a.copy()
-    if i.size:
-        (result.reshape(1) if not a.ndim else result)[grid] = src if number else _cut(src, i)
-    return result
-
-
-def _scatter_src(g: Any, dim: int, index: Any, src_shape: Any) -> Any:
-    part = g.gather(dim, index)
-    if tuple(part.shape) == tuple(src_shape):
-        return part
-    full = g.new_zeros(src_shape)
-    full[tuple(slice(n) for n in part.shape)] = part
-    return full
-
-
-scatter: Op = define(
-    "scatter(Tensor self, int dim, Tensor index, Operand src) -> Tensor", _scatter, kind="general",
-    inplace=True, upcast=False, function=False, method=False,
-    d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
-    d_src=_scatter_src, doc="self[index[i][j]][j] = src[i][j] (for dim=0).")
-
-
-def _scatter_add(xp: Any, a: Any, dim: int, i: Any, src: Any) -> Any:
-    _same_dtype("scatter", a, src)
-    grid, _ = _places("scatter_add", xp, a, dim, i, src)
-    result = a.copy()
-    if i.size:
-        add_at(xp, result.reshape(1) if not a.ndim else result, grid, _cut(src, i))
-    return result
-
-
-scatter_add = define(
-    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", _scatter_add,
-    kind="general", inplace=True, upcast=False, d_self=lambda g: g, d_src=_scatter_src,
-    doc="self[index[i][j]][j] += src[i][j] (for dim=0).")
-
-
-def _take(xp: Any, a: Any, i: Any) -> Any:
-    if i.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {type_name(i)}")
-    n = a.size
-    if i.size and (int(i.min()) < -n or int(i.max()) >= n):
-        raise IndexError("out of range: tried to access index "
-                         f"{int(i.max()) if int(i.max()) >= n else int(i.min())} on a tensor of "
-                         f"{n} elements.")
-    return xp.take(a, i)
-
-
-take = general("take(Tensor self, Tensor index) -> Tensor", _take, upcast=False,
-               d_self=lambda g, self_shape, index: g.new_zeros(_product(self_shape)).index_add(
-                   0, (index % max(_product(self_shape), 1)).reshape(-1),
-                   g.reshape(-1)).reshape(self_shape),
-               doc="Elements by their place in the flattened tensor.")
 
 
 def _product(shape: Any) -> int:
@@ -348,6 +112,7 @@ def _product(shape: Any) -> int:
     for s in shape:
         n *= s
     return n
+
 
 # -- masks ----------------------------------------------------------------------------------------
 
@@ -389,7 +154,7 @@ def _masked_select_gradient(g: Any, self_shape: Any, mask: Any) -> Any:
 
 
 masked_select = general("masked_select(Tensor self, Tensor mask) -> Tensor", _masked_select,
-                        upcast=False, d_self=_masked_select_gradient,
+                        upcast=False, apart="memory and type", d_self=_masked_select_gradient,
                         doc="The elements where the mask is True, in one dimension.")
 
 

@@ -85,14 +85,10 @@ def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: s
     return xp.sum(loss) / xp.sum(scale).astype(logs.dtype)
 
 
-def _nll_gradient(g: Any, self_shape: Any, target: Any, weight: Any, ignore_index: int,
-                  reduction: str) -> Any:
-    return nll_backward.function(g, list(self_shape), target, weight, ignore_index, reduction)
-
-
 nll_loss = general(
     "nll_loss(Tensor self, Tensor target, Tensor? weight, int ignore_index, str reduction) "
-    "-> Tensor", _nll, function=False, method=False, out=False, d_self=_nll_gradient,
+    "-> Tensor", _nll, function=False, method=False, out=False,
+    d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
     doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).")
 
 

@@ -11,9 +11,13 @@ import builtins
 import math
 from typing import Any
 
+import numpy as np
+
 import toytorch.core.dtype as types
+from toytorch.backends.native import SMALLEST, Loop
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise
+from toytorch.ops.operands import one_tensor
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
@@ -137,6 +141,7 @@ def _fmod(xp: Any, a: Any, b: Any) -> Any:
 
 
 remainder = pointwise("remainder(Operand self, Operand other) -> Tensor", _remainder,
+                      checks=one_tensor("remainder"),
                       expr="self - other * floor(self / other)", d_self=lambda g: g,
                       d_other=lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
                       doc="Remainder with the sign of the divisor, as Python's %.")
@@ -149,8 +154,6 @@ fmod = pointwise("fmod(Tensor self, Operand other) -> Tensor", _fmod,
 def _pow(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind in "iu":
         if xp.any(b < 0):
-            if b.ndim == 0:
-                raise RuntimeError("Integers to negative integer powers are not allowed.")
             with_zero = xp.power(a, xp.maximum(b, 0))
             ones = xp.where(xp.abs(a) == 1, xp.power(a, xp.abs(b)), 0)
             return xp.where(b < 0, ones, with_zero).astype(a.dtype)
@@ -160,8 +163,12 @@ def _pow(xp: Any, a: Any, b: Any) -> Any:
     if b.ndim == 0 and b.dtype.kind == "f":  # the powers that have a cheaper name
         if b == 2:
             return xp.multiply(a, a)
+        if b == 3:
+            return xp.multiply(xp.multiply(a, a), a)
         if b == 0.5:
             return xp.sqrt(a)
+        if b == -1:
+            return xp.reciprocal(a)
     return xp.power(a, b)
 
 
@@ -186,12 +193,17 @@ def _log_of(value: Any, like: Any) -> Any:
     return like.new_tensor(value).log()
 
 
+def _no_fraction(common: Any, args: Any) -> None:
+    if isinstance(args[1], int) and args[1] < 0 and common.rank < 2:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
 def _pow_variant(self: Any, other: Any) -> int:
     return 0 if not hasattr(other, "dtype") else 1 if hasattr(self, "dtype") else 2
 
 
 pow = pointwise("pow(Operand self, Operand other) -> Tensor", _pow, expr="pow(self, other)",
-                variant=_pow_variant,
+                variant=_pow_variant, checks=one_tensor("pow", _no_fraction),
                 d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
 neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self="-g",
                 checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
@@ -562,66 +574,31 @@ def _no_relu(common: Any, args: Any) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-relu = pointwise("relu(Tensor self) -> Tensor", lambda xp, a: xp.maximum(a, 0), checks=_no_relu,
-                 expr="max(self, 0)", d_self=lambda g, result: relu_backward.function(g, result),
+RELU = Loop("y = maximum(x, 0)", arrays="y x")
+RELU_BACKWARD = Loop("z = g if y > 0 else 0", arrays="z g y")
+
+
+def _relu(xp: Any, a: Any) -> Any:
+    if a.size >= SMALLEST and xp is np:
+        y = np.empty_like(a)
+        if RELU(y, a):
+            return y
+    return xp.maximum(a, 0)
+
+
+relu = pointwise("relu(Tensor self) -> Tensor", _relu, checks=_no_relu,
+                 expr="max(self, 0)", d_self="relu_backward(g, result)",
                  doc="max(x, 0); Nair and Hinton 2010.")
-INTEGERS = {"f": "int32", "d": "int64"}  # of the same width, by type character
-
-
 def _relu_backward(xp: Any, g: Any, y: Any) -> Any:
-    keep = y > 0
-    integer = INTEGERS.get(g.dtype.char)
-    if integer is None or not g.flags.c_contiguous or g.shape != keep.shape or not g.ndim:
-        return xp.where(keep, g, 0).astype(g.dtype)
-    # Bits and-ed with 0 or -1: exact also for infinities, and twice as fast as `where`.
-    mask = xp.negative(keep.view("int8"), dtype=integer)
-    return xp.bitwise_and(g.view(integer), mask, out=mask).view(g.dtype)
+    if g.size >= SMALLEST and xp is np:
+        z = np.empty_like(y)
+        if RELU_BACKWARD(z, g, y):
+            return z
+    return xp.where(y > 0, g, 0).astype(g.dtype, copy=False)
 
 
 relu_backward: Op = pointwise(
     "relu_backward(Tensor self, Tensor other) -> Tensor", _relu_backward, method=False,
     function=False, inplace=False, expr="other > 0 ? self : 0",
-    d_self=lambda g, other: relu_backward.function(g, other),
+    d_self="relu_backward(g, other)",
     doc="Gradient of relu: self where the result, other, is above 0.")
-
-
-def _softplus(xp: Any, a: Any, beta: Any, threshold: Any) -> Any:
-    z = a * a.dtype.type(beta)
-    soft = xp.log1p(xp.exp(xp.minimum(z, threshold))) / a.dtype.type(beta)
-    return xp.where(z > threshold, a, soft)
-
-
-softplus = pointwise(
-    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", _softplus,
-    expr="log1p(exp(beta * self)) / beta", method=False, inplace=False,
-    d_self=lambda g, self, beta, threshold:
-        g * (self * beta).sigmoid().masked_fill(self * beta > threshold, 1),
-    doc="log(1 + e^{βx})/β, and x itself above the threshold.")
-silu = pointwise("silu(Tensor self) -> Tensor", lambda xp, a: a / (1 + xp.exp(-a)),
-                 expr="self / (1 + exp(-self))", method=False, inplace=False,
-                 d_self=lambda g, self: g * (self.sigmoid() * (1 + self * (1 - self.sigmoid()))),
-                 doc="x·sigmoid(x); Elfwing et al. 2018.")
-leaky_relu = pointwise(
-    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-    lambda xp, a, slope: xp.where(a > 0, a, a * a.dtype.type(slope)),
-    expr="self > 0 ? self : negative_slope * self", method=False, inplace=False,
-    d_self=lambda g, self, negative_slope:
-        g * ((self > 0).to(g.dtype) * (1 - negative_slope) + negative_slope),
-    doc="x above 0, a small multiple of x below; Maas et al. 2013.")
-
-
-def _elu(xp: Any, a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    t = a.dtype.type
-    low = t(alpha * scale) * xp.expm1(xp.minimum(a, 0) * t(input_scale))
-    return xp.where(a > 0, a * t(scale), low)
-
-
-def _elu_gradient(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    low = (self * input_scale).exp() * (alpha * scale * input_scale)
-    return g * low.masked_fill(self > 0, scale)
-
-
-elu = pointwise(
-    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", _elu,
-    expr="self > 0 ? scale * self : scale * alpha * expm1(input_scale * self)", method=False,
-    inplace=False, d_self=_elu_gradient, doc="α(eˣ - 1) below 0; Clevert et al. 2016.")

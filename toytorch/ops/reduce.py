@@ -365,7 +365,19 @@ softmax = reduction("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor"
                     d_self=_softmax_gradient, doc="eˣ/Σeˣ along a dimension.")
 log_softmax = reduction("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
                         _log_softmax, doc="log of softmax, without overflow.",
-                        d_self=lambda g, result, dim: g - result.exp() * g.sum(dim, True))
+                        d_self="_log_softmax_backward_data(g, result, dim)")
+
+
+def _log_softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
+    return g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True) if g.ndim else xp.zeros_like(g)
+
+
+reduction("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
+          _log_softmax_backward, method=False, out=False,
+          d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
+          d_output=lambda g, grad_output, output, dim:
+          -g * output.exp() * grad_output.sum(dim, True),
+          doc="The gradient of log_softmax, g - eʸ·Σg.")
 
 
 def _vector_norm(xp: Any, a: Any, ord: float, dim: Any, keepdim: bool, dtype: Any) -> Any:

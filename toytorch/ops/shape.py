@@ -63,6 +63,7 @@ def _cat_gradient(g: Any, tensors_shape: Any, dim: int) -> list[Any]:
 
 
 cat = general("cat(Tensor[] tensors, int dim=0) -> Tensor", _cat, method=False, upcast=False,
+              apart="memory",
               d_tensors=_cat_gradient, doc="Tensors joined along a dimension they have.")
 
 

@@ -75,7 +75,7 @@ def _kth_back(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -
 
 kthvalue = general("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
                    "-> (Tensor values, Tensor indices)", _kth, results=(True, False), upcast=False,
-                   d_self=_kth_back, doc="The k-th smallest along a dimension.")
+                   apart="memory and type", d_self=_kth_back, doc="The k-th smallest along a dimension.")
 
 
 def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
-from toytorch.ops.define import pointwise
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import pointwise, public
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
 ERF_P = (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2,
@@ -127,7 +128,7 @@ def lgamma_array(xp: Any, a: Any) -> Any:
     series = poly(STIRLING[::-1], inverse) / z
     value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series - shift
     value = xp.where((x == 1) | (x == 2), 0.0, value)
-    turn = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * (x - xp.floor(x)))))
+    turn = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * (x - xp.rint(x)))))
     value = xp.where(x < 0.5, turn - value, value)
     value = xp.where((x <= 0) & (x == xp.floor(x)), xp.inf, value)
     return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
@@ -148,7 +149,7 @@ def _digamma(xp: Any, a: Any) -> Any:
         z = xp.where(low, z + 1, z)
     inverse = 1 / (z * z)
     value = total + xp.log(z) - 0.5 / z - inverse * poly(DIGAMMA[::-1], inverse)
-    fraction = x - xp.floor(x)
+    fraction = x - xp.rint(x)
     value = xp.where(x < 0.5, value - math.pi / xp.tan(math.pi * fraction), value)
     value = xp.where((x < 0) & (fraction == 0), xp.nan, value)
     value = xp.where(x == 0, xp.copysign(xp.inf, -x), value)
@@ -156,7 +157,7 @@ def _digamma(xp: Any, a: Any) -> Any:
 
 
 digamma = pointwise("digamma(Tensor self) -> Tensor", _digamma, expr="digamma(self)",
-                    promotion="float", d_self=lambda g, self: g * polygamma.function(1, self),
+                    promotion="float", d_self=lambda g, self: g * polygamma(1, self),
                     doc="The derivative of lgamma.")
 
 
@@ -180,7 +181,7 @@ def _hurwitz(xp: Any, s: int, q: Any) -> Any:
     return total
 
 
-def _polygamma(xp: Any, n: int, a: Any) -> Any:
+def _polygamma(xp: Any, a: Any, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
@@ -194,10 +195,20 @@ def _polygamma(xp: Any, n: int, a: Any) -> Any:
     return value.astype(a.dtype)
 
 
-polygamma: Op = pointwise("polygamma(int n, Tensor self) -> Tensor", _polygamma, promotion="float",
-                      expr="polygamma(n, self)", inplace=False, method=False,
-                      d_self=lambda g, n, self: g * polygamma.function(n + 1, self),
-                      doc="The n-th derivative of digamma.")
+polygamma_of: Op = pointwise(
+    "polygamma(Tensor self, int n) -> Tensor", _polygamma, promotion="float", function=False,
+    expr="polygamma(n, self)", d_self=lambda g, self, n: g * polygamma_of.function(self, n + 1),
+    doc="The n-th derivative of digamma.")
+
+
+@public("polygamma", tensor_first=False)
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of digamma.
+
+    >>> polygamma(1, Tensor([1.])) * 6 / math.pi ** 2
+    tensor([1.])
+    """
+    return polygamma_of.function(input, n, out=out)  # type: ignore[no-any-return]
 
 
 def _gelu(xp: Any, a: Any, approximate: str) -> Any:

@@ -6,10 +6,17 @@ import math
 from typing import Any
 
 from toytorch.backends import base
+from toytorch.backends.native import Loop
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_positive
+
+
+ADAM = Loop("m = m + (g - m) * share\n"
+            "v = beta2 * v + g * g * share2\n"
+            "p = p - m * step / (sqrt(v) * scale + eps)",
+            "p g m v", "share beta2 share2 step scale eps")
 
 
 class Adam(Optimizer):
@@ -56,6 +63,11 @@ class Adam(Optimizer):
                 p *= 1 - lr * group["weight_decay"]
             else:
                 g = g + group["weight_decay"] * p
+        step, scale = lr / (1 - beta1 ** t), 1 / math.sqrt(1 - beta2 ** t)
+        if not group["amsgrad"] and ADAM(p, g, m, v, 1 - beta1, beta2, 1 - beta2, step, scale,
+                                         group["eps"]):
+            bump(param)
+            return
         # m += (1 - β₁)(g - m), v = β₂v + (1 - β₂)g², with one scratch array for every product
         scratch = xp.subtract(g, m)
         scratch *= 1 - beta1
@@ -67,10 +79,10 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             v = xp.maximum(state["max_exp_avg_sq"]._array, v, out=state["max_exp_avg_sq"]._array)
         xp.sqrt(v, out=scratch)
-        scratch *= 1 / math.sqrt(1 - beta2 ** t)
+        scratch *= scale
         scratch += group["eps"]
         xp.divide(m, scratch, out=scratch)
-        scratch *= lr / (1 - beta1 ** t)
+        scratch *= step
         p -= scratch
         bump(param)
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends import base
+from toytorch.backends.native import Loop
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer, check_positive
+
+
+STEP = Loop("p = p - lr * g", "p g", "lr")
+DECAYED = Loop("p = p - lr * (g + decay * p)", "p g", "lr decay")
+MOMENTUM = Loop("v = momentum * v + share * g\n"
+                "p = p - lr * v", "p g v", "lr momentum share")
+NESTEROV = Loop("v = momentum * v + share * g\n"
+                "p = p - lr * (g + momentum * v)", "p g v", "lr momentum share")
 
 
 class SGD(Optimizer):
@@ -33,21 +41,24 @@ class SGD(Optimizer):
     def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
                group: dict[str, Any]) -> None:
         p, g, lr = param._array, grad._array, float(group["lr"])
-        xp = base.of_array(p).xp
-        momentum = group["momentum"]
-        if group["maximize"]:
-            g = -g
-        if group["weight_decay"]:
-            g = g + group["weight_decay"] * p
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = grad.detach().clone()
-                buffer._array[...] = g
-            else:
-                v = buffer._array
+        decay, momentum = float(group["weight_decay"]), float(group["momentum"])
+        g = -g if group["maximize"] else g
+        if not momentum:
+            if not (DECAYED(p, g, lr, decay) if decay else STEP(p, g, lr)):
+                p -= lr * (g + decay * p if decay else g)
+            bump(param)
+            return
+        g = g + decay * p if decay else g
+        buffer = state.get("momentum_buffer")
+        if buffer is None:
+            buffer = state["momentum_buffer"] = grad.detach().clone()
+            buffer._array[...] = g
+            p -= lr * (g + momentum * g if group["nesterov"] else g)
+        else:
+            v, share = buffer._array, 1 - float(group["dampening"])
+            rule = NESTEROV if group["nesterov"] else MOMENTUM
+            if not rule(p, g, v, lr, momentum, share):
                 v *= momentum
-                v += g if not group["dampening"] else (1 - group["dampening"]) * g
-            g = g + momentum * buffer._array if group["nesterov"] else buffer._array
-        p -= xp.multiply(g, lr)
+                v += share * g
+                p -= lr * (g + momentum * v if group["nesterov"] else v)
         bump(param)

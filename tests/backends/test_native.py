@@ -1,0 +1,118 @@
+"""Compiled loops and products against NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toytorch.backends import native, threads
+from toytorch.backends.native import Loop
+from toytorch.backends.product import product
+
+RNG = np.random.default_rng(0)
+
+
+def random(*shape: int, dtype: Any = np.float32) -> Any:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [native.SMALLEST, 5003, 100_001])
+def test_loop(dtype: Any, size: int) -> None:
+    loop = Loop("d = x - y\nz = d * 2 if x > y else -sqrt(c * d * d) / maximum(x, 3)",
+                "z x y", "c")  # fmt: skip
+    x, y = random(size, dtype=dtype), random(size, dtype=dtype)
+    z = np.zeros_like(x)
+    assert loop(z, x, y, 4.0)
+    want = np.where(x > y, (x - y) * 2, -2 * np.abs(x - y) / np.maximum(x, 3))
+    np.testing.assert_allclose(z, want, rtol=1e-6 if dtype is np.float32 else 1e-14)
+
+
+def test_loop_keeps_nan() -> None:
+    x = random(native.SMALLEST)
+    x[:3] = np.nan, np.inf, -np.inf
+    y = np.empty_like(x)
+    assert Loop("y = maximum(x, 0)", "y x")(y, x)
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("case", ["small", "type", "strided", "length"])
+def test_loop_leaves_to_numpy(case: str) -> None:
+    n = 2 * native.SMALLEST
+    p, g = random(n), random(n)
+    if case == "small":
+        p, g = p[:100].copy(), g[:100].copy()
+    elif case == "type":
+        g = g.astype(np.float64)
+    elif case == "strided":
+        g = random(2 * n)[::2]
+    else:
+        g = g[1:].copy()
+    before = p.copy()
+    assert not Loop("p = p - lr * g", "p g", "lr")(p, g, 0.1)
+    np.testing.assert_array_equal(p, before)
+
+
+def test_loop_refuses_what_it_cannot_say() -> None:
+    loop = Loop("p = erf(p)", "p")
+    with pytest.raises(ValueError, match="erf"):
+        loop(random(native.SMALLEST))
+
+
+def orders(m: Any) -> list[Any]:
+    wide = np.zeros((m.shape[0], m.shape[1] + 5), m.dtype)
+    wide[:, 2 : 2 + m.shape[1]] = m
+    return [m, np.asfortranarray(m), wide[:, 2 : 2 + m.shape[1]]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (64, 100, 256), (72, 41, 96), (125, 200, 127)])
+def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> None:
+    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    m, k, n = shape
+    a, b, bias = (random(*s, dtype=dtype) for s in ((m, k), (k, n), (n,)))
+    want = a.astype(np.float64) @ b
+    tolerance = 2e-6 if dtype is np.float32 else 1e-14
+    for x in orders(a):
+        for y in orders(b):
+            for shift in (None, bias):
+                got = product(x, y, shift)
+                assert got is not None
+                total = want if shift is None else want + bias
+                error = np.abs(got - total).max() / np.abs(total).max()
+                assert error < tolerance, (x.strides, y.strides, shift is None)
+
+
+def test_product_leaves_to_blas(monkeypatch: Any) -> None:
+    a, b = random(64, 64), random(64, 64)
+    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    assert product(a, b) is not None
+    assert product(a[:4], b) is None  # too little work
+    assert product(a, b.astype(np.float64)) is None
+    assert product(a[::-1], b) is None
+    assert product(np.broadcast_to(a[:1], a.shape), b) is not None  # a stride of 0 is no obstacle
+    monkeypatch.setattr(threads, "of_blas", lambda: 2)
+    assert product(a, b) is None
+
+
+def test_without_compiler() -> None:
+    """With TOYTORCH_NATIVE=0 everything still runs, on NumPy."""
+    code = ("import toytorch as t; from toytorch.backends.native import works; "
+            "w = t.ones(5000, requires_grad=True); o = t.optim.SGD([w], lr=0.5); "
+            "(w.relu() * 2).sum().backward(); o.step(); print(works(), w[0].item())")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "TOYTORCH_NATIVE": "0"}, check=False)  # fmt: skip
+    assert done.stdout.split() == ["False", "0.0"], done.stderr
+
+
+def test_threads_of_blas() -> None:
+    before = threads.of_blas()
+    assert before >= 1
+    threads.set_for_blas(1)
+    assert threads.of_blas() == 1
+    threads.set_for_blas(before)

@@ -1,0 +1,197 @@
+"""Products of small matrices on one thread: C = A·B (+ bias), for any order of memory of A and B.
+
+BLAS libraries are made for large matrices. For a layer on a batch of 64 they spend a third of the
+time off the multipliers; this one keeps the ROWS x COLUMNS tile of C in registers through the whole
+sum, with B packed into a strip that the tile reads in order (Goto and van de Geijn 2008, with one
+level of blocking, which is what matrices that fit the second-level cache need). The last tile of a
+row or column overlaps the one before it, so there is no separate code for the remainder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import native, threads
+
+ROWS = 8  # of a tile of C; each row of it is two vectors
+BLOCK = 8  # numbers in the vectors that are turned
+LARGEST = 1 << 19  # elements of an operand: what a second-level cache holds
+SMALLEST = 1 << 17  # multiplications; below, a call of NumPy's is as fast
+_compiled: dict[Any, Any] = {}
+
+
+def product(a: Any, b: Any, bias: Any = None) -> Any:
+    """A·B, plus `bias` in every row, in a new matrix; None where BLAS should do it."""
+    rows, inner = a.shape
+    columns = b.shape[1]
+    kind, step = a.dtype.char, a.itemsize
+    if not (rows * columns * inner >= SMALLEST and kind in "fd" and kind == b.dtype.char
+            and a.size <= LARGEST and b.size <= LARGEST and threads.of_blas() == 1):
+        return None  # with several threads, BLAS is left the larger products
+    width = 2 * vector_width(kind)
+    done = -(-rows // ROWS) * ROWS * -(-columns // width) * width  # with what tiles do twice
+    if done > 1.1 * rows * columns:
+        return None
+    turned = b.strides[0] == step != b.strides[1]
+    if (rows < ROWS or columns < width or inner < 8 or b.strides[not turned] != step
+            or b.shape[0] != inner
+            or (bias is not None and (bias.dtype.char != kind or bias.strides != (step,)))
+            or any(s % step or s < 0 for s in (*a.strides, *b.strides))):
+        return None
+    key = kind, turned, bias is not None
+    run = _compiled.get(key)
+    if run is None:
+        arguments = [ctypes.c_int64] * 6 + [ctypes.c_void_p] * 5
+        run = _compiled[key] = native.works() and native.compiled(
+            lambda ir: Product(ir, *key).module, "product", arguments)
+    if run is False:
+        return None
+    c, strip = np.empty((rows, columns), a.dtype), np.empty((inner + 8) * width, a.dtype)
+    run(rows, columns, inner, a.strides[0] // step, a.strides[1] // step,
+        b.strides[turned] // step, id(c), id(a), id(b), id(strip), id(c if bias is None else bias))
+    return c
+
+
+def vector_width(kind: str) -> int:
+    """Numbers in one of this processor's vectors."""
+    bytes_ = 64 if native.has("avx512f") else 32
+    return bytes_ // (4 if kind == "f" else 8)
+
+
+class Product:
+    """LLVM for product(M, N, K, A's two strides, B's long stride, C, A, B, strip, bias)."""
+
+    def __init__(self, ir: Any, kind: str, turned: bool, biased: bool) -> None:
+        self.ir, self.biased = ir, biased
+        self.real = ir.FloatType() if kind == "f" else ir.DoubleType()
+        self.size, self.align = ir.IntType(64), 4 if kind == "f" else 8
+        self.width = vector_width(kind)
+        self.vector = ir.VectorType(self.real, self.width)
+        array = ir.IntType(8).as_pointer()
+        self.module = ir.Module("product")
+        self.fma = ir.Function(  # x·y + z, rounded once
+            self.module, ir.FunctionType(self.vector, [self.vector] * 3),
+            f"llvm.fma.v{self.width}f{32 if kind == 'f' else 64}")
+        function = ir.Function(self.module, ir.FunctionType(
+            ir.VoidType(), [self.size] * 6 + [array] * 5), "product")
+        self.function = function
+        m, n, k, self.down, self.along, self.long, *arrays = function.args
+        b = self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        self.c, self.a, self.bm, self.strip, self.bias = (
+            native.elements(ir, b, a, self.real.as_pointer()) for a in arrays)
+        self.n, self.k = n, k
+        tile = self.size(2 * self.width)
+
+        def strips(j: Any) -> None:
+            j = self.smaller(j, b.sub(n, tile))
+            (self.pack_turned if turned else self.pack)(j)
+            self.loop(m, self.size(ROWS),
+                      lambda i: self.tile(self.smaller(i, b.sub(m, self.size(ROWS))), j))
+        self.loop(n, tile, strips)
+        b.ret_void()
+
+    def smaller(self, x: Any, y: Any) -> Any:
+        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+    def loop(self, end: Any, step: Any, body: Any, carried: Any = ()) -> list[Any]:
+        """for i in range(0, end, step): carried = body(i, *carried); at least one turn."""
+        b, before = self.b, self.b.block
+        head = self.function.append_basic_block()
+        after = self.function.append_basic_block()
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(self.size)
+        i.add_incoming(self.size(0), before)
+        phis = [b.phi(v.type) for v in carried]
+        for phi, v in zip(phis, carried):
+            phi.add_incoming(v, before)
+        results = body(i, *phis) or []
+        following = b.add(i, step, flags=["nsw"])
+        i.add_incoming(following, b.block)
+        for phi, v in zip(phis, results):
+            phi.add_incoming(v, b.block)
+        b.cbranch(b.icmp_signed("<", following, end), head, after)
+        b.position_at_end(after)
+        return list(results)
+
+    def load(self, base: Any, at: Any, kind: Any = None) -> Any:
+        b, kind = self.b, kind or self.vector
+        return b.load(b.bitcast(b.gep(base, [at]), kind.as_pointer()), align=self.align)
+
+    def store(self, value: Any, base: Any, at: Any) -> None:
+        b = self.b
+        b.store(value, b.bitcast(b.gep(base, [at]), value.type.as_pointer()), align=self.align)
+
+    def pack(self, j: Any) -> None:
+        """Copies columns j... of B, row after row, into the strip."""
+        b, width = self.b, self.size(2 * self.width)
+
+        def row(k: Any) -> None:
+            for half in (0, self.width):
+                at = b.add(b.mul(k, self.long), b.add(j, self.size(half)))
+                self.store(self.load(self.bm, at), self.strip,
+                           b.add(b.mul(k, width), self.size(half)))
+        self.loop(self.k, self.size(1), row)
+
+    def pack_turned(self, j: Any) -> None:
+        """The same for a B that lies column after column: blocks of 8 by 8 turned in registers."""
+        b, width = self.b, self.size(2 * self.width)
+        block = self.ir.VectorType(self.real, BLOCK)
+
+        def rows(k: Any) -> None:
+            k = self.smaller(k, b.sub(self.k, self.size(BLOCK)))
+            for first in range(0, 2 * self.width, BLOCK):
+                lines = [self.load(self.bm, b.add(b.mul(b.add(j, self.size(first + r)), self.long),
+                                                  k), block) for r in range(BLOCK)]
+                for r, line in enumerate(transposed(self.ir, b, lines)):
+                    self.store(line, self.strip, b.add(b.mul(b.add(k, self.size(r)), width),
+                                                       self.size(first)))
+        self.loop(self.k, self.size(BLOCK), rows)
+
+    def tile(self, i: Any, j: Any) -> None:
+        """ROWS rows of C from row i, two vectors from column j."""
+        b, ir, width = self.b, self.ir, self.width
+        zero = ir.Constant(self.vector, [0.0] * width)
+        first = [b.gep(self.a, [b.mul(b.add(i, self.size(r)), self.down)]) for r in range(ROWS)]
+
+        def step(k: Any, *sums: Any) -> list[Any]:
+            at = b.mul(k, self.size(2 * width))
+            halves = [self.load(self.strip, b.add(at, self.size(h))) for h in (0, width)]
+            along = b.mul(k, self.along)
+            out = []
+            for r in range(ROWS):
+                x = b.load(b.gep(first[r], [along]))
+                lane = b.insert_element(ir.Constant(self.vector, ir.Undefined), x,
+                                        ir.IntType(32)(0))
+                spread = b.shuffle_vector(lane, ir.Constant(self.vector, ir.Undefined),
+                                          ir.Constant(ir.VectorType(ir.IntType(32), width),
+                                                      [0] * width))
+                out += [b.call(self.fma, [spread, half, sums[2 * r + h]])
+                        for h, half in enumerate(halves)]
+            return out
+        sums = self.loop(self.k, self.size(1), step, [zero] * (2 * ROWS))
+        for r in range(ROWS):
+            for h in (0, 1):
+                value = sums[2 * r + h]
+                column = b.add(j, self.size(h * width))
+                if self.biased:
+                    value = b.fadd(value, self.load(self.bias, column))
+                self.store(value, self.c, b.add(b.mul(b.add(i, self.size(r)), self.n), column))
+
+
+def transposed(ir: Any, b: Any, block: list[Any]) -> list[Any]:
+    """Eight vectors turned into the eight of their columns, in three rounds of exchanges."""
+    block = list(block)
+    mask = ir.VectorType(ir.IntType(32), BLOCK)
+    for step in (1, 2, 4):
+        for k in range(BLOCK):
+            if not k & step:  # rows k and k + step exchange the blocks off their diagonal
+                x, y = block[k], block[k + step]
+                first = [n if not n & step else n - step + BLOCK for n in range(BLOCK)]
+                second = [n + step if not n & step else n + BLOCK for n in range(BLOCK)]
+                block[k] = b.shuffle_vector(x, y, mask(first))
+                block[k + step] = b.shuffle_vector(x, y, mask(second))
+    return block

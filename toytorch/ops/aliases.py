@@ -1,0 +1,27 @@
+"""Second names of ops: most are NumPy's."""
+
+from __future__ import annotations
+
+from toytorch.core.op import registry
+from toytorch.core.tensor import Tensor
+from toytorch.ops import compare, overloads, pointwise, shape
+from toytorch.ops.define import PUBLIC
+
+assert all((compare, overloads, pointwise, shape))  # where the names below are defined
+
+# A second name, and the record it stands for.
+ALIASES = {"multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs",
+           "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+           "not_equal": "ne", "fix": "trunc", "arccos": "acos", "arcsin": "asin",
+           "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+           "arctanh": "atanh"}
+
+
+for _name, _source in ALIASES.items():
+    PUBLIC[_name] = registry[_source].function
+    setattr(Tensor, _name, registry[_source].function)
+for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip": "clamp"}.items():
+    setattr(Tensor, _name + "_", getattr(Tensor, _source + "_"))
+for _name in ("concat", "concatenate"):
+    PUBLIC[_name] = registry["cat"].function
+Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]

@@ -1,0 +1,55 @@
+"""Complex numbers: their parts, and what leaves real tensors as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core import dtype as types
+from toytorch.core.tensor import Tensor
+from toytorch.ops import pointwise, view
+from toytorch.ops.define import public
+
+
+@public("real")
+def real(input: Tensor) -> Tensor:
+    """The real part; a real tensor is its own."""
+    return view.real.function(input) if input.dtype.is_complex else input
+
+
+@public("imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part."""
+    return view.imag.function(input)  # type: ignore[no-any-return]
+
+
+@public("conj", method=True)
+def conj(input: Tensor) -> Tensor:
+    """Complex conjugate; a real tensor is its own."""
+    return pointwise.conj_physical.function(input) if input.dtype.is_complex else input
+
+
+@public("conj_physical", method=True)
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """Complex conjugate in fresh memory; a real tensor is its own."""
+    if input.dtype.is_complex or out is not None:
+        return pointwise.conj_physical.function(input, out=out)  # type: ignore[no-any-return]
+    return input
+
+
+@public("positive", method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is types.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@public("resolve_conj", "resolve_neg", method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once here."""
+    return input
+
+
+Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]
+Tensor.real = property(real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag)  # type: ignore[attr-defined]

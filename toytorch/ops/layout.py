@@ -1,0 +1,43 @@
+"""t_, squeeze_, as_strided_ …: another layout for a tensor itself; apply_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import inplace as writing
+from toytorch.core.tensor import Tensor
+from toytorch.ops import view
+from toytorch.ops.define import public
+from toytorch.ops.reshaping import swapaxes
+
+
+def _relaid(name: str, op: Any) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        writing.check(self, self._rg)
+        made = op(self, *args, **kwargs)
+        self._array, self._storage = made._array, made._storage
+        if made._edge is not None:
+            self._edge, self._rg = made._edge, True
+        writing.bump(self)
+        return self
+    method.__name__ = name
+    method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
+    return public(method=name)(method)
+
+
+for _name, _function in {"t_": view.t.function, "squeeze_": view.squeeze.function,
+                         "unsqueeze_": view.unsqueeze.function, "swapaxes_": swapaxes,
+                         "transpose_": view.transpose.function, "swapdims_": swapaxes,
+                         "as_strided_": view.as_strided.function}.items():
+    _relaid(_name, _function)
+
+
+@public(method=True)
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Applies a Python function to every element, in place; slow, for the CPU only."""
+    flat = [callable(v) for v in self._array.reshape(-1).tolist()]
+    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
+    writing.bump(self)
+    return self

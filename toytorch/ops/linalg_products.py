@@ -1,0 +1,361 @@
+"""Products with a sum, products of several matrices, and products that are not a matrix's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core import inplace as writing
+from toytorch.core.op import Op
+from toytorch.core.size import broadcast_pair, wrap_dim
+from toytorch.core.tensor import Tensor
+from toytorch.ops.create import put_out
+from toytorch.ops.define import general, public
+from toytorch.ops.matmul import _bmm, _mv, _product, broadcast_or_none, same_dtype, scaled
+
+
+def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta·a + alpha·product, in the product's memory where that is possible."""
+    if a.dtype != product.dtype:
+        same_dtype(a, product)
+    if broadcast_or_none(a.shape, product.shape) != product.shape:
+        from toytorch.ops.view import _expand
+        _expand(xp, a, product.shape)  # raises PyTorch's error
+    product = xp.asarray(product)
+    if alpha != 1:
+        product *= product.dtype.type(alpha)
+    if beta == 1:
+        product += a
+    elif beta != 0:
+        product += a * a.dtype.type(beta)
+    return product
+
+
+def _addmv(xp: Any, a: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    return plus(xp, a, _mv(xp, mat, vec), beta, alpha)
+
+
+addmv = general(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addmv, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
+    d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha), doc="beta·self + alpha·mat·vec.")
+
+
+def _addbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+    if b1.ndim == 3 and b2.ndim == 3 and b1.shape[0] == b2.shape[0] and \
+            b1.shape[2] == b2.shape[1] and b1.dtype == b2.dtype:
+        n, m, k = b1.shape  # the sum of products is one product of the batch side by side
+        wide = b1.transpose(1, 0, 2).reshape(m, n * k)
+        return plus(xp, a, _product(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
+    return plus(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
+
+
+addbmm = general(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor", _addbmm, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    d_batch1=lambda g, batch2, alpha: scaled(
+        g.expand((batch2.shape[0], *g.shape)).bmm(batch2.transpose(1, 2)), alpha),
+    d_batch2=lambda g, batch1, alpha: scaled(
+        batch1.transpose(1, 2).bmm(g.expand((batch1.shape[0], *g.shape))), alpha),
+    doc="beta·self + alpha·Σ of the matrix products of a batch.")
+
+
+_addbmm_inplace = Tensor.addbmm_  # type: ignore[attr-defined]  # attached by the record
+
+
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
+            alpha: Any = 1) -> Tensor:
+    """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
+    made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
+    if self.shape != made and broadcast_or_none(self.shape, made) == made:
+        writing.check(self, self._rg)
+        grown = addbmm.function(self, batch1, batch2, beta=beta, alpha=alpha)
+        self._array, self._storage = grown._array, grown._storage
+        self._edge, self._rg = grown._edge, grown._rg
+        writing.bump(self)
+        return self
+    return _addbmm_inplace(self, batch1, batch2, beta=beta,  # type: ignore[no-any-return]
+                           alpha=alpha)
+
+
+Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]
+
+
+def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
+    for i, x in ((1, v), (2, w)):
+        if x.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
+    from toytorch.ops.shape import _common
+    a, v, w = _common(xp, [a, v, w])
+    kind = a.dtype.kind
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and kind != "b":
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(value, float) and kind in "biu":
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
+                               "floating point number.")
+    product = v[:, None] & w if kind == "b" else v[:, None] * w
+    if broadcast_or_none(a.shape, product.shape) != product.shape:
+        from toytorch.ops.view import _expand
+        _expand(xp, a, product.shape)  # raises PyTorch's error
+    if kind == "b":
+        product = product & bool(alpha)
+        return a | product if beta else product
+    return plus(xp, a, product, beta, alpha)
+
+
+addr = general(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addr, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
+    d_vec2=lambda g, vec1, alpha: scaled(g.t().mv(vec1.to(g.dtype)), alpha),
+    doc="beta·self + alpha·vec1·vec2ᵀ.")
+
+
+def _vdot(xp: Any, a: Any, b: Any) -> Any:
+    from toytorch.ops.matmul import _dot
+    return _dot(xp, a.conj() if a.dtype.kind == "c" else a, b)
+
+
+vdot = general("vdot(Tensor self, Tensor other) -> Tensor", _vdot, holomorphic=False,
+               d_self=lambda g, other: g.conj() * other, d_other=lambda g, self: g * self,
+               doc="Inner product Σ āᵢbᵢ.")
+
+
+def _cross(xp: Any, a: Any, b: Any, dim: int) -> Any:
+    if a.ndim != b.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = wrap_dim(dim, a.ndim)
+    if a.shape[d] != 3 or b.shape[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got "
+                           f"{a.shape[d]} and {b.shape[d]}")
+    from toytorch.ops.shape import _common
+    a, b = _common(xp, [a, b])
+    a, b = xp.moveaxis(a, d, 0), xp.moveaxis(b, d, 0)
+    made = xp.empty((3, *broadcast_pair(a.shape[1:], b.shape[1:])), a.dtype)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        xp.multiply(a[j], b[k], out=made[i, ...])
+        made[i, ...] -= a[k] * b[j]
+    return xp.ascontiguousarray(xp.moveaxis(made, 0, d))
+
+
+linalg_cross: Op = general(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", _cross, method=False,
+    d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
+    d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
+    doc="The vector product in three dimensions.")
+
+
+@public("cross", method=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """`linalg.cross` along the first dimension of size 3, unless another is named."""
+    if dim is None:
+        if input.ndim == other.ndim:
+            shape = broadcast_pair(input.shape, other.shape)
+        else:
+            shape = tuple(input.shape)
+        dim = next((d for d, n in enumerate(shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross.function(input, other, dim=dim, out=out)  # type: ignore[no-any-return]
+
+
+@public("linalg.vecdot")
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """Σ x̄·y along a dimension."""
+    for t in (x, y):
+        if not (t.dtype.is_floating_point or t.dtype.is_complex):
+            raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as "
+                               f"input. Got {t.dtype.legacy}")
+    return put_out((x.conj() * y).sum(dim), out)  # type: ignore[attr-defined]
+
+
+# -- several matrices -----------------------------------------------------------------------------
+
+
+def cheapest(sizes: list[int]) -> Any:
+    """Where to split a product of matrices (sizes[i], sizes[i+1]): the classic dynamic program."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for span in range(1, n):
+        for i in range(n - span):
+            j = i + span
+            cost[i][j], cut[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j))
+    return cut
+
+
+@public("linalg.multi_dot", tensor_first=False)
+def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+    """The product of several matrices, in the order that costs least.
+
+    The first and the last may be vectors. Cormen and others 2009, chapter 15.2.
+    """
+    parts: list[Any] = list(tensors)
+    name = "multi_dot(): "
+    if len(parts) < 2:
+        raise RuntimeError(f"{name}expected at least 2 tensors but got {len(parts)}")
+    for i, t in ((0, parts[0]), (len(parts) - 1, parts[-1])):
+        if t.ndim not in (1, 2):
+            which = "the first" if i == 0 else "the last"
+            raise RuntimeError(f"{name}{which} tensor must be 1D or 2D but got {t.ndim}D")
+    for i, t in enumerate(parts[1:-1], 1):
+        if t.ndim != 2:
+            raise RuntimeError(f"{name}tensor {i} must be 2D but got {t.ndim}D")
+    for i, t in enumerate(parts):
+        if t.dtype is not parts[0].dtype:
+            raise RuntimeError(f"{name}all tensors must have be the same dtype but tensor 0 is "
+                               f"{parts[0].dtype.legacy} and tensor {i} {t.dtype.legacy}")
+    row, column = parts[0].ndim == 1, parts[-1].ndim == 1
+    parts[0] = parts[0].unsqueeze(0) if row else parts[0]
+    parts[-1] = parts[-1].unsqueeze(-1) if column else parts[-1]
+    for i, (a, b) in enumerate(zip(parts, parts[1:])):
+        if a.shape[1] != b.shape[0]:
+            raise RuntimeError(f"{name}tensors {i} and {i + 1} with shapes {list(a.shape)} and "
+                               f"{list(b.shape)} cannot be multiplied")
+    cut = cheapest([t.shape[0] for t in parts] + [parts[-1].shape[1]])
+
+    def product(i: int, j: int) -> Any:
+        return parts[i] if i == j else product(i, cut[i][j]).mm(product(cut[i][j] + 1, j))
+    made = product(0, len(parts) - 1)
+    made = made.squeeze(-1) if column else made
+    return put_out(made.squeeze(0) if row else made, out)
+
+
+@public("chain_matmul", tensor_first=False)
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+    """`linalg.multi_dot` of matrices given one by one."""
+    import warnings
+    warnings.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch "
+                  "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "
+                  "more tensors rather than multiple parameters.", UserWarning, stacklevel=2)
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    for t in matrices:
+        if t.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")
+    if len(matrices) == 1:
+        return matrices[0]  # type: ignore[no-any-return]
+    return multi_dot(matrices, out=out)
+
+
+@public("linalg.matrix_power", "matrix_power", method=True)
+def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """Aⁿ by repeated squaring; a negative n takes the inverse first.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    from toytorch.ops.linalg_checks import need_square
+    from toytorch.ops.linalg_solve import inv
+    a: Any = A
+    need_square("linalg.matrix_power", a._array)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        return put_out(a.clone().copy_(_identity(a)), out)  # as in PyTorch, A is in its history
+    made: Any = None
+    while True:
+        if n & 1:
+            made = a if made is None else made @ a
+        n >>= 1
+        if not n:
+            return put_out(made.clone() if made is A else made, out)
+        a = a @ a
+
+
+def _identity(a: Any) -> Any:
+    from toytorch.ops.create import eye
+    n = a.shape[-1]
+    return eye(n, dtype=a.dtype, device=a.device).expand(a.shape)
+
+
+@public("kron", method=True)
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Kronecker's product: every element of input times the whole of other.
+
+    >>> import toytorch as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    a: Any = input
+    b: Any = other
+    n = max(a.ndim, b.ndim)
+    left = (1,) * (n - a.ndim) + tuple(a.shape)
+    right = (1,) * (n - b.ndim) + tuple(b.shape)
+    a = a.reshape([k for m in left for k in (m, 1)])
+    b = b.reshape([k for m in right for k in (1, m)])
+    return put_out((a * b).reshape([p * q for p, q in zip(left, right)]), out)
+
+
+def _block_diag(xp: Any, blocks: Any) -> Any:
+    from toytorch.ops.shape import _common
+    for i, b in enumerate(blocks):
+        if b.ndim > 2:
+            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                               f"Input {i} has {b.ndim} dimensions")
+    blocks = [b.reshape(_as_block(b.shape)) for b in _common(xp, list(blocks))]
+    made = xp.zeros([sum(b.shape[i] for b in blocks) for i in range(2)],
+                    blocks[0].dtype if blocks else "float32")
+    row = column = 0
+    for b in blocks:
+        made[row:row + b.shape[0], column:column + b.shape[1]] = b
+        row, column = row + b.shape[0], column + b.shape[1]
+    return made
+
+
+def _as_block(shape: Any) -> tuple[int, int]:
+    return (1,) * (2 - len(shape)) + tuple(shape)  # type: ignore[return-value]
+
+
+def _block_gradients(g: Any, tensors_shape: Any) -> list[Any]:
+    parts, row, column = [], 0, 0
+    for shape in tensors_shape:
+        m, n = _as_block(shape)
+        parts.append(g[row:row + m, column:column + n].reshape(shape))
+        row, column = row + m, column + n
+    return parts
+
+
+block_diag_op = general("block_diag(Tensor[] tensors) -> Tensor", _block_diag, method=False,
+                        function=False, upcast=False, d_tensors=_block_gradients,
+                        doc="Matrices along the diagonal of a larger one.")
+
+
+@public("block_diag", tensor_first=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of a larger one, zeros elsewhere."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    return block_diag_op.function(list(tensors))  # type: ignore[no-any-return]
+
+
+@public("linalg.vander")
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Vandermonde's matrix: x⁰, x¹ … x^{N-1} in the columns."""
+    from toytorch.ops.shape import cat
+    v: Any = x
+    v = v.unsqueeze(0) if v.ndim == 0 else v
+    n = v.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    v = v.to(_long()) if v.dtype.rank < 2 else v
+    rest = v.unsqueeze(-1).expand((*v.shape, n - 1)).cumprod(-1)
+    return cat.function([v.new_ones((*v.shape, 1)), rest], -1)  # type: ignore[no-any-return]
+
+
+def _long() -> Any:
+    from toytorch.core.dtype import int64
+    return int64
+
+
+@public("linalg.diagonal")
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A diagonal of the last two dimensions."""
+    return A.diagonal(offset, dim1, dim2)  # type: ignore[attr-defined, no-any-return]
+

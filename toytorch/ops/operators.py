@@ -1,0 +1,105 @@
+"""Python's operators: what `a + b`, `a @ b`, `a == b`, `x in a` and `for row in a` call."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from toytorch.core import fast
+from toytorch.core.dispatch import NUMBERS
+from toytorch.core.tensor import Tensor
+from toytorch.ops import compare, pointwise, shape
+from toytorch.ops.complex_parts import positive
+from toytorch.ops.products import matmul_
+from toytorch.ops.reshaping import unbind
+
+
+def _binary(op: Any) -> Any:
+    """What Python's operator calls: the op's function without its keyword arguments."""
+    source = getattr(op, "function_source", None)
+    made = fast.make(op, operator=True)
+    if made is not None:
+        op.function_source = source  # the full form is the one to show
+    return made or op.function
+
+
+def _reflected(name: str, op: Any) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise TypeError(f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
+                            f"apply to a '{type(self).__name__}' object")
+        return op.function(other, self)
+    return method
+
+
+def _rsub(self: Tensor, other: Any) -> Tensor:
+    return pointwise.rsub.function(self, other)  # type: ignore[no-any-return]
+
+
+def _rtruediv(self: Tensor, other: Any) -> Tensor:
+    return pointwise.reciprocal.function(self) * other  # type: ignore[no-any-return]
+
+
+def _in_place(name: str) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        return getattr(self, name + "_")(other)
+    return method
+
+
+def _equal(self: Tensor, other: Any) -> Any:
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return compare.eq.function(self, other)
+    return False if other is None or isinstance(other, (str, list, tuple, dict)) else NotImplemented
+
+
+def _not_equal(self: Tensor, other: Any) -> Any:
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return compare.ne.function(self, other)
+    return True if other is None or isinstance(other, (str, list, tuple, dict)) else NotImplemented
+
+
+def _contains(self: Tensor, value: Any) -> builtins.bool:
+    if isinstance(value, (Tensor, *NUMBERS)):
+        return builtins.bool((self == value).any())  # type: ignore[attr-defined]
+    raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                       f"{type(value)}.")
+
+
+def _iterate(self: Tensor) -> Any:
+    if self._array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self, 0))
+
+
+def _abs(self: Tensor) -> Tensor:
+    return pointwise.abs.function(self)  # type: ignore[no-any-return]
+
+
+def _reversed(self: Tensor) -> Tensor:
+    return shape.flip.function(self, 0) if self.ndim else self
+
+
+OPERATORS = {
+    "add": pointwise.add, "sub": pointwise.sub, "mul": pointwise.mul, "truediv": pointwise.div,
+    "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "pow": pointwise.pow,
+    "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
+    "lshift": compare.bitwise_left_shift, "rshift": compare.bitwise_right_shift,
+    "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge,
+}
+for _name, _op in OPERATORS.items():
+    setattr(Tensor, f"__{_name}__", _binary(_op))
+for _name in ("add", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    setattr(Tensor, f"__r{_name}__", _reflected("r" + _name, OPERATORS[_name]))
+for _name, _target in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "and":
+                       "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "mod": "remainder",
+                       "floordiv": "floor_divide", "pow": "pow", "lshift": "bitwise_left_shift",
+                       "rshift": "bitwise_right_shift"}.items():
+    setattr(Tensor, f"__i{_name}__", _in_place(_target))
+SPECIAL = {"__rsub__": _rsub, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__eq__": _equal,
+           "__ne__": _not_equal, "__contains__": _contains, "__iter__": _iterate, "__abs__": _abs,
+           "__reversed__": _reversed, "__neg__": pointwise.neg.function,
+           "__pos__": positive, "__invert__": compare.bitwise_not.function,
+           "__matmul__": matmul_, "__rmatmul__": lambda self, other: matmul_(other, self)}
+for _name, _method in SPECIAL.items():
+    setattr(Tensor, _name, _method)
+Tensor.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]  # setting __eq__ removes it

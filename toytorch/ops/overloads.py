@@ -1,0 +1,171 @@
+"""Calls that choose between records: `max` of a tensor, along a dimension, or of two tensors."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from toytorch.core import dispatch
+from toytorch.core import dtype as types
+from toytorch.core.tensor import Tensor
+from toytorch.ops import create, index, matmul, pointwise, reduce, sort
+from toytorch.ops.define import public
+from toytorch.ops.questions import result_type
+from toytorch.ops.results import public_with_names, return_type
+
+
+@public("div", "divide", "true_divide", method=True)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """Quotient; rounding_mode "trunc" or "floor" rounds it.
+
+    >>> div(create.tensor([7., -7.]), 2, rounding_mode="floor")
+    tensor([ 3., -4.])
+    """
+    if rounding_mode is None:
+        return pointwise.div.function(input, other, out=out)  # type: ignore[no-any-return]
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+                           f"found '{rounding_mode}'")
+    op = pointwise.div_floor if rounding_mode == "floor" else pointwise.div_trunc
+    return op.function(input, other, out=out)  # type: ignore[no-any-return]
+
+
+@public(method=True)
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place quotient."""
+    op = {None: pointwise.div, "floor": pointwise.div_floor, "trunc": pointwise.div_trunc}.get(
+        rounding_mode)
+    if op is None:
+        return div(self, other, rounding_mode=rounding_mode)
+    return dispatch.inplace(op, (self, other))
+
+
+@public("max", method=True)
+def max(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other: Any = None,
+        out: Any = None) -> Any:
+    """The largest element; with a dimension (values, indices); with a tensor `maximum`.
+
+    >>> max(create.tensor([3., 5.]), 0).indices
+    tensor(1)
+    """
+    if other is not None or isinstance(dim, Tensor):
+        return pointwise.maximum.function(input, dim if other is None else other, out=out)
+    if dim is None:
+        return reduce.max_all.function(input, out=out)
+    return return_type("max", reduce.max_dim.function(input, dim, keepdim, out=out))
+
+
+@public("min", method=True)
+def min(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other: Any = None,
+        out: Any = None) -> Any:
+    """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
+    if other is not None or isinstance(dim, Tensor):
+        return pointwise.minimum.function(input, dim if other is None else other, out=out)
+    if dim is None:
+        return reduce.min_all.function(input, out=out)
+    return return_type("min", reduce.min_dim.function(input, dim, keepdim, out=out))
+
+
+@public("median", method=True)
+def median(input: Tensor, dim: Any = None, keepdim: builtins.bool = False) -> Any:
+    """The middle element (the lower of two); with a dimension (values, indices)."""
+    if dim is None:
+        return sort.median.function(input)
+    return return_type("median", sort.median_dim.function(input, dim, keepdim))
+
+
+for _op in (sort.sort, sort.topk, sort.kthvalue, reduce.cummax, reduce.cummin):
+    public_with_names(_op)
+
+
+@public("argsort", method=True)
+def argsort(input: Tensor, dim: int = -1, descending: builtins.bool = False,
+            stable: builtins.bool = False, *, out: Any = None) -> Tensor:
+    """Indices that put a dimension in order.
+
+    >>> argsort(create.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
+    return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
+
+
+@public("where")
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """input where the condition holds, other elsewhere; alone: the places where it holds.
+
+    >>> where(create.tensor([True, False]), 1, 2)
+    tensor([1, 2])
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise TypeError("where(): argument 'condition' (position 1) must be Tensor, not "
+                        f"{type(condition).__name__}")
+    if condition.dtype is not types.bool:
+        if condition.dtype is not types.uint8:
+            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
+                               f"with dtype {condition.dtype.legacy}")
+        condition = condition.to(types.bool)
+    common = result_type(input, other)
+    operands = [v.to(common) if isinstance(v, Tensor) else
+                create.tensor(v, dtype=common, device=condition.device) for v in (input, other)]
+    return index.where.function(condition, *operands, out=out)
+
+
+@public(method="where")
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+    """This tensor where the condition holds, other elsewhere."""
+    return where(condition, self, other)
+
+
+@public("nonzero", method=True)
+def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) -> Any:
+    """The places of non-zero elements: one a row, or one tensor a dimension.
+
+    >>> nonzero(create.tensor([0, 5, 7]))
+    tensor([[1],
+            [2]])
+    """
+    if as_tuple:
+        rows = nonzero(input.reshape(1) if input.ndim == 0 else input)
+        return tuple(rows.unbind(1))
+    return index.nonzero.function(input, out=out)
+
+
+@public("clip", method=True)
+def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """`clamp` under NumPy's name."""
+    return pointwise.clamp.function(input, min, max, out=out)  # type: ignore[no-any-return]
+
+
+@public("logsumexp")
+def logsumexp(input: Tensor, dim: Any, keepdim: builtins.bool = False, *,
+              out: Any = None) -> Tensor:
+    """log Σ eˣ over dimensions, without overflow."""
+    return reduce.logsumexp.function(input, dim, keepdim, out=out)  # type: ignore[no-any-return]
+
+
+@public(method=True)
+def abs_(self: Tensor) -> Tensor:
+    """In-place absolute value."""
+    if self.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return dispatch.inplace(pointwise.abs, (self,))
+
+
+def _running_inplace(name: str, op: Any) -> Any:
+    def method(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise RuntimeError("Bad in-place call: input tensor dtype "
+                               f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
+                               f"{matmul.C_NAMES[dtype.name]} should match")
+        if self.dtype is types.bool:
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        return dispatch.inplace(op, (self, dim, dtype))
+    method.__name__ = name + "_"
+    method.__doc__ = f"In-place form of `{name}`."
+    return public(method=name + "_")(method)
+
+
+for _name, _op in {"cumsum": reduce.cumsum, "cumprod": reduce.cumprod}.items():
+    _running_inplace(_name, _op)

@@ -1,0 +1,36 @@
+"""Names in `torch.special` of functions that are also elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import registry
+from toytorch.core.tensor import Tensor
+from toytorch.ops import floating, pointwise, reduce, special, special_bessel, special_gamma
+from toytorch.ops.define import PUBLIC
+from toytorch.ops.overloads import logsumexp
+from toytorch.ops.special import polygamma
+
+assert all((floating, pointwise, special, special_bessel, special_gamma))  # they make the records
+
+# A name in torch.special, and the record it stands for.
+NAMES = {"digamma": "digamma", "psi": "digamma", "gammaln": "lgamma", "erf": "erf", "erfc": "erfc",
+         "erfinv": "erfinv", "exp2": "exp2", "expm1": "expm1", "log1p": "log1p", "i0": "i0",
+         "expit": "sigmoid", "sinc": "sinc", "logit": "logit", "xlogy": "xlogy",
+         "gammainc": "igamma", "gammaincc": "igammac", "round": "round"}
+for _name, _source in NAMES.items():
+    PUBLIC[f"special.{_name}"] = registry[_source].function
+PUBLIC.update({"special.logsumexp": logsumexp, "special.polygamma": polygamma})
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """`torch.softmax`."""
+    return reduce.softmax.function(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """`torch.log_softmax`."""
+    return reduce.log_softmax.function(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+PUBLIC.update({"special.softmax": softmax, "special.log_softmax": log_softmax})

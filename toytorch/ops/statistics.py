@@ -1,0 +1,67 @@
+"""Norms and variances: the calls around the records of `reduce`."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.ops import reduce
+from toytorch.ops.define import public
+from toytorch.ops.linalg_norms import matrix_norm
+
+
+@public("norm", method=True, tensor_first=False)
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: builtins.bool = False,
+         out: Any = None, dtype: Any = None) -> Tensor:
+    """The p-norm over dimensions; "fro" is the Euclidean one."""
+    if not isinstance(input, Tensor):
+        raise AttributeError(f"'{type(input).__name__}' object has no attribute 'layout'")
+    if isinstance(p, str) and (p != "fro" or (isinstance(dim, (tuple, list)) and len(dim) > 2)):
+        from toytorch.ops.linalg_norms import matrix_norm
+        dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+        return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
+    order = 2 if p in ("fro", None) else builtins.float(p)
+    return reduce.vector_norm.function(input, order, dim, keepdim,  # type: ignore[no-any-return]
+                                       dtype=dtype, out=out)
+
+
+def _variance(name: str, op: Any) -> Any:
+    def function(input: Tensor, dim: Any = None, unbiased: Any = None,
+                 keepdim: builtins.bool = False, *, correction: Any = 1, out: Any = None) -> Tensor:
+        if isinstance(dim, builtins.bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = 1 if unbiased else 0
+        correction = 1 if correction is None else correction
+        return op.function(input, dim, correction=correction,  # type: ignore[no-any-return]
+                           keepdim=keepdim, out=out)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = op.doc
+    return public(name, method=name)(function)
+
+
+var, std = _variance("var", reduce.var), _variance("std", reduce.std)
+
+
+@public("var_mean")
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: builtins.bool = False,
+             *, correction: Any = 1) -> tuple[Tensor, Tensor]:
+    """Variance and mean."""
+    return (var(input, dim, unbiased, keepdim, correction=correction),
+            _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim))
+
+
+@public("std_mean")
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: builtins.bool = False,
+             *, correction: Any = 1) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean."""
+    return (std(input, dim, unbiased, keepdim, correction=correction),
+            _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim))
+
+
+def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
+    """The mean as a running update finds it: NaN where an infinity came in."""
+    mean = input.mean(dim, keepdim)
+    return mean.masked_fill(mean.isinf(), math.nan)  # type: ignore[no-any-return]
