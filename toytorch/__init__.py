@@ -45,11 +45,10 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
-from toytorch.ops.create import (arange, as_tensor, asarray, empty, empty_strided, eye, from_numpy,
-                                 full, get_default_device, linspace, logspace, ones, range,
-                                 scalar_tensor, set_default_device, tensor, tril_indices,
-                                 triu_indices, zeros)
-from toytorch.ops.random import normal, rand, randint, randn, randperm
+from toytorch.ops.create import (as_tensor, asarray, empty, empty_strided, eye, from_numpy, full,
+                                 get_default_device, ones, scalar_tensor, set_default_device,
+                                 tensor, zeros)
+from toytorch.ops.random import rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
     if _op.kind == "pointwise" and _op.has_inplace and len(_op.tensor_at) == 1:
@@ -57,7 +56,7 @@ for _name, _op in _registry.items():
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import autograd, cuda, fft, linalg, masked, nn, optim, special, utils
+from toytorch import autograd, cuda, fft, func, linalg, masked, nn, optim, special, utils
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

@@ -18,11 +18,13 @@ COVERED_BY = {
     "_scatter_strided": "as_strided", "_to_copy": "to", "_unsafe_view": "matmul",
     "diagonal_backward": "diagonal",
     "div.floor": "div", "div.trunc": "div", "linalg_vector_norm": "norm", "max.dim": "max",
-    "median.dim": "median",
+    "median.dim": "median", "nanmedian.dim": "nanmedian", "normal.tensors": "normal",
+    "bernoulli.chances": "bernoulli",
     "min.dim": "min", "polygamma1": "digamma", "select_backward": "select", "slice": "getitem",
     "nll_loss_backward": "nll_loss", "slice_backward": "getitem", "threshold_backward": "relu",
     "unfold_backward": "unfold",
 }  # fmt: skip
+COVERED_BY.update({record: e.name for e in ENTRIES.values() for record in e.covers})
 BY_WRITING = {"_fill_strided", "_gather_strided"}  # parts of CopySlices
 # What issue 2 and its brief name; all must be there, whatever stands behind them.
 EXPECTED = names(

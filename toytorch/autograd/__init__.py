@@ -1,6 +1,12 @@
 """Gradients: the engine, its front doors, and the modes that switch recording."""
 
-from toytorch.autograd import engine, graph
+from toytorch.autograd import engine, forward_ad, graph
+from toytorch.autograd.anomaly import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
 from toytorch.autograd.api import backward, grad
 from toytorch.autograd.engine import Engine
 from toytorch.autograd.function import Function
@@ -14,6 +20,7 @@ from toytorch.autograd.modes import (
 )
 from toytorch.core.tensor import Tensor as Variable
 
-__all__ = ["Engine", "Function", "Variable", "backward", "enable_grad", "engine", "grad", "graph",
+__all__ = ["Engine", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+           "set_detect_anomaly", "Function", "Variable", "backward", "enable_grad", "engine", "forward_ad", "grad", "graph",
            "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_grad_enabled"]

@@ -233,7 +233,7 @@ class Engine:
                     captured[id(tensor)] = found
             if wanted is not None and node not in wanted:
                 continue
-            grads = node.apply(filled(node, grad) if node.many else grad)
+            grads = execute(node, grad)
             if node.hooks is not None:
                 grads = run_hooks(node, grads, grad)
             if observer is not None:
@@ -268,7 +268,7 @@ class Engine:
             return
         else:
             total = old + grad
-            if not state.local.grad and total.ndim:
+            if not state.local.grad and total.ndim and state.shortcut is not state.SLOW:
                 sums.add(key)
         if key is target:
             pending[target] = total
@@ -323,6 +323,8 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     """
     grad = holder.pop()
     array, storage = grad._array, grad._storage
+    if grad._batches is not None:
+        return grad  # inside vmap
     alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
              and array.flags.c_contiguous and leaf._array.flags.c_contiguous)
     if alone and storage is None:
@@ -387,9 +389,17 @@ def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
 def run(node: Node, grad: Any) -> Any:
     """The gradients of a node's inputs, with the hooks around it."""
     if node.hooks is None:
-        return node.apply(filled(node, grad) if node.many else grad)
+        return execute(node, grad)
     grad = run_prehooks(node, grad)
-    return run_hooks(node, node.apply(filled(node, grad) if node.many else grad), grad)
+    return run_hooks(node, execute(node, grad), grad)
+
+
+def execute(node: Node, grad: Any) -> Any:
+    """The gradients of a node's inputs; `detect_anomaly` says more of what goes wrong there."""
+    if state.anomaly is None:
+        return node.apply(filled(node, grad) if node.many else grad)
+    from toytorch.autograd.anomaly import watched
+    return watched(node, lambda: node.apply(filled(node, grad) if node.many else grad))
 
 
 def run_prehooks(node: Node, grad: Any) -> Any:

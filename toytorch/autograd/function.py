@@ -6,7 +6,8 @@ from typing import Any
 
 from toytorch.core import state
 from toytorch.core.dispatch import edge
-from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
+from toytorch.core.node import (SAVED_TWICE, Node, Output, Packed, check_version, remember,
+                                 sequence)
 from toytorch.core.op import fit, revive
 from toytorch.core.tensor import Tensor, alias
 
@@ -54,6 +55,9 @@ class Context:
                 found.append(None)
                 continue
             kind, tensor = value
+            if tensor.__class__ is Packed:
+                found.append(tensor.open())
+                continue
             check_version("saved", f"{i}", tensor, seen, node)
             found.append(tensor if kind < 0 else revive(tensor, node, kind))
         return tuple(found)
@@ -122,6 +126,8 @@ class Function:
     tensor([2.], grad_fn=<DoubleBackward>)
     """
 
+    last_context: Any = None  # of the last call, where forward mode finds what forward left
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the outputs."""
@@ -134,6 +140,12 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Computes the tangents of the outputs, for forward mode."""
+        raise NotImplementedError("You must implement the jvp function for custom "
+                                  "autograd.Function to use it with forward mode AD.")
+
+    @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Computes the gradients of the inputs."""
         raise NotImplementedError("You must implement either the backward or vjp method for your "
@@ -142,7 +154,12 @@ class Function:
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Calls forward and records the step."""
-        context = Context()
+        for mode in reversed(state.local.modes):
+            take_over = getattr(mode, "on_function", None)
+            if take_over is not None:
+                with state.below(mode):
+                    return take_over(cls, inputs)
+        context = cls.last_context = Context()
         recording = state.local.grad
         context.needs_input_grad = tuple(
             recording and isinstance(x, Tensor) and x._rg for x in inputs)
@@ -182,6 +199,9 @@ class Function:
             if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
                 r._rg, r._edge = True, node if len(results) == 1 else Output(node, i)
         node.meta = metas if len(results) > 1 else metas[0]
+        hooks = state.local.saved_hooks
+        if state.anomaly is not None:
+            remember(node)
         saved: list[Any] = []
         versions: list[int | None] = []
         for t in context._to_save:
@@ -192,8 +212,8 @@ class Function:
             index = next((i for i, r in enumerate(results) if r is t or (
                 isinstance(outputs, tuple) and outputs[i] is t) or outputs is t), -1)
             value = t if index < 0 else alias(t)
-            saved.append((index, value))
             versions.append(value._version)
+            saved.append((index, Packed(value, hooks[-1]) if hooks else value))
         context._to_save = ()
         node.saved, node.versions = tuple(saved), tuple(versions)
         return tuple(results) if many else results[0]

@@ -1,5 +1,136 @@
-"""The classes of the backward graph, under PyTorch's names."""
+"""The backward graph: its classes, and hooks on what it saves."""
 
-from toytorch.core.node import AccumulateGrad, Handle, Node
+from __future__ import annotations
 
-__all__ = ["AccumulateGrad", "Handle", "Node"]
+from contextlib import contextmanager
+from typing import Any
+
+from toytorch.core import state
+from toytorch.core.node import AccumulateGrad, Handle, Node, as_function
+from toytorch.core.tensor import Tensor
+
+__all__ = ["AccumulateGrad", "GradientEdge", "Handle", "Node", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+           "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks:
+    """Nodes made inside keep pack_hook(tensor), and backward works on unpack_hook of that.
+
+    Like `torch.autograd.graph.saved_tensors_hooks`: to keep saved tensors elsewhere, smaller, or
+    to look at them.
+
+    >>> import toytorch as torch
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t * 10, lambda t: t):
+    ...     y = x.exp()
+    >>> y.backward(); x.grad / y.detach()
+    tensor(10.)
+    """
+
+    def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
+        self.hooks = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if state.local.no_saved_hooks is not None:
+            raise RuntimeError(state.local.no_saved_hooks)
+        self.before = state.local.saved_hooks
+        state.local.saved_hooks = (*self.before, (self._pack, self.hooks[1]))
+        state.watch(1)
+
+    def __exit__(self, *exc: Any) -> None:
+        state.watch(-1)
+        state.local.saved_hooks = self.before
+
+    def _pack(self, tensor: Any) -> Any:
+        grad, hooks = state.local.grad, state.local.saved_hooks
+        state.local.saved_hooks = ()  # what the hook computes is not packed again
+        state.set_grad(False)
+        try:
+            return self.hooks[0](tensor)
+        finally:
+            state.set_grad(grad)
+            state.local.saved_hooks = hooks
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps saved tensors in the CPU's memory, and brings them back for backward."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def to_cpu(tensor: Tensor) -> Any:
+            return tensor.device, tensor.detach().to("cpu", copy=True)
+
+        def back(packed: Any) -> Any:
+            device, tensor = packed
+            return tensor.to(device)
+        super().__init__(to_cpu, back)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Any:
+    """Refuses `saved_tensors_hooks` inside, with this message."""
+    if state.local.saved_hooks:
+        raise RuntimeError(error_message)
+    before, state.local.no_saved_hooks = state.local.no_saved_hooks, error_message
+    try:
+        yield
+    finally:
+        state.local.no_saved_hooks = before
+
+
+class GradientEdge(tuple[Any, int]):
+    """A place in the graph: (node, output_nr)."""
+
+    __slots__ = ()
+    node = property(lambda self: self[0])
+    output_nr = property(lambda self: self[1])
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of a tensor arrives."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
+                           "require gradients")
+    return GradientEdge(as_function(tensor if tensor._edge is None else tensor._edge))
+
+
+def increment_version(tensor: Any) -> None:
+    """Counts a write that the framework did not see."""
+    from toytorch.core.inplace import bump
+    for t in [tensor] if isinstance(tensor, Tensor) else tensor:
+        bump(t)
+
+
+def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any:
+    """Calls fn when the gradients of all tensors (fn(list)) or of the first (fn(grad)) are there.
+
+    Like `torch.autograd.graph.register_multi_grad_hook`; with "all", nothing is called as long as
+    one of the tensors has not been reached.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = list(tensors)
+    arrived: dict[int, Any] = {}
+
+    def hook(index: int) -> Any:
+        def note(grad: Any) -> None:
+            if mode == "any":
+                if not arrived:
+                    arrived[index] = True
+                    fn(grad)
+                return
+            arrived[index] = grad
+            if len(arrived) == len(tensors):
+                grads = [arrived.get(i) for i in range(len(tensors))]
+                arrived.clear()
+                fn(grads)
+        return note
+    handles = [t.register_hook(hook(i)) for i, t in enumerate(tensors)]
+
+    class Handles:
+        """Removes all of them."""
+
+        def remove(self) -> None:
+            for h in handles:
+                h.remove()
+    return Handles()

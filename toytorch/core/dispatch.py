@@ -19,7 +19,7 @@ from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
 from toytorch.core import state
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
-from toytorch.core.node import Node, Output, sequence
+from toytorch.core.node import Node, Output, pack, remember, sequence
 from toytorch.core.op import Op
 from toytorch.core.size import broadcast_pair
 from toytorch.core.storage import InferenceStorage
@@ -32,10 +32,11 @@ REDUCED = (types.float16, types.bfloat16)
 
 def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    for mode in reversed(state.watchers()) if state.shortcut is state.SLOW else ():
+    for mode in reversed(state.local.modes) if state.shortcut is state.SLOW else ():
         take_over = getattr(mode, "on_call", None)
         if take_over is not None:
-            return take_over(op, args, out)
+            with state.below(mode):
+                return take_over(op, args, out)
     return run(op, args, out)
 
 
@@ -288,6 +289,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     if overwritten is not None:
         edges[0] = writing.old_edge(overwritten) if op.schema.args[0].name in derivatives else None
     node.edges, node.seq = tuple(edges), next(sequence)
+    if state.anomaly is not None:
+        remember(node)
     keep(op, node, args, results, overwritten)
     if many:
         tie_many(op, node, results)
@@ -336,6 +339,8 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
+    if state.local.saved_hooks:
+        pack(node)
 
 
 def asks(argument: Any, overwritten: Any) -> bool:
@@ -417,7 +422,8 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view._array = array
     view.dtype = source.dtype if array.dtype == source._array.dtype else FROM_NUMPY[array.dtype]
     view._rg, view._edge, view._storage = False, None, source._memory()
-    if view.dtype is source.dtype or source.dtype.is_complex:  # bytes read anew have no gradient
+    if view.dtype is source.dtype or source.dtype.is_complex or (
+            view.dtype.is_complex):  # bytes read anew have no gradient
         writing.register_view(source, view)
     return view
 
@@ -431,10 +437,11 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
     if not isinstance(target, Tensor):
         raise TypeError(f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "
                         f"to a '{type(target).__name__}' object")
-    for mode in reversed(state.watchers()):
+    for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_inplace", None)
         if take_over is not None:
-            return take_over(op, args)  # type: ignore[no-any-return]  # a mode returns what we do
+            with state.below(mode):
+                return take_over(op, args)  # type: ignore[no-any-return]  # it returns what we do
     needs = state.local.grad and bool(op.derivatives) and (
         wants_grad(op, args) or (target._base is not None and target._base._rg))
     writing.check(target, needs)

@@ -98,6 +98,10 @@ def snapshot(target: Tensor) -> Tensor:
     """The value and history of a tensor before it is written to."""
     copy = wrap(target._array.copy(), target.dtype)
     copy._rg, copy._edge = target._rg, target._edge
+    if target._batches:
+        copy._batches = {mode: whole.clone() for mode, whole in target._batches.items()}
+    if target._tangents:
+        copy._tangents = {level: t.clone() for level, t in target._tangents.items()}
     return copy
 
 
@@ -116,39 +120,59 @@ def register_view(source: Tensor, view: Tensor) -> None:
 
 
 def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
-    """Shape and strides of a base; shape, strides and offset of a view relative to it."""
+    """Shape and strides of a base; shape, strides and offset of a view relative to it.
+
+    Where one is complex and the other real, as for `z.real`, both count in real numbers.
+    """
     a, b = owner._array, view._array
+    if owner.dtype is not view.dtype:
+        a, b = (x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x for x in (a, b))
     backend = base.of_array(b)
-    offset = (backend.data_ptr(b) - backend.data_ptr(a)) // view.dtype.itemsize if b.size else 0
+    offset = (backend.data_ptr(b) - backend.data_ptr(a)) // b.itemsize if b.size else 0
     return tuple(a.shape), strides_of(a), tuple(b.shape), strides_of(b), offset
+
+
+def kinds_of(owner: Tensor, view: Tensor) -> tuple[bool, bool] | None:
+    """Whether base and view are complex, where they differ."""
+    if owner.dtype is view.dtype:
+        return None
+    return owner.dtype.is_complex, view.dtype.is_complex
+
+
+def to_pairs(grad: Any) -> Any:
+    """A complex gradient as pairs of real numbers; a real one as it is."""
+    return grad._as_pairs() if grad.dtype.is_complex else grad
 
 
 class AsStridedBackward0(Node):
     """History of a view whose base was written to: reads its place out of the base."""
 
-    __slots__ = ("geometry",)
+    __slots__ = ("geometry", "kinds")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
         self.edges, self.seq, self.saved, self.versions = (owner._edge,), next(sequence), None, ()
         self.meta = (view._array.shape, view.dtype)
-        self.geometry = geometry(owner, view)
+        self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
 
     @classmethod
     def of_part(cls, slices: CopySlices, meta: Any) -> AsStridedBackward0:
         """The history of the view that `slices` wrote through, as it was after that write."""
         node = cls.__new__(cls)
         node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
-        node.meta, node.geometry = meta, slices.geometry
+        node.meta, node.geometry, node.kinds = meta, slices.geometry, slices.kinds
         return node
 
     def apply(self, grad: Any) -> Any:
-        return (grad._scatter_strided(*self.geometry),)
+        if self.kinds is None:
+            return (grad._scatter_strided(*self.geometry),)
+        made = to_pairs(grad)._scatter_strided(*self.geometry)
+        return (made._of_pairs() if self.kinds[0] else made,)
 
 
 class CopySlices(Node):
     """History of a base after a write through a view."""
 
-    __slots__ = ("geometry", "inner")
+    __slots__ = ("geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
 
@@ -159,10 +183,15 @@ class CopySlices(Node):
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
         self.inner, self.geometry = inner, geometry(owner, view)
+        self.kinds = kinds_of(owner, view)
         inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
+        if self.kinds is not None:
+            grad = to_pairs(grad)
         part = grad._gather_strided(*self.geometry)
+        if self.kinds is not None and self.kinds[1]:
+            part = part._of_pairs()
         mine, *others = self.inner.apply(part)
         if self.edges[0] is None:
             return (None, *others)
@@ -170,7 +199,10 @@ class CopySlices(Node):
             mine = part * 0
         if strided_overlap(*self.geometry[2:4]):
             raise RuntimeError(OVERLAP)
-        return (grad._fill_strided(mine, *self.geometry), *others)
+        if self.kinds is None:
+            return (grad._fill_strided(mine, *self.geometry), *others)
+        made = grad._fill_strided(to_pairs(mine), *self.geometry)
+        return (made._of_pairs() if self.kinds[0] else made, *others)
 
     def release(self) -> None:
         self.inner.release()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import sysconfig
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core import state
@@ -44,6 +47,7 @@ class Node:
     # Whether tensors are saved (shapes and numbers alone stay for a second pass); None: `release`
     # knows.
     frees: bool | None = True
+    packed = False  # whether saved tensors went through hooks, and have to come back through them
     hooks: Any = None  # {kind: hooks}, made when the first is registered
     slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
 
@@ -184,6 +188,62 @@ def node_of(edge: Any) -> Any:
     return edge.node if edge.__class__ is Output else edge
 
 
+# -- saved tensors that go through hooks ----------------------------------------------------------
+
+
+class Packed:
+    """A saved tensor in the form that a pack hook gave it."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, tensor: Any, hooks: Any) -> None:
+        pack_hook, self.unpack = hooks
+        self.value = pack_hook(tensor)
+
+    def open(self) -> Any:
+        """The tensor again."""
+        tensor = self.unpack(self.value)
+        if not hasattr(tensor, "_array"):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
+                            f"result of type {type(tensor).__name__}")
+        return tensor
+
+
+def pack(node: Node) -> None:
+    """Hands the tensors that a node saves to the innermost pair of hooks."""
+    hooks = state.local.saved_hooks[-1]
+    node.saved = tuple(Packed(v, hooks) if hasattr(v, "_array") else v for v in node.saved)
+    # What hooks keep is theirs: writes to the original are no error any more.
+    node.versions = tuple(None if v.__class__ is Packed else n
+                          for v, n in zip(node.saved, node.versions))
+    node.packed, node.bare = True, False
+
+
+def unpacked(saved: Any) -> Any:
+    """What a node saved, back from the hooks."""
+    return tuple(v.open() if v.__class__ is Packed else v for v in saved)
+
+
+# -- where a node comes from ----------------------------------------------------------------------
+
+
+def remember(node: Node) -> None:
+    """Notes the lines of the user's program that are running, for `detect_anomaly`."""
+    node.__dict__["trace"] = users_lines(traceback.extract_stack())
+
+
+def users_lines(frames: Any) -> str:
+    """A traceback without the frames of libraries, short enough to read in a notebook."""
+    inside = (str(Path(__file__).parents[1]), *map(str, (Path(p) for p in LIBRARIES)))
+    own = [f for f in frames if not f.filename.startswith(inside)
+           and not f.filename.startswith("<toytorch ")]
+    return "".join(traceback.format_list((own or list(frames))[-4:]))
+
+
+LIBRARIES = {p for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+             if (p := sysconfig.get_path(kind))}
+
+
 def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) -> None:
     """Refuses a saved tensor that was written to after it was saved."""
     now = value._version
@@ -200,6 +260,6 @@ def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) ->
         f"at version {now}; expected version {seen} instead. Hint: "
         + ("enable anomaly detection to find the operation that failed to compute its gradient, "
            "with torch.autograd.set_detect_anomaly(True)."
-           if not state.local.__dict__.get("anomaly") else
+           if state.anomaly is None else
            "the backtrace further above shows the operation that failed to compute its gradient. "
            "The variable in question was changed in there or anywhere later. Good luck!"))

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import state
-from toytorch.core.node import SAVED_TWICE, Node, check_version
+from toytorch.core.node import SAVED_TWICE, Node, check_version, unpacked
 from toytorch.core.schema import Schema, parse
 from toytorch.core.tensor import Tensor, new, wrap
 
@@ -244,6 +244,8 @@ def revive(value: Any, node: Node, index: int) -> Any:
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
     tensor._rg, tensor._edge = True, Output(node, index) if node.op.many else node
+    if value._tangents is not None:
+        tensor._tangents = value._tangents
     if node.slices is not None:  # written through a view: its history leads through the base
         from toytorch.core.inplace import AsStridedBackward0
         tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
@@ -274,7 +276,7 @@ def make_node_class(op: Op) -> type[Node]:
     if op.keeps:
         lines += ["    saved = node.saved", "    if saved is None:",
                   "        raise RuntimeError(SAVED_TWICE)",
-                  f"    {', '.join(op.keeps)}, = saved"]
+                  f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved"]
         for i, name in enumerate(op.keeps):
             if is_tensor_like(op, name):
                 lines += [f"    seen = node.versions[{i}]", "    if seen is not None and seen != (",
@@ -317,14 +319,14 @@ def make_node_class(op: Op) -> type[Node]:
     lines += [f"    return ({', '.join(outs)},)"]
     source = "\n".join(lines) + "\n"
     namespace: dict[str, Any] = {"SAVED_TWICE": SAVED_TWICE, "check_version": check_version,
-                                 "revive": revive, "fit": fit, "OP": op.name,
+                                 "revive": revive, "fit": fit, "OP": op.name, "unpacked": unpacked,
                                  "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
     namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
 
     def saved_items(node: Node) -> list[tuple[str, Any]]:
         if op.keeps and node.saved is None:
             raise RuntimeError(SAVED_TWICE)
-        return list(zip(op.keeps, node.saved or ()))
+        return list(zip(op.keeps, unpacked(node.saved or ())))
 
     if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)

@@ -18,10 +18,13 @@ shortcut: Any = None
 
 
 class ThreadState(threading.local):
-    """What each thread has set: gradient recording and inference mode."""
+    """What each thread has set."""
 
-    grad = True
+    grad = True  # whether graphs are recorded
     inference = False
+    modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
+    saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
+    no_saved_hooks: str | None = None  # why there may be none, if so
     leaving: Any = None
 
 
@@ -40,12 +43,13 @@ class _Leaving:
 local = ThreadState()
 _lock = threading.Lock()
 _without_grad: set[int] = set()
-_watchers: list[Any] = []  # what makes the general path necessary; the last one is asked first
+_watching = 0  # how many modes are in force, in all threads
+anomaly: Any = None  # None, or what `detect_anomaly` was told
 
 
 def _update() -> None:
     global shortcut
-    if _watchers or len(_without_grad) > 1:
+    if _watching or len(_without_grad) > 1:
         shortcut = SLOW
     else:
         shortcut = next(iter(_without_grad), None)
@@ -69,20 +73,36 @@ def set_grad(enabled: bool) -> None:
         _update()
 
 
-def watchers() -> list[Any]:
-    """The modes in force, innermost last."""
-    return _watchers
+def watch(change: int) -> None:
+    """Counts modes: while there are any, every call takes the general path."""
+    global _watching
+    with _lock:
+        _watching += change
+        _update()
 
 
 @contextmanager
 def watching(mode: Any) -> Any:
-    """Sends every call through the general path, which hands it to `mode`."""
-    with _lock:
-        _watchers.append(mode)
-        _update()
+    """Sends every call of this thread through the general path, which hands it to `mode`.
+
+    A mode may define `on_call(op, args, out)` and `on_inplace(op, args)`; while they run, the mode
+    and those inside it are not in force (see `below`).
+    """
+    before, local.modes = local.modes, (*local.modes, mode)
+    watch(1)
     try:
         yield mode
     finally:
-        with _lock:
-            _watchers.remove(mode)
-            _update()
+        local.modes = before
+        watch(-1)
+
+
+@contextmanager
+def below(mode: Any) -> Any:
+    """The modes outside of `mode` only."""
+    before = local.modes
+    local.modes = before[:before.index(mode)]
+    try:
+        yield
+    finally:
+        local.modes = before

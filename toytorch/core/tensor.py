@@ -23,6 +23,8 @@ from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, Untyp
 
 new = object.__new__
 ndarray = np.ndarray
+NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over calling "
+            ".{0}() on a Tensor: there is one value for each example")
 SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
           "_no_grad_view")
 
@@ -45,6 +47,8 @@ class Tensor:
     is_node = False  # at the end of an edge, a leaf
     _inference = False  # whether it was made in inference mode
     _no_grad_view: Any = None  # why a view must not be written to, if so
+    _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
+    _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
     layout: layout = strided
@@ -392,6 +396,8 @@ class Tensor:
 
     def item(self) -> Any:
         """The one element as a Python number."""
+        if self._batches is not None:
+            raise RuntimeError(NO_VALUE.format("item"))
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
                                "Scalar")
@@ -400,16 +406,24 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
+        if self._batches is not None:
+            raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
         return (array.astype("float32") if self.dtype.name == "bfloat16" else array).tolist()
 
     def __bool__(self) -> bool:
+        if self._batches is not None:
+            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
+                               "data-dependent control flow. We don't support that yet: use "
+                               "torch.where instead of an if")
         if self._array.size != 1:
             what = "no values" if not self._array.size else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
         return bool(self._array.item())
 
     def _one(self) -> Any:
+        if self._batches is not None:
+            raise RuntimeError(NO_VALUE.format("item"))
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
@@ -505,6 +519,8 @@ def alias(source: Tensor) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
     tensor._rg, tensor._edge = False, None
+    if source._batches is not None:
+        tensor._batches = source._batches
     return tensor
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops import compare, overloads, pointwise, shape
+from toytorch.ops import compare, convert, floating, integer, layout, overloads, pointwise, shape
 from toytorch.ops.define import PUBLIC
 
-assert all((compare, overloads, pointwise, shape))  # where the names below are defined
+assert all((compare, convert, floating, integer, layout, overloads, pointwise, shape))  # where the names below are defined
 
 # A second name, and the record it stands for.
 ALIASES = {"multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs",
@@ -25,3 +25,6 @@ for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip":
 for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
 Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]
+# Forms that write into their argument and are functions too.
+for _name in ("as_strided", "detach", "fill", "gcd", "lcm", "ldexp", "resize_as", "xlogy", "zero"):
+    PUBLIC[_name + "_"] = getattr(Tensor, _name + "_")

@@ -1,4 +1,9 @@
-"""The ops by their own names, below the public ones, like `torch.ops.aten`."""
+"""The ops by their own names, below the public ones, like `torch.ops.aten`.
+
+    >>> import toytorch as torch
+    >>> torch.ops.aten.neg.default(torch.tensor([1.]))
+    tensor([-1.])
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,23 @@ from toytorch.core.op import registry
 from toytorch.ops.define import PUBLIC
 
 
-def __getattr__(name: str) -> Any:
-    if name in PUBLIC:
-        return PUBLIC[name]
-    if name in registry:
-        return registry[name].function
-    raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+class Packet:
+    """An op with its overloads, of which there is one here: `default`."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self.__name__, self.__doc__, self.default = name, function.__doc__, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.default(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+def __getattr__(name: str) -> Packet:
+    found = PUBLIC.get(f"aten.{name}") or PUBLIC.get(name)
+    if found is None and name in registry:
+        found = registry[name].function
+    if found is None:
+        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+    return Packet(name, found)

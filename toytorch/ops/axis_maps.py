@@ -97,6 +97,16 @@ def _growth(m: Map, transposed: bool) -> float:
     return 1 / max(ratio, 1e-9) if transposed else ratio
 
 
+def quantized(m: Map) -> Map:
+    """The map with weights as PyTorch has them for bytes: 16-bit integers over a power of two."""
+    assert m.weights is not None
+    largest, bits = float(m.weights.max(initial=0.0)), 0
+    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 1 << 15:
+        bits += 1
+    return m._replace(weights=np.trunc(m.weights * 2 ** bits + np.copysign(0.5, m.weights))
+                      / 2 ** bits)
+
+
 # -- the maps -------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from toytorch.core.dtype import from_numpy_dtype
 from toytorch.core.op import Op
-from toytorch.core.tensor import strides_of
+from toytorch.core.tensor import Tensor, strides_of
 from toytorch.ops.define import pointwise, view
 
 
@@ -43,6 +43,10 @@ view_as_complex: Op = view("view_as_complex(Tensor self) -> Tensor", _as_complex
                            holomorphic=False,
                            d_self=lambda g: view_as_real.function(g),
                            doc="A real tensor with a last dimension (re, im) as a complex one.")
+
+# For writes through views of another kind (see core/inplace.py).
+Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]
+Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]
 
 
 def _polar(xp: Any, size: Any, angle: Any) -> Any:

@@ -5,9 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core import dtype as types
+from toytorch.core.size import broadcast_pair
 from toytorch.core.tensor import Tensor
 from toytorch.ops import pointwise, view
+from toytorch.ops.define import pointwise as elementwise
 from toytorch.ops.define import public
+from toytorch.ops.index import type_name
+
+
+def _complex(xp: Any, real: Any, imag: Any) -> Any:
+    if real.dtype.kind != "f" or imag.dtype.kind != "f":
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{type_name(real)} and {type_name(imag)}")
+    if real.dtype != imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {type_name(real)} but got scalar type "
+                           f"{type_name(imag)} for second argument")
+    made = xp.empty(broadcast_pair(real.shape, imag.shape), f"c{2 * real.dtype.itemsize}")
+    made.real, made.imag = real, imag
+    return made
+
+
+complex = elementwise("complex(Tensor real, Tensor imag) -> Tensor", _complex, promotion="none",
+                      method=False, inplace=False, holomorphic=False, apart="memory and type",
+                      expr="real + i * imag", d_real=lambda g: g.real, d_imag=lambda g: g.imag,
+                      doc="A complex tensor of its two parts.")
 
 
 @public("real")

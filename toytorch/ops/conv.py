@@ -46,7 +46,10 @@ def _gradient_of_input(g: Any, input_shape: Any, weight: Any, stride: Any, paddi
         made = transposed_sizes(g.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
         extra = tuple(a - b for a, b in zip(input_shape[2:], made))
         return _conv_transposed(g, weight, stride, padding, dilation, extra, groups)
-    return convolution.function(g, weight, None, stride, padding, dilation, False, extra, groups)
+    made = convolution.function(g, weight, None, stride, padding, dilation, False, extra, groups)
+    for d, size in enumerate(input_shape[2:], 2):  # output_padding may have room for more windows
+        made = made.narrow(d, 0, size) if made.shape[d] != size else made
+    return made
 
 
 def _conv_transposed(g: Any, weight: Any, *rest: Any) -> Any:

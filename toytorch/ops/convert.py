@@ -168,7 +168,10 @@ def detach_(self: Tensor) -> Tensor:
 @public("detach")
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
-    return alias(self)
+    found = alias(self)
+    if self._batches is not None:
+        found._batches = {mode: whole.detach() for mode, whole in self._batches.items()}
+    return found
 
 
 def _new(name: str) -> Any:
@@ -222,6 +225,11 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, *the_template.shape)
+
+
 def _row_major(sizes: Any) -> tuple[int, ...]:
     from toytorch.core.size import contiguous_strides
     return contiguous_strides(sizes)
@@ -235,8 +243,17 @@ def set_(self: Tensor, source: Any = None) -> Tensor:
     return self
 
 
+def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None,
+                      device: Any = None, pin_memory: Any = False,
+                      requires_grad: bool = False) -> Tensor:
+    """`empty_strided` with the type and place of this tensor unless others are given."""
+    return create.empty_strided(size, stride, dtype=dtype or self.dtype,
+                                device=device or self.device, requires_grad=requires_grad)
+
+
 METHODS = {f.__name__: f for f in (to, type_as, cpu, cuda, is_contiguous, contiguous, reshape,
-                                   detach, detach_, new_tensor, copy_, resize_, set_)}
+                                   detach, detach_, new_tensor, copy_, resize_, resize_as_,
+                                   new_empty_strided, set_)}
 METHODS["view"] = view_
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
 for _name, _method in METHODS.items():

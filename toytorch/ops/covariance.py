@@ -94,6 +94,6 @@ def corrcoef(input: Tensor) -> Tensor:
     d = (d.real if d.dtype.is_complex else d).sqrt()
     c = c / d.reshape(-1, 1) / d.reshape(1, -1)
     if c.dtype.is_complex:
-        from toytorch.ops.create import complex
+        from toytorch.ops.complex_parts import complex
         return complex(c.real.clip(-1, 1), c.imag.clip(-1, 1))
     return c.clip(-1, 1)  # type: ignore[no-any-return]

@@ -178,80 +178,28 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return made.detach()  # type: ignore[no-any-return]
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
-           layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
-           pin_memory: Any = False) -> Tensor:
-    """start, start + step, … before end.
+@public("empty_permuted", tensor_first=False)
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
+                   device: Any = None, requires_grad: builtins.bool = False,
+                   pin_memory: Any = False) -> Tensor:
+    """A tensor whose dimensions lie in memory in a given order, the outermost first.
 
-    >>> arange(3), arange(1, 2, 0.5)
-    (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    >>> empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
     """
-    if end is None:
-        start, end = 0, start
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is None:
-        floats = builtins.any(isinstance(v, (float, np.floating)) for v in (start, end, step))
-        dtype = types.get_default_dtype() if floats else types.int64
-    kind = _kind(dtype)
-    if np.dtype(kind).kind in "iu":
-        start, end, step = int(start), int(end), int(step)
-    whole = builtins.all(isinstance(v, int) for v in (start, end, step))
-    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
-    return put_out(finish(lambda xp: (start + xp.arange(count) * step).astype(kind), device,
-                          requires_grad), out)
-
-
-def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
-    """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`)."""
-    kwargs.setdefault("dtype", types.get_default_dtype())
-    return arange(start, end + step / 2, step, **kwargs)
-
-
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None,
-             requires_grad: builtins.bool = False) -> Tensor:
-    """`steps` values at equal distances from start to end.
-
-    >>> linspace(0, 1, 3)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    if dtype is None and (isinstance(start, builtins.complex) or isinstance(end, builtins.complex)):
-        dtype = types.default_complex()
-    kind = np.dtype(_kind(dtype))
-
-    def make(xp: Any) -> Any:
-        if steps == 1:
-            return xp.full((1,), start).astype(kind)
-        work = kind if kind.kind in "fc" and kind.itemsize >= 4 else np.dtype(
-            np.float64 if kind.kind in "iu" else np.float32)
-        first, last = work.type(start), work.type(end)
-        step = (last - first) / work.type(max(steps - 1, 1))
-        i = xp.arange(steps)
-        # From both ends, as PyTorch does, so that the values are symmetric.
-        return xp.where(i < steps / 2, first + step * i.astype(work),
-                        last - step * (steps - 1 - i).astype(work)).astype(kind)
-    return put_out(finish(make, device, requires_grad), out)
-
-
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
-             dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: builtins.bool = False) -> Tensor:
-    """Powers of a base at equal distances of the exponent.
-
-    >>> logspace(0, 2, 3)
-    tensor([  1.,  10., 100.])
-    """
-    kind = _kind(dtype)
-    exponents = linspace(start, end, steps, dtype=types.float64)._array
-    return put_out(finish(lambda xp: xp.asarray(float(base) ** exponents).astype(kind), device,
-                          requires_grad), out)
+    size, order = tuple(size), tuple(physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError("Number of dimensions in size does not match the length of the "
+                           f"physical_layout; i.e. len(size) = {len(size)} is not equal to "
+                           f"len(physical_layout) = {len(order)}")
+    if sorted(order) != list(builtins.range(len(size))):
+        bad = [d for d in order if not 0 <= d < len(size)]
+        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, "
+                           f"but got {bad[0]})" if bad else "Duplicate dim not allowed")
+    strides, step = [0] * len(size), 1
+    for d in reversed(order):
+        strides[d], step = step, step * builtins.max(size[d], 1)
+    return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -450,38 +398,3 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None,
     """
     return full((), value, dtype=dtype or types.get_default_dtype(), device=device,
                 requires_grad=requires_grad)
-
-
-@public("complex")
-def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
-    """A complex tensor of its two parts.
-
-    >>> complex(ones(1), zeros(1))
-    tensor([1.+0.j])
-    """
-    if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real.dtype.legacy} but got scalar type"
-                           f" {imag.dtype.legacy} for second argument")
-    if real.dtype not in types.COMPLEX:
-        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                           f"{real.dtype.legacy} and {imag.dtype.legacy}")
-    wide = types.COMPLEX[real.dtype]
-    return put_out(real.to(wide) + imag.to(wide) * 1j, out)
-
-
-# -- indices --------------------------------------------------------------------------------------
-
-
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = types.int64,
-                 device: Any = None, layout: Any = None) -> Tensor:
-    """The places of the lower triangle, as two rows."""
-    return finish(lambda xp: xp.stack(xp.tril_indices(row, offset, col)).astype(_kind(dtype)),
-                  device, False)
-
-
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = types.int64,
-                 device: Any = None, layout: Any = None) -> Tensor:
-    """The places of the upper triangle, as two rows."""
-    return finish(lambda xp: xp.stack(xp.triu_indices(row, offset, col)).astype(_kind(dtype)),
-                  device, False)
-

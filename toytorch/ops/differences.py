@@ -37,10 +37,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
                                " of input except along the differencing dimension")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return create.put_out(input.clone(), out)  # type: ignore[attr-defined]
     parts = [t for t in (prepend, input, append) if t is not None]
     x = shape.cat.function(parts, d) if len(parts) > 1 else input
-    if n == 0:
-        return create.put_out(x.clone(), out)
     for _ in range(min(n, x.shape[d])):
         high, low = piece(x, d, 1, None), piece(x, d, None, -1)
         x = high.logical_xor(low) if x.dtype is types.bool else high - low  # type: ignore

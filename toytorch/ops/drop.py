@@ -103,4 +103,4 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 @public("native_dropout_backward", "aten.native_dropout_backward")
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     """The gradient of native_dropout."""
-    return grad_output * (mask * scale)  # type: ignore[no-any-return]
+    return grad_output * mask * scale  # type: ignore[no-any-return]

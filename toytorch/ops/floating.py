@@ -9,6 +9,8 @@ import numpy as np
 
 from toytorch.core import dispatch
 from toytorch.core import dtype as types
+from toytorch.core.dispatch import NUMBERS
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops import create
 from toytorch.ops import pointwise as elementwise
@@ -152,26 +154,20 @@ def _x_times(name: str) -> Any:
     return kernel
 
 
-def _tensor_of(value: Any, like: Any) -> Any:
-    return value if isinstance(value, Tensor) else like.new_tensor(value, dtype=like.dtype)
-
-
 def _xlogy_self(g: Any, self: Any, other: Any) -> Any:
-    y = _tensor_of(other, self)
-    return (g * y.log()).masked_fill((self == 0) & (y <= 0), 0)
+    return xlogy.function(g, other).masked_fill((self == 0) & (other <= 0), 0)
 
 
 def _xlog1py_self(g: Any, self: Any, other: Any) -> Any:
-    y = _tensor_of(other, self)
-    return (g * y.log1p()).masked_fill((self == 0) & (y <= -1), 0)
+    return xlog1py.function(g, other).masked_fill((self == 0) & (other <= -1), 0)
 
 
-xlogy = pointwise("xlogy(Operand self, Operand other) -> Tensor", _x_times("log"),
+xlogy: Op = pointwise("xlogy(Operand self, Operand other) -> Tensor", _x_times("log"),
                   expr="self * log(other)", promotion="float", d_self=_xlogy_self,
                   checks=one_tensor("xlogy"),
                   d_other=lambda g, self, other: g * (self / other),
                   doc="self·log(other), and 0 where self is 0.")
-xlog1py = pointwise("special_xlog1py(Operand self, Operand other) -> Tensor", _x_times("log1p"),
+xlog1py: Op = pointwise("special_xlog1py(Operand self, Operand other) -> Tensor", _x_times("log1p"),
                     expr="self * log1p(other)", promotion="float", d_self=_xlog1py_self,
                     method=False, inplace=False, checks=one_tensor("special_xlog1py"),
                     d_other=lambda g, self, other: g * (self / (other + 1)),
@@ -204,7 +200,9 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     >>> float_power(create.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+    kinds = (Tensor, *NUMBERS)
+    if not isinstance(input, kinds) or not isinstance(exponent, kinds) or not (
+            isinstance(input, Tensor) or isinstance(exponent, Tensor)):
         raise TypeError("float_power() received an invalid combination of arguments - got "
                         f"({type(input).__name__}, {type(exponent).__name__})")
     base, power = _double(input), _double(exponent)

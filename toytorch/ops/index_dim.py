@@ -92,7 +92,7 @@ def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> An
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
                            f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "
                            f"{list(source.shape)}")
-    values = source if alpha == 1 else source * source.dtype.type(alpha)
+    values = source if alpha == 1 else source * xp.asarray(alpha).astype(source.dtype)
     _add_rows(xp, _line(result), d, i.reshape(-1), _line(values))
     return result
 

@@ -37,6 +37,11 @@ def as_index(part: Any) -> Any:
     if isinstance(part, Tensor):
         if part.dtype not in INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if part._batches is not None:  # inside vmap: every example has its own
+            if part.dtype is types.bool:
+                raise RuntimeError("vmap: a mask selects another number of elements in every "
+                                   "example; use torch.where instead")
+            return part
         if part._array.ndim == 0:
             if part.dtype is types.bool:
                 return bool(part._array)

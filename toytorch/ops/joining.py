@@ -10,6 +10,7 @@ from toytorch.core.function import spread
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create, shape, view
 from toytorch.ops.define import public
+from toytorch.ops.ranges import arange
 from toytorch.ops.reshaping import need_tensors
 
 
@@ -43,6 +44,8 @@ def _tensors(name: str, tensors: Any) -> Any:
     if not isinstance(tensors, (list, tuple)) or any(not isinstance(t, Tensor) for t in tensors):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
                         f"{type(tensors).__name__}")
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
 
 
@@ -89,7 +92,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                       output_size: int | None = None) -> Tensor:
     """Every element repeated where it stands."""
     if repeats is None:
-        repeats, input, dim = input, create.arange(len(input)), 0
+        repeats, input, dim = input, arange(len(input)), 0
     if not isinstance(repeats, Tensor):
         repeats = create.tensor(repeats)
     return shape.repeat_interleave.function(input, repeats, dim)  # type: ignore[no-any-return]

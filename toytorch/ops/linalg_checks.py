@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from functools import cache
 from typing import Any
 
 from toytorch.core.dtype import from_numpy_dtype
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import PUBLIC
+from toytorch.ops.results import return_type
 
 
 class LinAlgError(RuntimeError):
@@ -95,18 +94,6 @@ def real_diagonal(x: Tensor) -> Tensor:
     return d.real if d.dtype.is_complex else d  # type: ignore[no-any-return]
 
 
-@cache
-def fields(name: str, names: str) -> Any:
-    """The class of a function's results: a tuple with names, shown as PyTorch shows it."""
-    made: Any = namedtuple(name, names.split())  # type: ignore[misc]  # the names are the caller's
-
-    def show(self: Any) -> str:
-        parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
-        return f"torch.return_types.{name}(\n{parts})"
-    made.__repr__ = show
-    return made
-
-
 def named(name: str, names: str, results: Any) -> Any:
     """Results with names, such as (U, S, Vh)."""
-    return fields(name, names)(*results)
+    return return_type(name, results, tuple(names.split()))

@@ -80,7 +80,7 @@ matrix_exp_op: Op = general("linalg_matrix_exp(Tensor self) -> Tensor", _matrix_
                             doc="e^A for square matrices.")
 
 
-@public("matrix_exp", method=True)
+@public("matrix_exp", "linalg.matrix_exp", method=True)
 def matrix_exp(input: Tensor) -> Tensor:
     """e^A for square matrices, by scaling and squaring.
 

@@ -236,8 +236,8 @@ def _row_shares(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
 
 
 cdist_op: Op = general(
-    "_cdist_forward(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor", _cdist,
-    upcast=False, method=False, out=False, node="CdistBackward0",
+    "cdist(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor", _cdist, upcast=False,
+    function=False, method=False, out=False,
     d_x1=lambda g, x1, x2, p, result: _row_shares(g, x1, x2, p, result),
     d_x2=lambda g, x1, x2, p, result: _row_shares(g.mT, x2, x1, p, result.mT),
     doc="Distances between all pairs of rows.")

@@ -37,12 +37,12 @@ def is_vector(a: Any, b: Any) -> bool:
 def _system(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """(X, info) of AX = B by LAPACK; by our own LU where some matrix of the batch is singular."""
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
-    info = xp.zeros(batch, np.int32)
+    info = xp.zeros(a.shape[:-2], np.int32)
     try:
         return xp.linalg.solve(a, b), info
     except xp.linalg.LinAlgError:
         lu, pivots, info = lu_kernel(xp, a)
-        info = xp.broadcast_to(_at_least_one(xp, lu, info), batch)
+        info = _at_least_one(xp, lu, info)
         b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))
         order = order_of(xp, pivots, a.shape[-1])
         b = xp.take_along_axis(b, xp.broadcast_to(order[..., None], b.shape), -2)

@@ -296,7 +296,7 @@ def _range_finder(A: Any, q: int, niter: int, M: Any) -> Any:
     return basis
 
 
-@public("svd_lowrank")
+@public("svd_lowrank", tensor_first=False)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
     """(U, S, V) of rank q with A - M ≈ U·diag(S)·Vᴴ, by random projection."""
     q, niter = 6 if q is None else q, 2 if niter is None else niter
@@ -313,7 +313,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = No
     return (v, s, u) if wide else (u, s, v)
 
 
-@public("pca_lowrank")
+@public("pca_lowrank", tensor_first=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
     """(U, S, V): the q principal directions V of the rows of A, which are centred first."""
     a: Any = A

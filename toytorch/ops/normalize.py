@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core import dtype as types
 from toytorch.core import state
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
@@ -109,7 +110,7 @@ def _batch_norm(xp: Any, a: Any, weight: Any, bias: Any, running_mean: Any, runn
     if bias is not None:
         made += bias.astype(x.dtype).reshape(column)
     made = made.reshape(a.shape)
-    return (made if half is None else made.astype(half), *saved)
+    return (made, *saved) if half is None else tuple(v.astype(half) for v in (made, *saved))
 
 
 def _update(running: Any, value: Any, momentum: float) -> None:
@@ -194,13 +195,17 @@ def batch_norm_with_update(input: Tensor, weight: Any, bias: Any, running_mean: 
                            running_var: Any, momentum: float, eps: float) -> Any:
     """native_batch_norm in training, with a place for what an accelerator would keep."""
     made = normalize_batch(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return (*made, input.new_empty(0))
+    return (*made, input.new_empty(0, dtype=types.uint8))
 
 
 @public("batch_norm")
 def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                training: bool, momentum: float, eps: float, cudnn_enabled: bool = True) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics of each channel over the batch."""
+    if not input.numel():
+        made = input.clone()
+        made = made if weight is None else made * weight[0]
+        return made if bias is None else made + bias[0]  # type: ignore[no-any-return]
     return normalize_batch(input, weight, bias, running_mean, running_var, training,  # type: ignore
                            momentum, eps)[0]
 
@@ -317,11 +322,13 @@ def _group_norm(xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: i
 
 def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
                       eps: float, result1: Any, result2: Any) -> Any:
-    g = gs[0].reshape([N, C, HxW])
-    g = (g if weight is None else g * weight.reshape([-1, 1])).reshape([N, group, -1])
-    x, mean, rstd = input.reshape([N, group, -1]), result1.unsqueeze(-1), result2.unsqueeze(-1)
+    g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
+    g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
+    x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
     made = input_gradient(g, x, mean, rstd, [2], eps)
-    if bool(gs[1].any()) or bool(gs[2].any()):  # of the mean, and of rstd
+    if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
+        if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
+            return input.new_zeros(input.shape)
         hat, rstd = standardized(x, mean, rstd, [2], eps)
         count = max(C // group * HxW, 1)
         made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
@@ -330,7 +337,7 @@ def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int
 
 def _group_norm_weight(gs: Any, input: Any, N: int, C: int, HxW: int, group: int, eps: float,
                        result1: Any, result2: Any) -> Any:
-    hat, _ = standardized(input.reshape([N, group, -1]), result1.unsqueeze(-1),
+    hat, _ = standardized(input.reshape([N, group, C // group * HxW]), result1.unsqueeze(-1),
                           result2.unsqueeze(-1), [2], eps)
     return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
 
@@ -373,7 +380,6 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None,
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     shape = tuple(normalized_shape)
     _check_layer(input._array, shape, weight)
-    from toytorch.core import dtype as types
     if eps is None:
         kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
         eps = types.finfo(kind).eps

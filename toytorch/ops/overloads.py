@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core import dispatch
 from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
-from toytorch.ops import create, index, matmul, pointwise, reduce, sort
+from toytorch.ops import create, index, matmul, pointwise, reduce, scan, sort
 from toytorch.ops.define import public
 from toytorch.ops.questions import result_type
 from toytorch.ops.results import public_with_names, return_type
@@ -74,7 +74,7 @@ def median(input: Tensor, dim: Any = None, keepdim: builtins.bool = False) -> An
     return return_type("median", sort.median_dim.function(input, dim, keepdim))
 
 
-for _op in (sort.sort, sort.topk, sort.kthvalue, reduce.cummax, reduce.cummin):
+for _op in (sort.sort, sort.topk, sort.kthvalue, scan.cummax, scan.cummin):
     public_with_names(_op)
 
 
@@ -167,5 +167,5 @@ def _running_inplace(name: str, op: Any) -> Any:
     return public(method=name + "_")(method)
 
 
-for _name, _op in {"cumsum": reduce.cumsum, "cumprod": reduce.cumprod}.items():
+for _name, _op in {"cumsum": scan.cumsum, "cumprod": scan.cumprod}.items():
     _running_inplace(_name, _op)

@@ -57,7 +57,9 @@ def _repeated(size: int, before: int, after: int) -> Any:
 
 
 def _around(size: int, before: int, after: int) -> Any:
-    return np.arange(-before, size + after) % max(size, 1)
+    low, high = max(-before, 0), size - max(-after, 0)  # what negative pads leave goes round
+    steps = np.arange(-max(before, 0), high - low + max(after, 0))
+    return low + steps % max(high - low, 1)
 
 
 def _maps(places: Any, sizes: Any, pad: Any) -> list[Map]:

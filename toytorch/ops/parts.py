@@ -9,6 +9,7 @@ from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops import create, shape
 from toytorch.ops.define import public
+from toytorch.ops.ranges import arange
 from toytorch.ops.reshaping import tensor_split
 
 # -- splits without the ties between their parts --------------------------------------------------
@@ -26,7 +27,7 @@ def _narrowed(x: Tensor, sizes: Any, dim: int) -> tuple[Tensor, ...]:
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, with parts that may be written to one by one.
 
-    >>> [len(p) for p in unsafe_split(create.arange(5), 2)]
+    >>> [len(p) for p in unsafe_split(arange(5), 2)]
     [2, 2, 1]
     """
     if input.ndim == 0:

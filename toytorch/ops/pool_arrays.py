@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from toytorch.ops.axis_maps import Map
-from toytorch.ops.windows import tap_slices
 
 
 def pooled_size(size: int, kernel: int, stride: int, pad: int, dilation: int,
@@ -25,29 +24,14 @@ def lowest(kind: Any) -> Any:
     return -np.inf if kind.kind == "f" else np.iinfo(kind).min
 
 
-def widened(xp: Any, a: Any, before: Any, after: Any, value: Any) -> Any:
-    """The array with a border before and after its last dimensions (cut, where negative)."""
-    n = len(before)
-    a = a[(..., *(slice(0, s + min(e, 0)) for s, e in zip(a.shape[-n:], after)))]
-    after = [max(e, 0) for e in after]
-    if not any(before) and not any(after):
-        return a
-    sizes = tuple(s + b + e for s, b, e in zip(a.shape[-n:], before, after))
-    wide = xp.full((*a.shape[:-n], *sizes), value, a.dtype)
-    wide[(..., *(slice(b, b + s) for b, s in zip(before, a.shape[-n:])))] = a
-    return wide
-
-
 def max_arrays(xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
                out: Any) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
     sizes = a.shape[-len(kernel):]
-    after = [(o - 1) * s + d * (k - 1) + 1 - p - n
-             for o, s, d, k, p, n in zip(out, stride, dilation, kernel, padding, sizes)]
-    wide = widened(xp, a, padding, after, lowest(a.dtype))
     taps = list(itertools.product(*map(range, kernel)))
-    views = [wide[tap_slices(place, stride, dilation, out)] for place in taps]
-    best, which = largest(xp, views)
+    parts = [reached(place, sizes, stride, padding, dilation, out) for place in taps]
+    best, which = largest(xp, [a[seen] for seen, _ in parts], [into for _, into in parts],
+                          (*a.shape[:-len(kernel)], *out))
     strides = [math.prod(sizes[d + 1:]) for d in range(len(sizes))]
     jumps = np.array([sum(k * d * s for k, d, s in zip(place, dilation, strides))
                       for place in taps], np.int64)
@@ -58,23 +42,42 @@ def max_arrays(xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation
     return best, places
 
 
-def largest(xp: Any, views: Any) -> tuple[Any, Any]:
+def reached(place: Any, sizes: Any, stride: Any, padding: Any, dilation: Any,
+            out: Any) -> tuple[Any, Any]:
+    """What all windows see at one place of the kernel, and which windows those are.
+
+    Windows that stick out see nothing there, so no border has to be made.
+    """
+    seen: list[Any] = [...]
+    into: list[Any] = [...]
+    for k, n, s, p, d, o in zip(place, sizes, stride, padding, dilation, out):
+        first = k * d - p
+        low = max(0, -(first // s))
+        high = max(low, min(o, (n - 1 - first) // s + 1))
+        start = first + low * s
+        into.append(slice(low, high))
+        seen.append(slice(start, start + (high - low - 1) * s + 1, s) if high > low else
+                    slice(0, 0))
+    return tuple(seen), tuple(into)
+
+
+def largest(xp: Any, views: Any, places: Any, shape: Any) -> tuple[Any, Any]:
     """The elementwise maximum of arrays, and the number of the first that has it (NaN: the last).
 
-    Comparing with the maximum afterwards, from the last array to the first, takes less memory
-    traffic than keeping maximum and number up to date together.
+    Array k covers the part places[k] of the result. Comparing with the maximum afterwards, from
+    the last array to the first, takes less memory traffic than keeping maximum and number up to
+    date together.
     """
-    best = views[0].copy()
-    for v in views[1:]:
-        xp.maximum(best, v, out=best)
-    which = xp.zeros(best.shape, np.uint8 if len(views) <= 256 else np.int64)
-    hit = xp.empty(best.shape, bool)
+    best = xp.full(shape, lowest(views[0].dtype), views[0].dtype)
+    for v, part in zip(views, places):
+        xp.maximum(best[part], v, out=best[part])
+    which = xp.zeros(shape, np.uint8 if len(views) <= 256 else np.int64)
     for k in range(len(views) - 1, -1, -1):
-        xp.equal(views[k], best, out=hit)
-        xp.copyto(which, which.dtype.type(k), where=hit)
+        hit = views[k] == best[places[k]]
+        xp.copyto(which[places[k]], which.dtype.type(k), where=hit)
     if best.dtype.kind == "f" and best.size and xp.isnan(best.max()):
         for k, v in enumerate(views):
-            xp.copyto(which, which.dtype.type(k), where=xp.isnan(v))
+            xp.copyto(which[places[k]], which.dtype.type(k), where=xp.isnan(v))
     return best, which
 
 
@@ -95,7 +98,7 @@ def adaptive_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any]:
         grid = np.ix_(*(b[:, t] for b, t in zip(bins, taps)))
         views.append(a[(..., *map(xp.asarray, grid))])
         jumps.append(np.ravel_multi_index(grid, sizes) if 0 not in out else np.zeros(out, int))
-    best, which = largest(xp, views)
+    best, which = largest(xp, views, [(...,)] * len(views), (*a.shape[:-len(out)], *out))
     places = xp.asarray(np.stack(jumps).reshape(len(jumps), -1))
     column = xp.arange(math.prod(out)).reshape(out)
     return best, places[which, column]
@@ -104,8 +107,8 @@ def adaptive_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any]:
 def put_flat(xp: Any, g: Any, places: Any, sizes: Any, disjoint: bool) -> Any:
     """The gradient of picking: g added at places of zero images (…, *sizes)."""
     area, images = math.prod(sizes), math.prod(g.shape[:g.ndim - len(sizes)])
-    flat = places.reshape(images, -1)
-    values = g.reshape(images, -1)
+    flat = places.reshape(images, math.prod(g.shape[g.ndim - len(sizes):]))
+    values = g.reshape(flat.shape)
     if disjoint:
         made = xp.zeros((images, area), g.dtype)
         xp.put_along_axis(made, flat, values, 1)
@@ -154,11 +157,11 @@ def fractional_max_arrays(xp: Any, a: Any, kernel: Any, out: Any,
         corner = corner + starts.reshape(*starts.shape[:-1], *(1,) * d, out[d], *(1,) * (n - 1 - d))
     lead = a.shape[:-n]
     corner = xp.broadcast_to(corner.reshape(*lead, *corner.shape[-n:]), (*lead, *out))
-    flat = a.reshape(*lead, -1)
+    flat = a.reshape(*lead, math.prod(sizes))
     jumps = [sum(k * s for k, s in zip(place, strides))
              for place in itertools.product(*map(range, kernel))]
-    at = corner.reshape(*lead, -1)
+    at = corner.reshape(*lead, math.prod(out))
     views = [xp.take_along_axis(flat, at + jump, -1) for jump in jumps]
-    best, which = largest(xp, views)
+    best, which = largest(xp, views, [(...,)] * len(views), at.shape)
     places = at + xp.asarray(np.array(jumps, np.int64))[which]
     return best.reshape(*lead, *out), places.reshape(*lead, *out)

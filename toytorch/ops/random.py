@@ -11,6 +11,7 @@ from toytorch.backends import base
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
 from toytorch.core.random import generator_of
+from toytorch.core.size import broadcast_pair
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
 from toytorch.ops.define import define, public
@@ -127,25 +128,52 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = typ
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
+def _normal_of(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
+    deviations = xp.asarray(std)
+    if deviations.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if deviations.size and float(deviations.min()) < 0:
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    like = mean if hasattr(mean, "dtype") else std
+    shape = broadcast_pair(getattr(mean, "shape", ()), getattr(std, "shape", ()))
+    work = like.dtype if like.dtype.kind == "f" else np.dtype(f"f{like.dtype.itemsize // 2}")
+    values = _rng(like, generator).standard_normal(shape, work)
+    if like.dtype.kind == "c":
+        values = (values + 1j * _rng(like, generator).standard_normal(shape, work)) * 0.5 ** 0.5
+    return (values * std + mean).astype(like.dtype)
+
+
+def _zero(g: Any) -> Any:
+    return g * 0
+
+
+normal_of = define("normal.tensors(Operand mean, Operand std, *, Generator? generator=None) "
+                   "-> Tensor", _normal_of, kind="general", function=False, method=False, out=False,
+                   variant=lambda mean, std, generator: 1 + 2 * hasattr(std, "dtype") - (
+                       not hasattr(mean, "dtype")),
+                   d_mean=_zero, d_std=_zero, doc="Normal numbers around means.")
+
+
+@public("normal", tensor_first=False)
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None,
            out: Any = None, dtype: Any = None, device: Any = None,
            requires_grad: builtins.bool = False, layout: Any = None,
            pin_memory: Any = False) -> Tensor:
-    """Normal numbers with given means and standard deviations (numbers or tensors)."""
-    if size is not None:
+    """Normal numbers with given means and standard deviations (numbers or tensors).
+
+    >>> normal(2.0, 0.0, (2,))
+    tensor([2., 2.])
+    """
+    if size is None:
+        if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+            raise TypeError("normal() received an invalid combination of arguments - got "
+                            f"({type(mean).__name__}, {type(std).__name__})")
         if not isinstance(std, Tensor) and std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        made = randn(*size, generator=generator, dtype=dtype, device=device) * std + mean
-    else:
-        like = mean if isinstance(mean, Tensor) else std
-        if not isinstance(like, Tensor):
-            raise TypeError("normal() needs a size where mean and std are numbers")
-        if (std < 0).any() if isinstance(std, Tensor) else std < 0:
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-        both = (mean + std * 0).detach()
-        made = randn(*both.shape, generator=generator, dtype=both.dtype, device=both.device)
-        made = made * std + mean
-    made = made.detach()
+        return create.put_out(normal_of.function(mean, std, generator=generator), out)
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    made = randn(tuple(size), generator=generator, dtype=dtype, device=device) * std + mean
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
@@ -153,6 +181,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 def multinomial(input: Tensor, num_samples: int, replacement: builtins.bool = False, *,
                 generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities in proportion to weights."""
+    if out is not None and out.dtype is not types.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     weights = input._array.astype(np.float64)
     if input.dtype.rank < 2:
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
@@ -194,6 +224,17 @@ def _in_type(a: Any, values: Any) -> Any:
     return values.astype(a.dtype)
 
 
+def _only_floats(kernel: str, a: Any, distribution: str = "") -> None:
+    """Refuses to fill integers with what is no integer."""
+    if a.dtype.kind in "biu":
+        name = types.from_numpy_dtype(a.dtype).legacy
+        if distribution:
+            raise RuntimeError(f"{distribution} distribution is a continuous probability "
+                               "distribution. dtype must be a floating point but you specified "
+                               f"{name}")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
+
+
 def _rng(a: Any, generator: Any) -> Any:
     return generator_of(base.of_array(a).device(a), generator)
 
@@ -206,6 +247,7 @@ def _refuse_bounds(low: Any, high: Any) -> None:
 
 def _uniform_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
     _refuse_bounds(low, high)
+    _only_floats("check_uniform_bounds", a)
     work = np.float64 if a.dtype == np.float64 else np.float32
     values = _rng(a, generator).random(a.shape, work)
     values *= work(high - low)
@@ -216,6 +258,7 @@ def _uniform_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
 def _normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    _only_floats("normal_kernel_cpu", a)
     work = np.float64 if a.dtype == np.float64 else np.float32
     values = _rng(a, generator).standard_normal(a.shape, work)
     values *= work(std)
@@ -236,7 +279,28 @@ def _random_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
 def _exponential_fill(xp: Any, a: Any, lambd: Any, generator: Any) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    _only_floats("exponential_", a, "Exponential")
     return _in_type(a, _rng(a, generator).standard_exponential(a.shape) / lambd)
+
+
+def _cauchy_fill(xp: Any, a: Any, median: Any, sigma: Any, generator: Any) -> Any:
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _only_floats("cauchy_", a, "Cauchy")
+    return _in_type(a, median + sigma * _rng(a, generator).standard_cauchy(a.shape))
+
+
+def _log_normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _only_floats("log_normal_cpu", a)
+    return _in_type(a, xp.exp(mean + std * _rng(a, generator).standard_normal(a.shape)))
+
+
+def _geometric_fill(xp: Any, a: Any, p: Any, generator: Any) -> Any:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    return _in_type(a, _rng(a, generator).geometric(p, a.shape))
 
 
 def _bernoulli_fill(xp: Any, a: Any, p: Any, generator: Any) -> Any:
@@ -253,17 +317,37 @@ random_fill = _filler("random", ", int? from_=None, int? to=None", _random_fill,
                       "Fills with integers.")
 exponential = _filler("exponential", ", float lambd=1", _exponential_fill,
                       "Fills with exponential numbers.")
+cauchy = _filler("cauchy", ", float median=0, float sigma=1", _cauchy_fill,
+                 "Fills with numbers of Cauchy's distribution.")
+log_normal = _filler("log_normal", ", float mean=1, float std=2", _log_normal_fill,
+                     "Fills with numbers whose logarithms are normal.")
+geometric = _filler("geometric", ", float p", _geometric_fill,
+                    "Fills with the numbers of trials up to the first success.")
 bernoulli_fill = _filler("bernoulli", ", Operand p=0.5", _bernoulli_fill,
                          "Fills with ones, each with probability p, and zeros.")
 
 
+def _bernoulli_of(xp: Any, a: Any, generator: Any) -> Any:
+    if a.dtype.kind != "f":
+        raise NotImplementedError("\"bernoulli_tensor_cpu_self_\" not implemented for "
+                                  f"'{types.from_numpy_dtype(a.dtype).legacy}'")
+    return _bernoulli_fill(xp, a, a, generator)
+
+
+bernoulli_of = define("bernoulli.chances(Tensor self, *, Generator? generator=None) -> Tensor",
+                      _bernoulli_of, kind="general", function=False, method=False, d_self=_zero,
+                      doc="Ones with the probabilities given, and zeros elsewhere.")
+
+
 @public("bernoulli", method=True)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Ones with the probabilities given, and zeros elsewhere."""
-    if input.dtype.rank < 2:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for "
-                           f"'{input.dtype.legacy}'")
-    made = create.empty_like(input)
-    chance = input.detach() if p is None else p
-    made.bernoulli_(chance, generator=generator)
-    return create.put_out(made, out)
+    """Ones with the probabilities given, and zeros elsewhere.
+
+    >>> bernoulli(Tensor([0., 1.]))
+    tensor([0., 1.])
+    """
+    if p is not None:
+        made = create.empty_like(input)
+        made.bernoulli_(p, generator=generator)  # type: ignore[attr-defined]
+        return create.put_out(made, out)
+    return bernoulli_of.function(input, generator=generator, out=out)  # type: ignore

@@ -1,4 +1,4 @@
-"""Ops that take dimensions together: sums, means, extremes, norms, running sums."""
+"""Ops that take dimensions together: sums, means, extremes, norms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.size import wrap_dim, wrap_dims
-from toytorch.ops.define import general, reduction
+from toytorch.ops.define import reduction
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -35,7 +35,7 @@ def kept(value: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return value
 
 
-def _type(array: Any, dtype: Any) -> Any:
+def sum_type(array: Any, dtype: Any) -> Any:
     """NumPy's type for the result of a sum: the one asked for, or int64 for integers."""
     if dtype is not None:
         return dtype.numpy
@@ -54,7 +54,7 @@ def _need_float(name: str, array: Any, dtype: Any = None) -> None:
 
 
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    kind = _type(a, dtype)
+    kind = sum_type(a, dtype)
     if dim.__class__ is int and -a.ndim <= dim < a.ndim:
         return xp.add.reduce(a, axis=dim, keepdims=keepdim, dtype=kind)
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
@@ -69,6 +69,20 @@ sum = reduction("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype?
                 "-> Tensor", _sum, variant=by_dim,
                 d_self=lambda g, self_shape, dim, keepdim: spread_over(g, self_shape, dim, keepdim),
                 doc="Sum over dimensions; integers are added as int64.")
+
+
+def _nansum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if a.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if a.dtype.kind == "f":
+        a = xp.where(xp.isnan(a), a.dtype.type(0), a)
+    return _sum(xp, a, dim, keepdim, dtype)
+
+
+nansum = reduction("nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+                   "-> Tensor", _nansum, d_self=lambda g, self, dim, keepdim: spread_over(
+                       g, self.shape, dim, keepdim).masked_fill(self.isnan(), 0),
+                   doc="Sum over dimensions with NaN left out.")
 
 
 def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -95,7 +109,7 @@ def _prod(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is not None:
         dim = wrap_dim(dim, a.ndim)
     axis = None if dim is None or a.ndim == 0 else dim
-    return xp.prod(a, axis=axis, keepdims=keepdim and a.ndim > 0, dtype=_type(a, dtype))
+    return xp.prod(a, axis=axis, keepdims=keepdim and a.ndim > 0, dtype=sum_type(a, dtype))
 
 
 def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> Any:
@@ -105,7 +119,7 @@ def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> A
         flat = _prod_gradient(g, self.reshape(-1), 0, False, result)
         return flat.reshape(self.shape)
     g, result = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
-    if not bool((self == 0).any()):
+    if self._batches is None and not bool((self == 0).any()):
         return g * result / self
     # With zeros, the product of the others: running products from both ends.
     ones = self.narrow(dim, 0, 1) * 0 + 1
@@ -207,6 +221,28 @@ def _all_extreme(name: str) -> Any:
     return kernel
 
 
+def _aminmax(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is None and not a.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
+                           "operation has no identity.")
+    if a.dtype.kind == "c":
+        raise NotImplementedError("\"aminmax_cpu\" not implemented for 'ComplexFloat'")
+    _refuse_empty("aminmax", a, dim)
+    over = axes(dim, a.ndim)
+    return xp.amin(a, axis=over, keepdims=keepdim), xp.amax(a, axis=over, keepdims=keepdim)
+
+
+def _aminmax_gradient(gs: Any, self: Any, dim: Any, keepdim: bool, result0: Any,
+                      result1: Any) -> Any:
+    parts = [_share_ties(g, self, dim, keepdim, r) for g, r in zip(gs, (result0, result1))
+             if g is not None]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+aminmax = reduction("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) "
+                    "-> (Tensor min, Tensor max)", _aminmax, d_self=_aminmax_gradient,
+                    results=(True, True), function=False, method=False, apart="memory and type",
+                    doc="The smallest and the largest element, over all or one dimension.")
 max_all = reduction("max(Tensor self) -> Tensor", _all_extreme("amax"), function=False,
                     method=False, node="MaxBackward1",
                     d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
@@ -309,7 +345,7 @@ def _logsumexp(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
     over = axes(dim, a.ndim)
     if not a.size:
         return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
-    top = xp.amax(a, axis=over, keepdims=True)
+    top = xp.amax(a.real, axis=over, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
     total = xp.log(xp.sum(xp.exp(a - top), axis=over, keepdims=keepdim))
     return total + (top if keepdim else top.squeeze(over))
@@ -415,68 +451,3 @@ vector_norm = reduction(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
     "dtype? dtype=None) -> Tensor", _vector_norm, d_self=_norm_gradient, method=False,
     holomorphic=False, doc="(Σ|x|ᵖ)^{1/p} over dimensions.")
-
-# -- running sums ---------------------------------------------------------------------------------
-
-
-def _running(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
-        d = wrap_dim(dim, a.ndim)
-        if a.ndim == 0:
-            return a.astype(_type(a, dtype))
-        return getattr(xp, name)(a, axis=d, dtype=_type(a, dtype))
-    return kernel
-
-
-def _cumsum_gradient(g: Any, dim: int) -> Any:
-    return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
-
-
-cumsum = general("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-                 _running("cumsum"), inplace=True, d_self=_cumsum_gradient,
-                 doc="Running sum along a dimension.")
-
-
-def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
-    if self.ndim == 0:
-        return g
-    if not bool((self == 0).any()):
-        return (g * result).flip(dim).cumsum(dim).flip(dim) / self
-    # d out_j / d x_i = Π_{k≤j, k≠i} x_k: a column for each i, running on from what stands before i.
-    n, parts = self.shape[dim], []
-    ones = self.narrow(dim, 0, 1) * 0 + 1
-    for i in range(n):
-        before = self.narrow(dim, 0, i).prod(dim, True) if i else ones
-        after = [before] if i == n - 1 else [
-            before, before * self.narrow(dim, i + 1, n - i - 1).cumprod(dim)]
-        parts.append((g.narrow(dim, i, n - i) * _cat(after, dim)).sum(dim, True))
-    return _cat(parts, dim)
-
-
-cumprod = general("cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-                  _running("cumprod"), inplace=True, d_self=_cumprod_gradient,
-                  doc="Running product along a dimension.")
-
-
-def _running_extreme(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: int) -> Any:
-        d = wrap_dim(dim, a.ndim)
-        if a.ndim == 0:
-            return a.copy(), xp.zeros((), np.int64)
-        values = getattr(xp, name).accumulate(a, axis=d)
-        places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
-        new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
-        return values, xp.maximum.accumulate(xp.where(new, places, 0), axis=d)
-    return kernel
-
-
-def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
-    return gs[0] if not self.ndim else gs[0].new_zeros(self.shape).scatter_add(dim, result1, gs[0])
-
-
-cummax = general("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                 _running_extreme("maximum"), results=(True, False), d_self=_put_all,
-                 doc="Running maximum and where it is.")
-cummin = general("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                 _running_extreme("minimum"), results=(True, False), d_self=_put_all,
-                 doc="Running minimum and where it is.")

@@ -46,8 +46,14 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         if a.dtype.kind != "f" and a.dtype.char != "B":
             from toytorch.ops.index import type_name
             raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
-        made = apply_all(xp, a, maps(a.shape, out, align_corners, scales))
-        return xp.clip(xp.round(made), 0, 255).astype(a.dtype) if made.dtype != a.dtype else made
+        plan = maps(a.shape, out, align_corners, scales)
+        if a.dtype.kind == "f" or plan[0].weights is None:
+            return apply_all(xp, a, plan)
+        for k in reversed(range(n)):  # bytes are rounded after each dimension, the last one first
+            made = axis_maps.apply(xp, a.astype("float64"), a.ndim - n + k,
+                                   axis_maps.quantized(plan[k]))
+            a = xp.clip(xp.floor(made + 0.5), 0, 255).astype(a.dtype)
+        return a
 
     def backward(xp: Any, g: Any, out: Any, shape: Any, align_corners: bool, scales: Any) -> Any:
         return apply_all(xp, g, maps(shape, out, align_corners, scales), transposed=True)
@@ -92,9 +98,12 @@ bicubic_antialias = _resampler(
 
 @public("aten._upsample_bilinear2d_aa")
 def upsample_bilinear2d_aa(input: Tensor, output_size: Any, align_corners: bool,
-                           scales_h: float | None = None, scales_w: float | None = None) -> Tensor:
-    """Bilinear resizing without aliasing, as ATen's schema has it."""
-    scales = (scales_h, scales_w)
+                           scales_h: Any = None, scales_w: float | None = None, *,
+                           scale_factors: Any = None) -> Tensor:
+    """Bilinear resizing without aliasing, as ATen's schemas have it."""
+    scales = (scales_h, scales_w) if scale_factors is None else tuple(scale_factors)
+    if output_size is None:
+        output_size = [int(n * s) for n, s in zip(input.shape[-2:], scales)]
     return bilinear_antialias.function(  # type: ignore[no-any-return]
         input, output_size, align_corners, scales)
 

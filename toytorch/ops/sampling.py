@@ -120,6 +120,9 @@ def sample(input: Tensor, grid: Tensor, interpolation: int, padding: int, align_
            n: int) -> Tensor:
     """Images (N, C, *sizes) read at the points of a grid (N, *out, n)."""
     _check("grid_sampler", input, grid, n, interpolation)
+    if input.dtype.itemsize == 2:  # coordinates want more digits
+        made = sample(input.float(), grid.float(), interpolation, padding, align_corners, n)
+        return made.to(input.dtype)  # type: ignore[no-any-return]
     sizes, out = tuple(input.shape[2:]), tuple(grid.shape[1:-1])
     flat = input.reshape([*input.shape[:2], math.prod(sizes)])
     points = [_unnormalized(grid[..., n - 1 - d], size, align_corners)

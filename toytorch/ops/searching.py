@@ -1,4 +1,4 @@
-"""Distinct elements, and places in sorted sequences."""
+"""Distinct elements, places of elements, and places in sorted sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core.dispatch import NUMBERS
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops import create, sort
+from toytorch.ops import create, index, shape, sort
 from toytorch.ops.define import public
 
 
@@ -29,6 +29,112 @@ def unique(input: Tensor, sorted: builtins.bool = True, return_inverse: builtins
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape(-1)
     results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+@public("unique_consecutive", method=True)
+def unique_consecutive(input: Tensor, return_inverse: builtins.bool = False,
+                       return_counts: builtins.bool = False, dim: int | None = None) -> Any:
+    """The elements (or slices) that differ from the one before, and how to build the input.
+
+    >>> unique_consecutive(create.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    a = input._array
+    d = 0 if dim is None else wrap_dim(dim, input.ndim)
+    rows = a.reshape(-1) if dim is None else np.moveaxis(a, d, 0)
+    n = len(rows)
+    changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    starts = np.flatnonzero(np.concatenate([np.ones(min(n, 1), bool), changed]))
+    values = rows[starts] if dim is None else np.moveaxis(rows[starts], 0, d)
+    counts = np.diff(np.append(starts, n))
+    inverse = np.repeat(np.arange(len(starts)), counts)
+    inverse = inverse.reshape(a.shape) if dim is None else inverse
+    results = [wrap(np.ascontiguousarray(values)), *([wrap(inverse)] if return_inverse else []),
+               *([wrap(counts)] if return_counts else [])]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@public("isin", tensor_first=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: builtins.bool = False,
+         invert: builtins.bool = False, out: Any = None) -> Tensor:
+    """Whether each element is one of test_elements.
+
+    >>> isin(create.tensor([1, 2, 3]), create.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    operands = (elements, test_elements)
+    if not any(isinstance(v, Tensor) for v in operands) or not all(
+            isinstance(v, (Tensor, *NUMBERS)) for v in operands):
+        kinds = ", ".join(type(v).__name__ for v in operands)
+        raise TypeError(f"isin() received an invalid combination of arguments - got ({kinds})")
+    for v in operands:
+        if isinstance(v, Tensor) and v.dtype.is_complex:
+            raise RuntimeError("Unsupported input type encountered for isin(): "
+                               f"{v.dtype.legacy}")
+    a, b = (v._array if isinstance(v, Tensor) else np.asarray(v) for v in operands)
+    found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
+    return create.put_out(wrap(np.asarray(found)), out)
+
+
+# -- places ---------------------------------------------------------------------------------------
+
+
+@public("argwhere", method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The places of non-zero elements, one a row."""
+    return index.nonzero.function(input)  # type: ignore[no-any-return]
+
+
+@public("nonzero_static", method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+    """The first `size` places of non-zero elements; rows that are too many hold fill_value.
+
+    >>> nonzero_static(create.tensor([0, 5]), size=2)
+    tensor([[ 1],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows: Any = argwhere(input)[:size]  # type: ignore[index]
+    if len(rows) < size:
+        more = rows.new_full((size - len(rows), input.ndim), fill_value)
+        rows = shape.cat.function([rows, more])
+    return create.put_out(rows, out)
+
+
+@public("unravel_index", tensor_first=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Places in the flattened tensor as an index for each dimension.
+
+    >>> unravel_index(create.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
+    """
+    if indices.dtype.rank != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int):
+        shape = (shape,)
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError("expected 'shape' to be int or sequence of ints, but got "
+                        f"{type(shape)}")
+    for n in shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    places, rest = [], indices._array.astype(np.int64)
+    for n in reversed(shape):
+        rest, place = rest // max(n, 1), rest % max(n, 1)
+        places.append(wrap(np.asarray(place)))
+    return tuple(reversed(places))
+
+
+@public("msort", method=True)
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """The first dimension in order."""
+    return create.put_out(sort.sort.function(input, 0)[0], out)
+
+
+# -- sorted sequences -----------------------------------------------------------------------------
 
 
 @public("searchsorted", tensor_first=False)

@@ -37,8 +37,15 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
             raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum "
                                "to data.size(lengths.dim()-1) when !unsafe.")
     lead, count = data.shape[:axis], sizes.shape[-1]
-    numbers = np.repeat(np.arange(sizes.size), sizes.reshape(-1))
+    starts = np.cumsum(sizes, -1) - sizes if offsets is None else offsets._array[..., :-1]
+    flat = sizes.reshape(-1)
+    numbers = np.repeat(np.arange(flat.size), flat)
+    within = np.arange(len(numbers)) - np.repeat(np.cumsum(flat) - flat, flat)
+    images = np.arange(math.prod(lead)).repeat(count)[:flat.size]
     rows = data.reshape([math.prod(lead) * data.shape[axis], *data.shape[axis + 1:]])
+    taken = within + (starts.reshape(-1) + images * data.shape[axis])[numbers]
+    if len(taken) != rows.shape[0]:
+        rows = rows.index_select(0, wrap(taken))
     begin = START[reduce] if initial is None else float(initial)
     into = rows.new_full([sizes.size, *rows.shape[1:]], begin)
     ones = (1,) * (rows.ndim - 1)

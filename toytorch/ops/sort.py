@@ -68,14 +68,15 @@ def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
     return values, index.astype(np.int64)
 
 
-def _kth_back(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -> Any:
+def back_to_place(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -> Any:
+    """The gradient of one element of each row, put where it was."""
     from toytorch.ops.reduce import put_at
     return put_at(gs[0], self_shape, dim, result1, keepdim)
 
 
 kthvalue = general("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
                    "-> (Tensor values, Tensor indices)", _kth, results=(True, False), upcast=False,
-                   apart="memory and type", d_self=_kth_back, doc="The k-th smallest along a dimension.")
+                   apart="memory and type", d_self=back_to_place, doc="The k-th smallest along a dimension.")
 
 
 def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
@@ -100,21 +101,30 @@ def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
 
 median_dim = general("median.dim(Tensor self, int dim=-1, bool keepdim=False) "
                      "-> (Tensor values, Tensor indices)", _median, results=(True, False),
-                     upcast=False, function=False, d_self=_kth_back,
+                     upcast=False, function=False, d_self=back_to_place,
                      doc="The middle element along a dimension (the lower of two).")
+
+
+def median_of_nothing(xp: Any, a: Any) -> Any:
+    """NaN, or the smallest integer."""
+    return xp.asarray(np.nan).astype(a.dtype) if a.dtype.kind == "f" else \
+        xp.asarray(np.iinfo(a.dtype).min, a.dtype)
 
 
 def _median_all(xp: Any, a: Any) -> Any:
     if not a.size:
-        return xp.asarray(np.nan).astype(a.dtype) if a.dtype.kind == "f" else \
-            xp.asarray(np.iinfo(a.dtype).min, a.dtype)
+        return median_of_nothing(xp, a)
     return _median(xp, a.reshape(-1), 0, False)[0]
 
 
+def share_equals(g: Any, self: Any, result: Any) -> Any:
+    """The gradient of one element, shared by all that are equal to it."""
+    mask = (self == result) | (self.isnan() & result.isnan())
+    return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
+
+
 median = general("median(Tensor self) -> Tensor", _median_all, upcast=False, function=False,
-                 method=False, d_self=lambda g, self, result: g * (self == result).to(
-                     g.dtype) / (self == result).sum().to(g.dtype),
-                 doc="The middle element (the lower of two).")
+                 method=False, d_self=share_equals, doc="The middle element (the lower of two).")
 
 
 def _searchsorted(xp: Any, sequence: Any, values: Any, right: bool, out_int32: bool) -> Any:
@@ -127,6 +137,8 @@ def _searchsorted(xp: Any, sequence: Any, values: Any, right: bool, out_int32: b
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}")
+    if not values.size:
+        return xp.zeros(values.shape, kind)
     rows = sequence.reshape(-1, sequence.shape[-1])
     wanted = values.reshape(rows.shape[0], -1)
     found = [xp.searchsorted(r, v, side) for r, v in zip(rows, wanted)]

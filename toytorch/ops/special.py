@@ -189,7 +189,7 @@ def _polygamma(xp: Any, a: Any, n: int) -> Any:
     x = a.astype(np.float64)
     value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
     if n == 1:  # far below 0 the reflection is shorter than the sum
-        sine = xp.sin(math.pi * x)
+        sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
         reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))
         value = xp.where(x < 0.5, reflected, value)
     return value.astype(a.dtype)

@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops import reduce
+from toytorch.ops import create, reduce
 from toytorch.ops.define import public
 from toytorch.ops.linalg_norms import matrix_norm
+from toytorch.ops.results import public_with_names
 
 
 @public("norm", method=True, tensor_first=False)
@@ -19,7 +20,6 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: builtins.bool 
     if not isinstance(input, Tensor):
         raise AttributeError(f"'{type(input).__name__}' object has no attribute 'layout'")
     if isinstance(p, str) and (p != "fro" or (isinstance(dim, (tuple, list)) and len(dim) > 2)):
-        from toytorch.ops.linalg_norms import matrix_norm
         dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
     order = 2 if p in ("fro", None) else builtins.float(p)
@@ -65,3 +65,25 @@ def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
     """The mean as a running update finds it: NaN where an infinity came in."""
     mean = input.mean(dim, keepdim)
     return mean.masked_fill(mean.isinf(), math.nan)  # type: ignore[no-any-return]
+
+
+# -- without NaN ----------------------------------------------------------------------------------
+
+
+@public("nanmean", method=True)
+def nanmean(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None,
+            out: Any = None) -> Tensor:
+    """The mean with NaN left out.
+
+    >>> nanmean(Tensor([1., math.nan, 3.]))
+    tensor(2.)
+    """
+    if input.dtype.rank < 2:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
+                           f"got {input.dtype.legacy}")
+    count = (~input.isnan()).sum(dim, keepdim)  # type: ignore[attr-defined, operator]
+    total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
+    return create.put_out(total / count, out)
+
+
+public_with_names(reduce.aminmax)

@@ -54,7 +54,7 @@ def _need_real(onesided: Any, is_complex: bool, window: Any) -> bool:
     return real
 
 
-@public("stft", method=True)
+@public("stft", method=True, tensor_first=False)
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Any = None, center: bool = True, pad_mode: str = "reflect",
          normalized: bool = False, onesided: bool | None = None,
@@ -70,7 +70,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    if center and x.ndim <= 2:
+    if center and x.dim() <= 2:
         x = padded(x, n_fft // 2, n_fft // 2, pad_mode)
     text = _describe("stft", x, n_fft=n_fft, hop_length=hop, win_length=width,
                      window=None if window is None else f"torch.{window.dtype.legacy}Tensor"

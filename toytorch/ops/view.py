@@ -183,6 +183,8 @@ def _narrow(xp: Any, a: Any, dim: int, start: int, length: int) -> Any:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d]
+    if hasattr(start, "dtype") and (start.ndim or start.dtype.rank != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if not -n <= start <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got "

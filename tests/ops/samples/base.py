@@ -50,6 +50,7 @@ class Entry:
     slack: float = 1.0  # widens the tolerance
     forms: bool = True  # has the method, in-place and general forms of its record
     shares: bool = True  # PyTorch's memory relation is a promise, not an accident
+    covers: tuple[str, ...] = ()  # records that have no public name and are run by these samples
 
     @cached_property
     def _samples(self) -> list[Sample]:

@@ -471,6 +471,98 @@ def _diagonal_scatter() -> Iterator[Sample]:
 entry("diagonal_scatter", _diagonal_scatter, exact=True)
 
 
+def _as_strided_scatter() -> Iterator[Sample]:
+    # PyTorch's gradient of self is wrong (it is kept where src lies): of src only.
+    yield Sample((t((3, 4)).detach(), t((2, 2)), (2, 2), (1, 4), 1), grad=False)
+    yield V(t((3, 4)), t((2,)), (2,), (5,))
+    yield V(t((3, 4), layout="transposed"), t((2,)), (2,), (5,), 2)
+
+
+entry("as_strided_scatter", _as_strided_scatter, exact=True)
+
+
+def _index_reduce() -> Iterator[Sample]:
+    x, k = t((3, 4), f64, 0.5, 2), ix(0, 2, 0)
+    for how in ("prod", "mean", "amax", "amin"):
+        for include in (True, False):
+            yield Sample((x, 0, k, t((3, 4), f64, 0.5, 2), how), {"include_self": include},
+                         second=how in ("mean", "prod"))  # fmt: skip
+    yield S(x, 1, ix(1, 1), t((3, 2), f64, 0.5, 2), "prod")
+    yield V(t((3, 4), i64), 0, ix(0, 0), t((2, 4), i64), "mean")
+    yield V(t((3, 4), i64), 0, ix(0, 0), t((2, 4), i64), "amax", include_self=False)
+
+
+entry("index_reduce", _index_reduce)
+
+
+def _unsafe_masked_index() -> Iterator[Sample]:
+    index, mask = ix(0, 7, -1), const([True, False, True], boolean)
+    yield S(t((3, 4)), mask[:, None], [index], 0.5)
+    yield S(t((3,)), mask, [index], 0)
+
+
+entry("_unsafe_masked_index", _unsafe_masked_index)
+
+
+def _unsafe_put() -> Iterator[Sample]:
+    index, mask = ix(0, 7, -1), const([True, False, True], boolean)
+    yield S(t((3,)), mask, [index], t((3,)))
+
+
+entry("_unsafe_masked_index_put_accumulate", _unsafe_put)
+
+
+def _nonzero_static() -> Iterator[Sample]:
+    for size in (0, 2, 9):
+        yield V(t((3, 4), i64, 0, 1), size=size)
+    yield V(t((3,), boolean), size=4, fill_value=7)
+
+
+entry("nonzero_static", _nonzero_static)
+
+
+def _unravel_index() -> Iterator[Sample]:
+    yield V(const([0, 5, 11], i64), (3, 4))
+    yield V(const([[0, 5]], i32), (2, 1, 3))
+    yield V(const(3, i64), 4)
+
+
+entry("unravel_index", _unravel_index, exact=True)
+
+
+def _histc() -> Iterator[Sample]:
+    x = t((3, 4))
+    yield V(x)
+    yield V(x, bins=5, min=-1, max=1)
+    yield V(x.to(f32), 4)
+    yield V(const([1.0, 1.0]), bins=3)
+    yield V(t((0,)), bins=3)
+
+
+entry("histc", _histc)
+
+
+def _histogram() -> Iterator[Sample]:
+    x = t((3, 4))
+    yield V(x, 4)
+    yield V(x, const([-1.0, 0.0, 0.5, 2.0]))
+    yield V(x, 4, range=(-1.0, 1.0), weight=t((3, 4)), density=True)
+    yield V(x.to(f32), 3)
+
+
+entry("histogram", _histogram)
+
+
+def _histogramdd() -> Iterator[Sample]:
+    x = t((9, 2))
+    yield V(x, [2, 3])
+    yield V(x, 2, range=[-1.0, 1.0, -2.0, 2.0], density=True)
+    yield V(x, [const([-1.0, 0.0, 1.0]), const([-2.0, 2.0])], weight=t((9,)))
+
+
+entry("histogramdd", _histogramdd)
+
+
 def _item() -> Iterator[Sample]:
     for d in (f64, *OTHERS):
         yield V(t((), d))

@@ -145,7 +145,8 @@ binary("heaviside", scalars=(), grad=False)
 binary("logaddexp", scalars=())
 binary("logaddexp2", scalars=())
 binary("xlogy", a=(0.2, 2), b=(0.2, 2), kinks=False)
-binary("ldexp", scalars=(), kinks=False, dtypes=(f32, f64, i32))
+# Where 2ᵒᵗʰᵉʳ is below 1, PyTorch's gradient for integers is 0.
+binary("ldexp", b=(0, 3), scalars=(), kinks=False, dtypes=(f32, f64, i32))
 for _name in names("eq ne lt le gt ge not_equal greater less greater_equal less_equal"):
     binary(_name, scalars=(0, 0.5, True), grad=False)
 for _name in ["logical_and", "logical_or", "logical_xor"]:
@@ -318,3 +319,14 @@ def _glu() -> Iterator[Sample]:
 
 
 entry("glu", _glu)
+
+
+def _frexp() -> Iterator[Sample]:
+    for x in layouts(0.2, 9):
+        yield S(x)
+    yield V(t((3, 4), f32))
+    yield V(t((3, 4), f16))
+    yield V(const([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-310, INF, NAN]))
+
+
+entry("frexp", _frexp, exact=True)

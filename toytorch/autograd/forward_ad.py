@@ -1,0 +1,309 @@
+"""Forward mode: tangents that travel with the values, from the same records as gradients.
+
+A dual tensor carries a tangent, its derivative along one direction. What becomes of it in an op
+follows from the op's derivatives, with no rule of its own (J is the op's Jacobian):
+
+    views and elementwise ops    J is the op itself, or diagonal: Jᵀ's rule gives J as well
+    all others                   u ↦ Jᵀu is linear, and its own gradient is J (Townsend's trick:
+                                 two backward passes over one op make a forward one)
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from toytorch.autograd.api import grad
+from toytorch.autograd.modes import Mode, enable_grad, no_grad
+from toytorch.core import dispatch, inplace, state
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, new
+from toytorch.ops import registry
+from toytorch.ops.create import zeros_like
+
+UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
+_level: Level | None = None  # that of `dual_level`
+
+
+class Level:
+    """One direction to differentiate along: a mode that sees every call on tensors."""
+
+    def __init__(self) -> None:
+        self.watch: Any = None
+
+    def __enter__(self) -> Level:
+        self.watch = state.watching(self)
+        self.watch.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.watch.__exit__(None, None, None)
+
+    # -- tangents of tensors ------------------------------------------------------------------
+
+    def get(self, value: Any) -> Tensor | None:
+        """The tangent of a tensor at this level, None where it is zero."""
+        tangents = value._tangents if isinstance(value, Tensor) else None
+        found: Tensor | None = None if tangents is None else tangents.get(self)
+        return found
+
+    def put(self, tensor: Tensor, tangent: Tensor) -> None:
+        """Gives a tensor its tangent."""
+        tensor._tangents = {**(tensor._tangents or {}), self: tangent}
+
+    def has_dual(self, args: tuple[Any, ...]) -> bool:
+        """Whether any tensor among the arguments has a tangent."""
+        return any(self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
+                   for a in args)
+
+    # -- calls --------------------------------------------------------------------------------
+
+    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """An op: its results below this level, and their tangents."""
+        result = dispatch.call(op, args, out)
+        if op.derivatives and self.has_dual(args):
+            results = list(result) if op.many else [result]
+            for r, t in zip(results, self.push(op, args, results)):
+                if t is not None and r.dtype.rank > 1:
+                    self.put(r, t)
+            self.mark_saved(results)
+        return result
+
+    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+        """A write: the tangent of what is written goes where the value goes."""
+        target = args[0]
+        if not (op.derivatives and self.has_dual(args)):
+            return dispatch.inplace(op, args)
+        with no_grad() if not state.local.grad else enable_grad():
+            result = dispatch.call(op, args)
+            new, = self.push(op, args, [result])
+        written = dispatch.inplace(op, args)
+        if new is None:
+            new = zeros_like(written)
+        tangent = self.get(target)
+        if tangent is None and target._base is not None:
+            tangent = self.of_view(target)
+        if tangent is None:
+            self.put(target, new)
+        else:
+            tangent.copy_(new)
+        self.mark_saved([written])
+        return written
+
+    def of_view(self, view: Tensor) -> Tensor:
+        """A zero tangent for a view, as a view of that of its base."""
+        owner = view._base
+        if self.get(owner) is None:
+            self.put(owner, zeros_like(owner))
+        _, _, size, stride, offset = inplace.geometry(owner, view)
+        tangent: Tensor = self.get(owner).as_strided(size, stride, offset)  # type: ignore[union-attr]
+        self.put(view, tangent)
+        return tangent
+
+    def on_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:
+        """A user's Function: its own `jvp` says what becomes of tangents."""
+        result = function.apply(*inputs)
+        if not self.has_dual(inputs):
+            return result
+        many = isinstance(result, tuple)
+        context = function.last_context
+        tangents = [self.get(x) for x in inputs]
+        moved = function.jvp(context, *tangents)
+        for r, t in zip(result if many else (result,), moved if many else (moved,)):
+            if t is not None:
+                self.put(r, t)
+        return result
+
+    def mark_saved(self, results: list[Tensor]) -> None:
+        """Gives results that nodes saved their tangents too, for derivatives of derivatives."""
+        for r in results:
+            node = r.grad_fn
+            node = getattr(node, "inner", node)  # of a write through a view
+            for value in (node.saved or ()) if node is not None and r._tangents else ():
+                if isinstance(value, Tensor) and value._array is r._array:
+                    value._tangents = r._tangents
+
+    # -- rules --------------------------------------------------------------------------------
+
+    def push(self, op: Op, args: tuple[Any, ...], results: list[Tensor]) -> list[Any]:
+        """The tangents of the results."""
+        if op.kind == "view":
+            moved = dispatch.call(op, (self.get(args[0]), *args[1:]))
+            return list(moved) if op.many else [moved]
+        real = not any(isinstance(a, Tensor) and a.dtype.is_complex for a in (*args, *results))
+        if op.kind == "pointwise" and not op.many and (real or op.holomorphic):
+            return [self.push_elementwise(op, args, results[0])]
+        return push_by_two_backwards(op, args, [self.tangent_tree(a) for a in args], results)
+
+    def tangent_tree(self, value: Any) -> Any:
+        """The tangent of an argument, or of each tensor of a list."""
+        if value.__class__ in (list, tuple):
+            return [self.get(v) for v in value]
+        return self.get(value)
+
+    def push_elementwise(self, op: Op, args: tuple[Any, ...], result: Tensor) -> Any:
+        """Σ f'ᵢ·tᵢ: for elementwise ops the rule of the gradient is that of the tangent."""
+        total = None
+        for i, name in op.tensor_names:
+            t = self.get(args[i])
+            if t is None or name not in op.derivatives:
+                continue
+            t = t.to(result.dtype).expand(result.shape)
+            values = []
+            for need in op.needs[name]:
+                kind = next((p for k, p in zip(op.keeps, op.plan) if k == need), None)
+                if need == "g":
+                    values.append(t)
+                elif kind[0] == "argument":  # type: ignore[index]  # what is no "g" is kept
+                    values.append(args[kind[1]])  # type: ignore[index]
+                elif kind[0] == "result":  # type: ignore[index]
+                    values.append(result)
+                else:
+                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))  # type: ignore[index]
+            part = op.derivatives[name](*values)
+            if part is not None:
+                total = part if total is None else total + part
+        return None if total is None else total.expand(result.shape)
+
+
+def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
+                          results: list[Tensor]) -> list[Any]:
+    """J·t as the gradient of u ↦ Jᵀu."""
+    xs: list[Tensor] = []
+    ts: list[Tensor] = []
+    tracked = any(has_history(r) for r in results)
+
+    def fresh(value: Any, tangent: Any) -> Any:
+        nonlocal tracked
+        if value.__class__ in (list, tuple):
+            return [fresh(v, t) for v, t in zip(value, tangent)]
+        if tangent is None:
+            return value
+        tracked = tracked or has_history(value) or has_history(tangent)
+        x = lifted(value)
+        xs.append(x)
+        ts.append(tangent)
+        return x
+    with enable_grad():
+        again = dispatch.call(op, tuple(fresh(a, t) for a, t in zip(args, tangents)))
+        outs = [o for o in (list(again) if op.many else [again])]
+        live = [o for o in outs if o._rg]
+        us = [zeros_like(o.detach()).requires_grad_() for o in live]
+        if not live:
+            return [None] * len(results)
+        shares = grad(live, xs, us, create_graph=True, allow_unused=True)
+        pairs = [(v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._rg]
+        moved = grad([v for v, _ in pairs], us, [t for _, t in pairs], create_graph=True,
+                     allow_unused=True) if pairs else [None] * len(us)
+    if not tracked:
+        moved = [None if m is None else without_history(m) for m in moved]
+    found = iter(moved)
+    return [next(found) if o._rg else None for o in outs]
+
+
+# -- a value with another history ------------------------------------------------------------------
+
+
+def lifted(x: Tensor) -> Tensor:
+    """A tensor to differentiate by: the value of x, connected to whatever x came from."""
+    if x._rg:
+        return registry["alias"].function(x)  # type: ignore[no-any-return]
+    fresh: Tensor = new(Tensor)
+    fresh._array, fresh.dtype, fresh._storage = x._array, x.dtype, x._storage
+    fresh._edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
+    fresh._rg = True
+    return fresh
+
+
+def released(tensor: Tensor) -> Tensor:
+    """The value without history, with what outer transforms know of it."""
+    if not tensor._rg:
+        return tensor
+    fresh: Tensor = new(Tensor)
+    fresh._array, fresh.dtype, fresh._storage = tensor._array, tensor.dtype, tensor._storage
+    fresh._rg, fresh._edge = False, None
+    fresh._batches, fresh._tangents = tensor._batches, tensor._tangents
+    return fresh
+
+
+def has_history(tensor: Tensor) -> bool:
+    """Whether a tensor, or the batch that it is an example of, requires a gradient."""
+    return tensor._rg or any(has_history(t) for t in (tensor._batches or {}).values())
+
+
+def without_history(tensor: Tensor) -> Tensor:
+    """The value without history, in all the batches it is an example of."""
+    fresh = released(tensor)
+    if tensor._batches:
+        fresh._batches = {mode: without_history(t) for mode, t in tensor._batches.items()}
+    return fresh
+
+
+# -- what users call ------------------------------------------------------------------------------
+
+
+def enter_dual_level() -> int:
+    """Begins forward mode; see `dual_level`."""
+    global _level
+    if _level is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _level = Level().__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: Any = None) -> None:
+    """Ends forward mode: tangents are forgotten."""
+    global _level
+    if _level is None:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
+                           "created. This is not supported.")
+    _level.__exit__()
+    _level = None
+
+
+class dual_level(Mode):
+    """Inside, `make_dual` gives tensors a tangent, and ops carry it on.
+
+    >>> import toytorch as torch
+    >>> with dual_level():
+    ...     x = make_dual(torch.tensor(2.), torch.tensor(1.))
+    ...     unpack_dual(x ** 3).tangent
+    tensor(12.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: Any) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
+    """A view of `tensor` with a tangent."""
+    if _level is None:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make"
+                           " sure to enter_dual_level() first.")
+    for name, t in (("primal", tensor), ("tangent", tangent)):
+        if t.dtype.rank < 2:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(f"Expected tangent to have the shape {list(tensor.shape)} of the primal,"
+                           f" but got {list(tangent.shape)}")
+    dual: Tensor = registry["alias"].function(tensor)
+    _level.put(dual, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
+    """(primal, tangent) of a tensor; its tangent is None if it depends on no dual tensor."""
+    if _level is None:
+        return UnpackedDualTensor(tensor, None)
+    tangent = _level.get(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    with state.below(_level):
+        return UnpackedDualTensor(registry["alias"].function(tensor), tangent)
+
+
+__all__ = ["Level", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level",
+           "make_dual", "unpack_dual"]

@@ -1,0 +1,314 @@
+"""Derivatives of functions: `grad`, `vjp`, `jvp`, Jacobians and Hessians, nested as one likes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from toytorch.autograd.api import grad as grad_of
+from toytorch.autograd.forward_ad import Level, lifted, released
+from toytorch.autograd.modes import enable_grad
+from toytorch.core.tensor import Tensor
+from toytorch.func.vmap import vmap
+from toytorch.ops import registry
+from toytorch.ops.create import eye, zeros_like
+from toytorch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+
+def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
+    """A tree with lifted tensors, these tensors, and whether any was tracked already."""
+    leaves, spec = tree_flatten(tree)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise ValueError("expected tensors to differentiate by, but got an argument of type "
+                             f"{type(leaf).__name__}")
+        if leaf.dtype.rank < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    fresh = [lifted(x) for x in leaves]
+    return tree_unflatten(fresh, spec), fresh, any(x._rg for x in leaves)
+
+
+def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
+    """The arguments to differentiate by."""
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnum must be int, got: {type(n)}")
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
+    return tuple(args[n] for n in numbers) if isinstance(argnums, tuple) else args[argnums]
+
+
+def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any, ...]:
+    """The arguments with others in the places of those chosen."""
+    full = list(args)
+    if isinstance(argnums, tuple):
+        for n, value in zip(argnums, new_values):
+            full[n] = value
+    else:
+        full[argnums] = new_values
+    return tuple(full)
+
+
+def filled(grads: Any, xs: list[Tensor], tracked: bool) -> list[Tensor]:
+    """Gradients with zeros where nothing depends on an input."""
+    found = [zeros_like(released(x)) if g is None else g for g, x in zip(grads, xs)]
+    return found if tracked else [released(g) for g in found]
+
+
+def is_tracked(result: Any, tracked: bool, xs: list[Tensor]) -> bool:
+    """Whether gradients should stay connected: some input, or a captured tensor, has a history."""
+    return tracked or any(t._rg for t in tree_flatten(result)[0] if isinstance(t, Tensor))
+
+
+def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+    """A function that gives (gradient, value) of a scalar function; see `grad`."""
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with enable_grad():
+            tree, xs, tracked = lift(chosen(args, argnums))
+            result = func(*replaced(args, argnums, tree), **kwargs)
+            if has_aux:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a "
+                                       "tuple: (output, aux) if has_aux is True")
+                value, aux = result
+            else:
+                value = result
+            if not isinstance(value, Tensor):
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a "
+                                   f"tensor, got {type(value)}")
+            if value.ndim:
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar "
+                                   f"tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
+                                   " use the vjp or jacrev APIs instead?")
+            tracked = tracked or captured(value, xs)
+            grads = grad_of(value, xs, create_graph=tracked, allow_unused=True) if value._rg \
+                else [None] * len(xs)
+        found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
+        value = value if tracked else released(value)
+        if has_aux:
+            kept = aux if tracked else tree_map(
+                lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+            return found, (value, kept)
+        return found, value
+    return wrapper
+
+
+def captured(value: Tensor, xs: list[Tensor]) -> bool:
+    """Whether a result leads to a leaf other than those differentiated by."""
+    own = {id(x) for x in xs}
+    seen: set[int] = set()
+    stack = [value._edge if value._edge is not None else value] if value._rg else []
+    while stack:
+        edge = stack.pop()
+        edge = getattr(edge, "node", edge)  # of one result of several
+        if edge is None or id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if edge.is_node:
+            stack += edge.edges
+        elif id(edge) not in own:
+            return True
+    return False
+
+
+def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+    """The gradient of a scalar function, as a function. Like `torch.func.grad`.
+
+    >>> import toytorch as torch
+    >>> grad(grad(torch.sin))(torch.tensor(0.5)) + torch.tensor(0.5).sin()
+    tensor(0.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+    return wrapper
+
+
+def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """(func(*primals), u ↦ uᵀJ). Like `torch.func.vjp`.
+
+    >>> import toytorch as torch
+    >>> value, pull = vjp(lambda x: x ** 2, torch.tensor([1., 3.]))
+    >>> pull(torch.ones(2))
+    (tensor([2., 6.]),)
+    """
+    with enable_grad():
+        tree, xs, tracked = lift(primals)
+        result = func(*tree)
+        aux = None
+        if has_aux:
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: "
+                                   "(output, aux) if has_aux is True")
+            result, aux = result
+    outs, spec = tree_flatten(result)
+    for o in outs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty "
+                               f"output of Tensors, got {type(o)}")
+    connected = tracked or any(captured(o, xs) for o in outs)
+
+    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: Any = None) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        us, own = tree_flatten(given)
+        if own != spec:
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree "
+                               f"structure of outputs to the function. cotangents: {own}, primal "
+                               f"output: {spec}")
+        more = connected or any(isinstance(u, Tensor) and u._rg for u in us)
+        pairs = [(o, u) for o, u in zip(outs, us) if o._rg]
+        grads = grad_of([o for o, _ in pairs], xs, [u for _, u in pairs], retain_graph=True,
+                        create_graph=more, allow_unused=True) if pairs else [None] * len(xs)
+        return tree_unflatten(filled(grads, xs, more), tree_flatten(tree)[1])
+    seen = result if connected else tree_map(released, result)
+    if has_aux:
+        return seen, pull, aux
+    return seen, pull
+
+
+def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False,
+        has_aux: bool = False) -> Any:
+    """(func(*primals), J·tangents), in forward mode. Like `torch.func.jvp`.
+
+    >>> import toytorch as torch
+    >>> jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
+    (tensor(0.), tensor(2.))
+    """
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples. "
+                           f"E.g. it should be valid to call f(*primals).")
+    values, spec = tree_flatten(primals)
+    directions, other = tree_flatten(tangents)
+    if spec != other:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the "
+                           f"same python structure. For example, if primals is a tuple of 3 tensors"
+                           ", tangents also must be. Got primals with structure "
+                           f"{spec} and tangents with structure {other}")
+    for v, t in zip(values, directions):
+        if v.shape != t.shape:
+            raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have "
+                               f"the same shapes, got {list(v.shape)} and {list(t.shape)}")
+    with Level() as level:
+        duals = []
+        for v, t in zip(values, directions):
+            dual = registry["alias"].function(v)
+            level.put(dual, t)
+            duals.append(dual)
+        result = func(*tree_unflatten(duals, spec))
+    aux = None
+    if has_aux:
+        result, aux = result
+    outs, form = tree_flatten(result)
+    moved = []
+    for o in outs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError("jvp(f, primals, tangents): Expected f to be a function that has "
+                               f"non-empty output of Tensors, got {type(o)}")
+        t = level.get(o)
+        if t is None and strict:
+            raise RuntimeError("jvp(f, primals, tangents): an output is independent of the inputs, "
+                               "which is not allowed with strict=True")
+        moved.append(zeros_like(o) if t is None else t)
+        if o._tangents:
+            o._tangents = {k: v for k, v in o._tangents.items() if k is not level} or None
+    pair = tree_unflatten(outs, form), tree_unflatten(moved, form)
+    return (*pair, aux) if has_aux else pair
+
+
+def basis(values: list[Tensor]) -> list[Tensor]:
+    """For every value the unit vectors of all values together, (N, *shape) each."""
+    total = sum(v.numel() for v in values)
+    units, start = [], 0
+    for v in values:
+        size = v.numel()
+        unit = eye(total, dtype=v.dtype, device=v.device).narrow(1, start, size)
+        units.append(unit.reshape(total, *v.shape))
+        start += size
+    return units
+
+
+def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Any:
+    """The Jacobian, row by row in reverse mode. Like `torch.func.jacrev`.
+
+    >>> import toytorch as torch
+    >>> jacrev(torch.sin)(torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        picked = chosen(args, argnums)
+        result = vjp(lambda p: func(*replaced(args, argnums, p), **kwargs), picked,
+                     has_aux=has_aux)
+        value, pull = result[:2]
+        outs, spec = tree_flatten(value)
+        units = basis(outs)
+        rows = vmap(lambda *us: pull(tree_unflatten(us, spec))[0], chunk_size=chunk_size)(*units)
+        inputs, in_spec = tree_flatten(picked)
+        blocks = []
+        for rows_of_input, x in zip(tree_flatten(rows)[0], inputs):
+            parts = rows_of_input.split([o.numel() for o in outs], 0)
+            blocks.append([p.view(*o.shape, *x.shape) for p, o in zip(parts, outs)])
+        per_output = [tree_unflatten([b[i] for b in blocks], in_spec) for i in range(len(outs))]
+        jacobian = tree_unflatten(per_output, spec)
+        return (jacobian, result[2]) if has_aux else jacobian
+    return wrapper
+
+
+def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *,
+           randomness: str = "error") -> Any:
+    """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
+
+    >>> import toytorch as torch
+    >>> jacfwd(lambda x: x ** 2)(torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        picked = chosen(args, argnums)
+        inputs, in_spec = tree_flatten(picked)
+        kept: list[Any] = []
+
+        def push(*directions: Any) -> Any:
+            result = jvp(lambda p: func(*replaced(args, argnums, p), **kwargs), (picked,),
+                         (tree_unflatten(directions, in_spec),), has_aux=has_aux)
+            kept[:] = result
+            return result[1]
+        columns = vmap(push, randomness=randomness)(*basis(inputs))
+        value = kept[0]
+        outs, spec = tree_flatten(value)
+        per_output = []
+        for column, o in zip(tree_flatten(columns)[0], outs):
+            parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
+            per_output.append(tree_unflatten(
+                [p.reshape(*o.shape, *x.shape) for p, x in zip(parts, inputs)], in_spec))
+        jacobian = tree_unflatten(per_output, spec)
+        return (jacobian, kept[2]) if has_aux else jacobian
+    return wrapper
+
+
+def hessian(func: Any, argnums: Any = 0) -> Any:
+    """The Hessian, forward over reverse. Like `torch.func.hessian`.
+
+    >>> import toytorch as torch
+    >>> hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def linearize(func: Any, *primals: Any) -> Any:
+    """(func(*primals), tangents ↦ J·tangents), with the value computed once."""
+    value = func(*primals)
+
+    def push(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+    return value, push

@@ -1,0 +1,227 @@
+"""`vmap`: a function of one example, run on a batch."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from toytorch.core import dispatch, inplace, state
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, new
+from toytorch.func import batching
+from toytorch.ops import registry
+from toytorch.utils._pytree import broadcast_to, tree_flatten, tree_unflatten
+
+RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
+                    "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
+
+
+class Batch:
+    """The mode of one `vmap`: ops on batched tensors run on all examples at once."""
+
+    def __init__(self, size: int, randomness: str) -> None:
+        self.size, self.randomness = size, randomness
+
+    def full(self, value: Any) -> Tensor | None:
+        """The whole batch of a tensor of which the function sees one example."""
+        batches = value._batches if isinstance(value, Tensor) else None
+        found: Tensor | None = None if batches is None else batches.get(self)
+        return found
+
+    def any_full(self, args: Any) -> bool:
+        """Whether any argument is batched."""
+        return any(self.full(a) is not None or (
+            a.__class__ in (list, tuple) and self.any_full(a)) for a in args)
+
+    def hide(self, whole: Tensor) -> Tensor:
+        """What the function sees of a batch: a tensor with one example's shape."""
+        seen: Tensor = new(Tensor)
+        seen._array, seen.dtype = whole._array[0, ...], whole.dtype
+        seen._rg, seen._edge, seen._storage = False, None, None
+        seen._batches = {self: whole}
+        return seen
+
+    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """An op on one example, from the function's view."""
+        if not self.any_full(args):
+            return dispatch.call(op, args, out)
+        if out is not None:
+            raise RuntimeError(f"vmap: {op.name}(): out= is not supported inside vmap")
+        result = batching.run(op, args, self.full, self.size)
+        many = op.many
+        seen = [self.hide(r) for r in result] if many else self.hide(result)
+        if op.kind == "view":
+            for v in seen if many else [seen]:
+                v._storage = args[0]._memory()
+                inplace.register_view(args[0], v)
+        if op.derivatives and state.local.grad and dispatch.wants_grad(op, args):
+            dispatch.record(op, args, seen)
+        return seen
+
+    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+        """A write into a batched tensor."""
+        target = args[0]
+        if op.name in RANDOM:
+            self.check_randomness()
+        whole = self.full(target)
+        if not self.any_full(args):
+            return dispatch.inplace(op, args)
+        if whole is None:
+            raise RuntimeError(
+                f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists "
+                f"a Tensor `other` in extra_args that has more elements than `self`. This happened "
+                f"due to `other` being vmapped over but `self` not being vmapped over in {op.name}_"
+                ". Please try to use out-of-place operators instead of inplace arithmetic.")
+        needs = state.local.grad and bool(op.derivatives) and dispatch.wants_grad(op, args)
+        node = dispatch.record(op, args, target, overwritten=target) if needs else None
+        if op.name in RANDOM:
+            if self.randomness == "same":
+                dispatch.inplace(op, args)  # the first example's numbers, for all
+                whole.copy_(whole[0].clone().unsqueeze(0).expand(whole.shape))
+            else:
+                dispatch.inplace(op, (whole, *args[1:]))
+        else:
+            whole.copy_(batching.run(op, args, self.full, self.size))
+        inplace.bump(target)
+        if node is not None:
+            inplace.rebase(target, node)
+        return target
+
+    def check_randomness(self) -> None:
+        """Refuses random numbers where the caller did not say what they should be."""
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use "
+                "the 'same' or 'different' randomness flags on vmap or perform the randomness "
+                "operation out of vmap")
+
+    def on_random(self, make: Any) -> Tensor:
+        """A factory of random tensors: `make(lead)` makes one with more dimensions in front."""
+        self.check_randomness()
+        if self.randomness == "same":
+            return make(())  # type: ignore[no-any-return]
+        return self.hide(make((self.size,)))
+
+
+def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+         chunk_size: int | None = None) -> Any:
+    """A function of batches from a function of examples.
+
+    in_dims and out_dims say which dimension of every argument and result is the batch (None: an
+    argument is the same for all). Like `torch.func.vmap`.
+
+    >>> import toytorch as torch
+    >>> vmap(torch.dot)(torch.ones(3, 2), torch.arange(6.).reshape(3, 2))
+    tensor([1., 5., 9.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'."
+                           f" Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec, dims, size = examine(func, in_dims, args)
+        if chunk_size is not None and chunk_size < size:
+            return in_chunks(func, in_dims, out_dims, randomness, chunk_size, leaves, spec, dims,
+                             size, kwargs)
+        mode = Batch(size, randomness)
+        seen = [leaf if d is None else mode.hide(leaf.movedim(d, 0))
+                for leaf, d in zip(leaves, dims)]
+        keyword = tree_flatten(kwargs)
+        hidden = [mode.hide(v) if isinstance(v, Tensor) and v.ndim else v for v in keyword[0]]
+        with state.watching(mode):
+            result = func(*tree_unflatten(seen, spec), **tree_unflatten(hidden, keyword[1]))
+        return collect(func, mode, result, out_dims)
+    return batched
+
+
+def examine(func: Any, in_dims: Any, args: tuple[Any, ...]) -> Any:
+    """The leaves of the arguments, the dimension of the batch in each, and its size."""
+    name = getattr(func, "__name__", repr(func))
+    leaves, spec = tree_flatten(args)
+    if not leaves:
+        raise ValueError(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, "
+                         "or you are trying to vmap over a function with no inputs. The latter is "
+                         "unsupported.")
+    if not isinstance(in_dims, (int, tuple, list)):
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be"
+                         f" int or a (potentially nested) tuple matching the structure of inputs, "
+                         f"got: {type(in_dims)}.")
+    dims = broadcast_to(in_dims if isinstance(in_dims, int) else tuple(in_dims), args)
+    if dims is None:
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not "
+                         "compatible with the structure of inputs.")
+    sizes = set()
+    for i, (leaf, d) in enumerate(zip(leaves, dims)):
+        if d is None:
+            continue
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
+                             "an input but the input is of type "
+                             f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
+                             "None as the respective in_dim")
+        if not -leaf.ndim <= d < leaf.ndim:
+            raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
+                             "some input, but that input is a Tensor of dimensionality "
+                             f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < "
+                             f"{leaf.ndim}.")
+        dims[i] = d % leaf.ndim
+        sizes.add(leaf.shape[d])
+    if not sizes:
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must "
+                         "have a non-None in_dim.")
+    if len(sizes) > 1:
+        found = [leaf.shape[d] for leaf, d in zip(leaves, dims) if d is not None]
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension,"
+                         f" got sizes {found} for the mapped dimension")
+    return leaves, spec, dims, sizes.pop()
+
+
+def collect(func: Any, mode: Batch, result: Any, out_dims: Any) -> Any:
+    """The results with the batch where `out_dims` wants it."""
+    name = getattr(func, "__name__", repr(func))
+    leaves, spec = tree_flatten(result)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type "
+                             f"{type(leaf)}. Did you mean to set out_dims= to None for output?")
+    dims = broadcast_to(tuple(out_dims) if isinstance(out_dims, list) else out_dims, result)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == len(leaves):
+        dims = list(out_dims)
+    if dims is None:
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with "
+                         "the structure of the outputs.")
+    made = []
+    for leaf, d in zip(leaves, dims):
+        whole = mode.full(leaf)
+        if d is None:
+            if whole is not None:
+                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when "
+                                 "out_dim is None")
+            made.append(leaf)
+            continue
+        if whole is None:
+            whole = leaf.unsqueeze(0).expand(mode.size, *leaf.shape)
+        made.append(whole if d == 0 else whole.movedim(0, d))
+    return tree_unflatten(made, spec)
+
+
+def in_chunks(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk: int, leaves: Any,
+              spec: Any, dims: Any, size: int, kwargs: Any) -> Any:
+    """The batch in parts, for functions that need much memory per example."""
+    parts = []
+    for start in range(0, size, chunk):
+        count = min(chunk, size - start)
+        some = [leaf if d is None else leaf.narrow(d, start, count)
+                for leaf, d in zip(leaves, dims)]
+        parts.append(vmap(func, in_dims, 0, randomness)(*tree_unflatten(some, spec), **kwargs))
+    flat = [tree_flatten(p) for p in parts]
+    whole = [registry["cat"].function(list(ts), 0) for ts in zip(*(leaves for leaves, _ in flat))]
+    result = tree_unflatten(whole, flat[0][1])
+    if out_dims == 0:
+        return result
+    wanted = broadcast_to(out_dims, result)
+    assert wanted is not None
+    return tree_unflatten([t.movedim(0, d) for t, d in zip(whole, wanted)], flat[0][1])

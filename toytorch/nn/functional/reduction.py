@@ -1,0 +1,29 @@
+"""How losses of elements are put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+
+__all__ = ["legacy_reduction", "reduced"]
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """A loss per element, its mean or its sum."""
+    if reduction == "mean":
+        return loss.mean()  # type: ignore[no-any-return]
+    if reduction == "sum":
+        return loss.sum()  # type: ignore[no-any-return]
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
+    """The reduction that the two older arguments stand for, if they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"

@@ -1,0 +1,5 @@
+"""Helpers for modules and their parameters."""
+
+from toytorch.nn.utils import stateless
+
+__all__ = ["stateless"]
