@@ -1,6 +1,6 @@
 """Gradients: the engine, its front doors, and the modes that switch recording."""
 
-from toytorch.autograd import engine, forward_ad, graph
+from toytorch.autograd import engine, forward_ad, functional, graph
 from toytorch.autograd.anomaly import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -10,6 +10,7 @@ from toytorch.autograd.anomaly import (
 from toytorch.autograd.api import backward, grad
 from toytorch.autograd.engine import Engine
 from toytorch.autograd.function import Function
+from toytorch.autograd.gradcheck import gradcheck, gradgradcheck
 from toytorch.autograd.modes import (
                                      enable_grad,
                                      inference_mode,
@@ -21,6 +22,7 @@ from toytorch.autograd.modes import (
 from toytorch.core.tensor import Tensor as Variable
 
 __all__ = ["Engine", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-           "set_detect_anomaly", "Function", "Variable", "backward", "enable_grad", "engine", "forward_ad", "grad", "graph",
+           "set_detect_anomaly", "Function", "Variable", "backward", "enable_grad", "engine", "forward_ad", "functional", "grad", "gradcheck",
+           "gradgradcheck", "graph",
            "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_grad_enabled"]

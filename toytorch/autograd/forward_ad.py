@@ -227,15 +227,21 @@ def released(tensor: Tensor) -> Tensor:
 
 
 def has_history(tensor: Tensor) -> bool:
-    """Whether a tensor, or the batch that it is an example of, requires a gradient."""
-    return tensor._rg or any(has_history(t) for t in (tensor._batches or {}).values())
+    """Whether a tensor requires a gradient, or its tangent, or the batch it is an example of."""
+    inside = (*(tensor._batches or {}).values(), *(tensor._tangents or {}).values())
+    return tensor._rg or any(has_history(t) for t in inside)
 
 
 def without_history(tensor: Tensor) -> Tensor:
-    """The value without history, in all the batches it is an example of."""
+    """The value without history, in all the batches and along all the directions it knows."""
     fresh = released(tensor)
-    if tensor._batches:
-        fresh._batches = {mode: without_history(t) for mode, t in tensor._batches.items()}
+    if fresh is tensor and has_history(tensor):
+        fresh = lifted(tensor)
+        fresh._rg = False
+    for name in ("_batches", "_tangents"):
+        inside = getattr(tensor, name)
+        if inside:
+            setattr(fresh, name, {mode: without_history(t) for mode, t in inside.items()})
     return fresh
 
 

@@ -34,7 +34,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 def _leaky_relu(xp: Any, a: Any, slope: Any) -> Any:
     below = a * a.dtype.type(slope)
     if 0 <= slope <= 1:
-        return xp.maximum(a, below, out=below)
+        return xp.maximum(a, below, out=below if a.ndim else None)
     return xp.where(a > 0, a, below)
 
 

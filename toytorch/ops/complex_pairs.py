@@ -73,8 +73,8 @@ def _along(g: Any, direction: Any) -> Any:
     return (g * direction.conj()).real
 
 
-polar = pointwise("polar(Tensor abs, Tensor angle) -> Tensor", _polar, inplace=False, method=False,
-                  holomorphic=False, checks=_need_floats,
-                  d_abs=lambda g, angle: _along(g, polar.function(angle * 0 + 1, angle)),
-                  d_angle=lambda g, result: _along(g, result * 1j),
-                  doc="abs·(cos angle + i·sin angle).")
+polar: Op = pointwise(
+    "polar(Tensor abs, Tensor angle) -> Tensor", _polar, inplace=False, method=False,
+    holomorphic=False, checks=_need_floats,
+    d_abs=lambda g, angle: _along(g, polar.function(angle * 0 + 1, angle)),
+    d_angle=lambda g, result: _along(g, result * 1j), doc="abs·(cos angle + i·sin angle).")

@@ -47,7 +47,12 @@ def _gradient_of_input(g: Any, input_shape: Any, weight: Any, stride: Any, paddi
         extra = tuple(a - b for a, b in zip(input_shape[2:], made))
         return _conv_transposed(g, weight, stride, padding, dilation, extra, groups)
     made = convolution.function(g, weight, None, stride, padding, dilation, False, extra, groups)
-    for d, size in enumerate(input_shape[2:], 2):  # output_padding may have room for more windows
+    return _cropped(made, input_shape)
+
+
+def _cropped(made: Any, shape: Any) -> Any:
+    """The first windows: output_padding may have room for more."""
+    for d, size in enumerate(shape[2:], 2):
         made = made.narrow(d, 0, size) if made.shape[d] != size else made
     return made
 
@@ -88,8 +93,9 @@ weight_gradient: Op = general(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor", _weight_gradient, function=False,
     method=False, out=False, d_input=_weight_gradient_input,
-    d_grad_output=lambda g, input, stride, padding, dilation, groups: convolution.function(
-        input, g, None, stride, padding, dilation, False, (0,), groups),
+    d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
+        convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),
+        grad_output_shape),
     doc="The gradient of a convolution's weight: windows of the input times the gradient.")
 
 

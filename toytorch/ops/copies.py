@@ -19,9 +19,15 @@ def _expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     return expand(self, tuple(size))
 
 
+def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
+    if not -self.ndim <= dim < self.ndim and self.ndim:
+        raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
+    return view.narrow.function(self, dim, start, length)
+
+
 VIEWS = {"alias": view.alias.function, "as_strided": view.as_strided.function, "expand": _expand,
          "detach": convert.detach, "diagonal": view.diagonal.function,
-         "narrow": view.narrow.function, "permute": view.permute.function,
+         "narrow": _narrow, "permute": view.permute.function,
          "select": view.select.function, "slice": view.slice_.function, "t": view.t.function,
          "split": view.split.function, "split_with_sizes": split_with_sizes,
          "squeeze": view.squeeze.function, "transpose": view.transpose.function,
@@ -47,7 +53,7 @@ def _copying(name: str, show: Any) -> Any:
 
 for _name, _show in VIEWS.items():
     _copying(_name, _show)
-Tensor.narrow_copy = _copying("narrow", view.narrow.function)  # type: ignore[attr-defined]
+Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]
 
 # -- copies with a part written over --------------------------------------------------------------
 

@@ -95,5 +95,6 @@ def corrcoef(input: Tensor) -> Tensor:
     c = c / d.reshape(-1, 1) / d.reshape(1, -1)
     if c.dtype.is_complex:
         from toytorch.ops.complex_parts import complex
-        return complex(c.real.clip(-1, 1), c.imag.clip(-1, 1))
+        return complex(  # type: ignore[no-any-return]
+            c.real.clip(-1, 1), c.imag.clip(-1, 1))
     return c.clip(-1, 1)  # type: ignore[no-any-return]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 
+F = TypeVar("F", bound=Callable[..., Any])
 PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg.cond", "diag"
 
 
@@ -47,13 +49,14 @@ def general(signature: str, kernel: Any, **fields: Any) -> Op:
 # -- functions composed of records ----------------------------------------------------------------
 
 
-def public(*names: str, method: bool | str = False, tensor_first: bool = True) -> Any:
+def public(*names: str, method: bool | str = False,
+           tensor_first: bool = True) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
 
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     """
-    def register(function: Any) -> Any:
+    def register(function: F) -> F:
         for name in names:
             PUBLIC[name] = need_tensor(function, name) if tensor_first else function
         if method:

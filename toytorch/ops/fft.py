@@ -314,9 +314,9 @@ def _family(name: str, transform: Any, doc: str) -> Any:
     def over_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
                  out: Any = None) -> Tensor:
         return put_out(transform(f"{name}2", input, s, dim, norm), out)
-    for f, suffix, dims in ((over_many, "n", "several dimensions"), (over_two, "2", "two dimensions")):
+    for f, suffix, dims in ((over_many, "n", "several"), (over_two, "2", "two")):
         f.__name__ = f.__qualname__ = name + suffix
-        f.__doc__ = f"{doc} over {dims}."
+        f.__doc__ = f"{doc} over {dims} dimensions."
         public(f"fft.{name}{suffix}")(f)
     return over_two, over_many
 
@@ -329,53 +329,3 @@ rfft2, rfftn = _family("rfft", _r2c_many, "Transform of a real signal, half in t
 irfft2, irfftn = _family("irfft", _c2r_many, "Real signal of half a spectrum")
 hfft2, hfftn = _family("hfft", _hfft_many, "Real transform of a Hermitian signal")
 ihfft2, ihfftn = _family("ihfft", _ihfft_many, "Half of a Hermitian signal from its real transform")
-
-# -- frequencies ----------------------------------------------------------------------------------
-
-
-def _frequencies(n: int, d: float, half: bool, dtype: Any, device: Any,
-                 requires_grad: bool) -> Any:
-    from toytorch.ops.create import tensor
-    k = np.arange(n // 2 + 1) if half else np.concatenate(
-        [np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return tensor(k / (n * d), dtype=dtype or types.get_default_dtype(), device=device,
-                  requires_grad=requires_grad)
-
-
-@public("fft.fftfreq", tensor_first=False)
-def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-            device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The frequencies of the places of `fft`, for samples d apart.
-
-    >>> fftfreq(4)
-    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
-    """
-    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out)
-
-
-@public("fft.rfftfreq", tensor_first=False)
-def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:
-    """The frequencies of the places of `rfft`, for samples d apart."""
-    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out)
-
-
-def _shift(x: Any, dim: Any, back: bool) -> Any:
-    dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    if not dims:
-        return x.clone()
-    steps = [(x.shape[d] + back) // 2 for d in dims]
-    return x.roll(steps, dims)
-
-
-@public("fft.fftshift")
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The zero frequency moved to the middle."""
-    return _shift(input, dim, False)  # type: ignore[no-any-return]
-
-
-@public("fft.ifftshift")
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The inverse of `fftshift`."""
-    return _shift(input, dim, True)  # type: ignore[no-any-return]
-

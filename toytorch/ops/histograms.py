@@ -166,4 +166,5 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
                    _weights("torch.histogramdd", input, weight, input.shape[:-1]), kind)
     if density:
         hist = _as_density(hist, edges)
-    return Histogramdd(wrap(hist.astype(kind)), tuple(wrap(e.copy()) for e in edges))
+    shown = tuple(n if isinstance(n, Tensor) else wrap(e) for n, e in zip(bins, edges))
+    return Histogramdd(wrap(hist.astype(kind)), shown)

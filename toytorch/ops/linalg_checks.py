@@ -90,10 +90,16 @@ def absent(g: Any) -> bool:
 
 def real_diagonal(x: Tensor) -> Tensor:
     """The real parts of the diagonal."""
-    d = x.diagonal(0, -2, -1)  # type: ignore[attr-defined]
+    d = x.diagonal(0, -2, -1)
     return d.real if d.dtype.is_complex else d  # type: ignore[no-any-return]
 
 
 def named(name: str, names: str, results: Any) -> Any:
     """Results with names, such as (U, S, Vh)."""
     return return_type(name, results, tuple(names.split()))
+
+
+def identity(like: Any, n: int) -> Any:
+    """The identity matrix of size n, in the type and place of another tensor."""
+    from toytorch.ops.create import eye
+    return eye(n, dtype=like.dtype, device=like.device)

@@ -19,7 +19,6 @@ from toytorch.ops.linalg_checks import (
 )
 from toytorch.ops.linalg_triangular import solve_with, triangular
 
-
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {info} is not positive-definite).")
 
@@ -61,8 +60,8 @@ def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
 
 
 cholesky_op: Op = general(
-    "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)", _cholesky, upcast=False, function=False, method=False,
-    results=(True, False), d_self=_cholesky_gradient,
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)", _cholesky,
+    upcast=False, function=False, method=False, results=(True, False), d_self=_cholesky_gradient,
     doc="L of A = LLᴴ, and where a matrix is not positive definite.")
 
 

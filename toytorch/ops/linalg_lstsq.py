@@ -12,6 +12,7 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg_checks import absent, named
 from toytorch.ops.linalg_solve import is_vector
 from toytorch.ops.linalg_svd import pinv_gradient, pinv_op
+from toytorch.ops.linalg_triangular import triangular
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -41,6 +42,15 @@ def _check(a: Any, b: Any, driver: Any) -> None:
                            "gelss)")
 
 
+def full_rank(xp: Any, a: Any, b: Any) -> Any:
+    """X by QR, as LAPACK's gels finds it: the rank is taken as full."""
+    if a.shape[-2] >= a.shape[-1]:
+        q, r = xp.linalg.qr(a)
+        return triangular(xp, r, q.swapaxes(-1, -2).conj() @ b, True)
+    q, r = xp.linalg.qr(a.swapaxes(-1, -2).conj())  # of all X the smallest, Q·R⁻ᴴB
+    return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
+
+
 def _lstsq(xp: Any, a: Any, b: Any, rcond: Any, driver: Any) -> Any:
     _check(a, b, driver)
     driver = driver or "gelsy"
@@ -49,20 +59,20 @@ def _lstsq(xp: Any, a: Any, b: Any, rcond: Any, driver: Any) -> Any:
     m, n = a.shape[-2:]
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     real = a.real.dtype
-    if a.size:
+    s = xp.zeros((*a.shape[:-2], min(m, n)), real)
+    count = xp.zeros(a.shape[:-2], np.int64)
+    if not a.size:
+        x = xp.zeros((*batch, n, b.shape[-1]), a.dtype)
+    elif driver == "gels":
+        x = full_rank(xp, a, b)
+    else:
         u, s, vh = xp.linalg.svd(a, False)
-        if driver == "gels":  # LAPACK's QR takes the rank as full
-            keep = xp.ones(s.shape, bool)
-        else:
-            limit = np.finfo(real).eps * max(m, n) if rcond is None else rcond
-            keep = s > limit * s.max(-1, keepdims=True)
+        limit = np.finfo(real).eps * max(m, n) if rcond is None else rcond
+        keep = s > limit * s.max(-1, keepdims=True)
         inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(real)
         h = u.swapaxes(-1, -2).conj()
         x = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (h @ b))
         count = keep.sum(-1)
-    else:
-        s = xp.zeros((*a.shape[:-2], min(m, n)), real)
-        x, count = xp.zeros((*batch, n, b.shape[-1]), a.dtype), xp.zeros(a.shape[:-2], np.int64)
     residuals = xp.empty(0, real)
     if m > n and driver != "gelsy" and (driver == "gels" or bool((count == n).all())):
         error = abs(a @ x - b)

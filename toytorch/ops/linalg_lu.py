@@ -131,13 +131,8 @@ def _lu(xp: Any, a: Any, pivot: bool) -> Any:
 
 
 def _lu_gradient(gs: Any, pivot: bool, result0: Any, result1: Any, result2: Any) -> Any:
-    p = result0 if pivot else _identity(result1, result1.shape[-2])
+    p = result0 if pivot else identity(result1, result1.shape[-2])
     return factor_gradient(gs[1], gs[2], p, result1, result2)
-
-
-def _identity(like: Any, n: int) -> Any:
-    from toytorch.ops.create import eye
-    return eye(n, dtype=like.dtype, device=like.device)
 
 
 lu_op = general("linalg_lu(Tensor self, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", _lu,
@@ -164,7 +159,7 @@ def _lu_factor(xp: Any, a: Any, pivot: bool) -> Any:
 
 def _lu_factor_gradient(gs: Any, pivot: bool, result0: Any, result1: Any) -> Any:
     p, lower, upper = lu_unpack(result0, result1, unpack_pivots=pivot)
-    p = p if pivot else _identity(lower, lower.shape[-2])
+    p = p if pivot else identity(lower, lower.shape[-2])
     k = lower.shape[-1]
     return factor_gradient(gs[0][..., :k].tril(-1), gs[0][..., :k, :].triu(), p, lower, upper)
 
@@ -291,89 +286,3 @@ lu_solve_op: Op = general(
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """X of AX = B: the older form of `linalg.lu_solve`."""
     return lu_solve_op.function(LU_data, LU_pivots, b, out=out)  # type: ignore[no-any-return]
-
-
-# -- determinants ---------------------------------------------------------------------------------
-
-
-def _det(xp: Any, a: Any) -> Any:
-    need_float("linalg.det", a, "lu_cpu")
-    need_square("linalg.det", a)
-    return xp.linalg.det(a)
-
-
-def _det_gradient(g: Any, A: Any, result: Any) -> Any:
-    from toytorch.ops.linalg_solve import solve_op
-    from toytorch.ops.linalg_svd import svd
-    if not A.numel():
-        return A.new_zeros(A.shape)
-    small = result._array
-    if not (small == 0).any():
-        scaled = (g * result.conj())[..., None, None] * _identity(A, A.shape[-1])
-        return solve_op.function(A.mH, scaled)[0]
-    # The gradient is the matrix of cofactors, which a singular matrix has too: with A = USVᴴ it is
-    # det(U)·det(Vᴴ)·U·diag(Π_{j≠i} Sⱼ)·Vᴴ.
-    u, s, vh = svd(A, full_matrices=False)
-    phase = (det_op.function(u) * det_op.function(vh)).conj() if A.dtype.is_complex else (
-        det_op.function(u) * det_op.function(vh))
-    n = s.shape[-1]
-    others = s[..., None, :].expand((*s.shape, n)).masked_fill(
-        _identity(A, n).real.bool() if A.dtype.is_complex else _identity(A, n).bool(), 1).prod(-1)
-    return (u * ((g * phase)[..., None] * others)[..., None, :]) @ vh
-
-
-det_op: Op = general("linalg_det(Tensor A) -> Tensor", _det, upcast=False, function=False,
-                     method=False, holomorphic=False, d_A=_det_gradient, doc="The determinant.")
-
-
-@public("linalg.det", "det", method=True)
-def det(A: Tensor, *, out: Any = None) -> Tensor:
-    """The determinant of square matrices.
-
-    >>> import toytorch as torch
-    >>> torch.linalg.det(torch.tensor([[2., 1.], [1., 3.]]))
-    tensor(5.0000)
-    """
-    return det_op.function(A, out=out)  # type: ignore[no-any-return]
-
-
-def _slogdet(xp: Any, a: Any) -> Any:
-    need_float("linalg.slogdet", a)
-    need_square("linalg.slogdet", a)
-    return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
-
-
-def _slogdet_gradient(gs: Any, A: Any, result0: Any) -> Any:
-    from toytorch.ops.linalg_solve import solve_op
-    share = gs[1]
-    if A.dtype.is_complex:
-        share = share.to(A.dtype)
-        if not absent(gs[0]):  # sign = e^{iφ} turns by Im tr(A⁻¹dA)
-            turn = (gs[0].conj() * result0).imag
-            share = share - turn.to(A.dtype) * 1j
-    if not A.numel():
-        return A.new_zeros(A.shape)
-    eye = _identity(A, A.shape[-1])
-    return solve_op.function(A.mH, share[..., None, None] * eye)[0]
-
-
-slogdet_op = general("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", _slogdet,
-                     upcast=False, function=False, method=False, d_A=_slogdet_gradient,
-                     results=(True, True), doc="The determinant's sign and log |det A|.")
-
-
-@public("linalg.slogdet", "slogdet", method=True)
-def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
-    return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
-
-
-@public("logdet", method=True)
-def logdet(input: Tensor) -> Tensor:
-    """log det A; NaN where the determinant is negative."""
-    need_float("logdet", input._array)
-    need_square("logdet", input._array)
-    sign, size = slogdet_op.function(input)
-    if input.dtype.is_complex:
-        return sign.log() + size  # type: ignore[no-any-return]
-    return size.masked_fill(sign == -1, float("nan"))  # type: ignore[no-any-return]

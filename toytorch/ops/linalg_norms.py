@@ -78,8 +78,8 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     if ord == "nuc" or abs(ord) == 2:
         rest = [d for d in range(a.ndim) if d not in (d0, d1)]
         s = svdvals(a.permute([*rest, d0, d1]))
-        made = (s.sum(-1) if ord == "nuc" else s.amax(-1) if ord > 0 else  # type: ignore
-                s.amin(-1))  # type: ignore[attr-defined]
+        made = (s.sum(-1) if ord == "nuc" else s.amax(-1) if ord > 0 else
+                s.amin(-1))
         if keepdim:
             for d in sorted((d0, d1)):
                 made = made.unsqueeze(d)
@@ -138,13 +138,13 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     if p in (None, 2, -2):
         s = svdvals(a)
         if not s.numel():
-            return put_out(s.new_zeros(s.shape[:-1]), out)  # type: ignore[attr-defined]
-        first, last = s[..., 0], s[..., -1]  # type: ignore[index]
+            return put_out(s.new_zeros(s.shape[:-1]), out)
+        first, last = s[..., 0], s[..., -1]
         return put_out(last / first if p == -2 else first / last, out)
     need_square("linalg.cond", a._array)
     inverse, info = inv_op.function(a)
     size, other = matrix_norm(a, p), matrix_norm(inverse, p)
-    made: Any = size * other  # type: ignore[operator]
+    made: Any = size * other
     singular = info != 0
     if bool(singular.any()):  # no inverse: the condition is infinite
         made = made.masked_fill(singular, math.inf)
@@ -154,7 +154,7 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 @public("dist", method=True)
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """‖input - other‖ₚ over all elements."""
-    difference = input - other  # type: ignore[operator]
+    difference = input - other
     return reduce.vector_norm.function(difference, p)  # type: ignore[no-any-return]
 
 

@@ -23,7 +23,6 @@ from toytorch.ops.linalg_checks import (
 from toytorch.ops.linalg_lu import lu_kernel, order_of
 from toytorch.ops.linalg_triangular import triangular
 
-
 SINGULAR = "The solver failed because the input matrix is singular."
 NO_INVERSE = ("The diagonal element {info} is zero, the inversion could not be completed because "
               "the input matrix is singular.")
@@ -95,9 +94,9 @@ def _matrix_share(gs: Any, A: Any, B_shape: Any, left: bool, result0: Any) -> An
 
 
 solve_op: Op = general(
-    "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True) -> (Tensor result, Tensor info)", _solve, upcast=False, function=False, method=False,
-    results=(True, False), d_A=_matrix_share, d_B=_right_share,
-    doc="X of AX = B (or XA = B), and where a matrix is singular.")
+    "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True) -> (Tensor result, Tensor info)",
+    _solve, upcast=False, function=False, method=False, results=(True, False), d_A=_matrix_share,
+    d_B=_right_share, doc="X of AX = B (or XA = B), and where a matrix is singular.")
 
 
 @public("linalg.solve_ex")
@@ -135,10 +134,11 @@ def _inv(xp: Any, a: Any) -> Any:
         return _system(xp, a, xp.eye(a.shape[-1], dtype=a.dtype))
 
 
-inv_op = general("linalg_inv_ex(Tensor A) -> (Tensor inverse, Tensor info)", _inv, upcast=False, function=False,
-                 method=False, results=(True, False),
-                 d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
-                 doc="The inverse, and where a matrix has none.")
+inv_op = general(
+    "linalg_inv_ex(Tensor A) -> (Tensor inverse, Tensor info)", _inv, upcast=False, function=False,
+    method=False, results=(True, False),
+    d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
+    doc="The inverse, and where a matrix has none.")
 
 
 @public("linalg.inv_ex")
@@ -177,7 +177,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
                            f"prod(self.shape[:ind]), but got {math.prod(end)} != "
                            f"{math.prod(start)}")
-    square = A.reshape(math.prod(end), math.prod(end))  # type: ignore[attr-defined]
+    square = A.reshape(math.prod(end), math.prod(end))
     inverse, info = inv_op.function(square)
     raise_first("inv", info, NO_INVERSE)
     return put_out(inverse.reshape((*end, *start)), out)
@@ -188,13 +188,13 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
     """X with tensordot(A, X, X.ndim) = B; `dims` of A go to its end first."""
     if dims is not None:
         moved = [d % A.ndim for d in dims]
-        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)  # type: ignore
+        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
     shape = tuple(A.shape[B.ndim:])
     n = math.prod(shape)
     if math.prod(A.shape[:B.ndim]) != n:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:])"
                            f" == prod(self.shape[:other.ndim]), but got {n} != "
                            f"{math.prod(A.shape[:B.ndim])}")
-    flat = A.reshape(-1, n)  # type: ignore[attr-defined]
-    made = solve(flat, B.reshape(-1)).reshape(shape)  # type: ignore[attr-defined]
+    flat = A.reshape(-1, n)
+    made = solve(flat, B.reshape(-1)).reshape(shape)
     return put_out(made, out)

@@ -158,8 +158,8 @@ def svd_legacy(input: Tensor, some: bool = True, compute_uv: bool = True, *,
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = tuple(input.shape[:-2])
-        made = (input.new_zeros((*batch, m, m)), svdvals(input),  # type: ignore[attr-defined]
-                input.new_zeros((*batch, n, n)))  # type: ignore[attr-defined]
+        made = (input.new_zeros((*batch, m, m)), svdvals(input),
+                input.new_zeros((*batch, n, n)))
     else:
         u, s, vh = svd_op.function(input, not some)
         made = (u, s, vh.mH)
@@ -202,10 +202,10 @@ def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 
 def pinv_gradient(g: Any, a: Any, p: Any) -> Any:
-    """The gradient of P = A⁺ (Golub and Pereyra 1973), with the smaller matrices in the middle.
+    """The gradient of P = A⁺, for matrices of constant rank (Golub and Pereyra 1973).
 
-    gA = -(P·gᴴ·P)ᴴ + (I - AP)·g... written with K = gᴴP (or PgᴴP's other half) so that nothing
-    larger than A is multiplied out.
+    -(P·gᴴ·P)ᴴ + (I - AP)·gᴴ·P·Pᴴ + Pᴴ·P·gᴴ·(I - PA), multiplied out in an order whose middle
+    products are no larger than A.
     """
     m, n = a.shape[-2:]
     ph, gh = p.mH, g.mH
@@ -275,56 +275,3 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
         atol, rtol = tol, 0.0
     made = matrix_rank_op.function(A, atol, rtol, hermitian)
     return put_out(made, out)
-
-
-# -- approximations of low rank -------------------------------------------------------------------
-
-
-def _range_finder(A: Any, q: int, niter: int, M: Any) -> Any:
-    """Q whose columns nearly span those of A (Halko, Martinsson, Tropp 2009, algorithm 4.4)."""
-    from toytorch.ops.linalg_qr import linalg_qr
-    from toytorch.ops.random import randn
-    start = randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
-
-    def product(x: Any, adjoint: bool) -> Any:
-        y = (A.mH if adjoint else A) @ x
-        return y if M is None else y - (M.mH if adjoint else M) @ x
-    basis = linalg_qr(product(start, False)).Q
-    for _ in range(niter):
-        basis = linalg_qr(product(basis, True)).Q
-        basis = linalg_qr(product(basis, False)).Q
-    return basis
-
-
-@public("svd_lowrank", tensor_first=False)
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
-    """(U, S, V) of rank q with A - M ≈ U·diag(S)·Vᴴ, by random projection."""
-    q, niter = 6 if q is None else q, 2 if niter is None else niter
-    a: Any = A
-    if M is not None:
-        M = M.broadcast_to(a.shape)
-    wide = a.shape[-2] < a.shape[-1]
-    if wide:
-        a, M = a.mH, None if M is None else M.mH
-    basis = _range_finder(a, q, niter, M)
-    small = basis.mH @ (a if M is None else a - M)
-    u, s, vh = svd(small, False)
-    u, v = basis @ u, vh.mH
-    return (v, s, u) if wide else (u, s, v)
-
-
-@public("pca_lowrank", tensor_first=False)
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
-    """(U, S, V): the q principal directions V of the rows of A, which are centred first."""
-    a: Any = A
-    m, n = a.shape[-2:]
-    if q is None:
-        q = min(6, m, n)
-    elif not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
-                         f"{min(m, n)}")
-    if niter < 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
-    if not center:
-        return svd_lowrank(a, q, niter)
-    return svd_lowrank(a - a.mean(-2, True), q, niter)

@@ -81,6 +81,6 @@ solve_triangular_op: Op = general(
 def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False,
                      unitriangular: bool = False) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
-    matrix = A.mT if transpose else A  # type: ignore[attr-defined]
+    matrix = A.mT if transpose else A
     x = solve_with(matrix, input, upper != transpose, True, unitriangular)
-    return named("triangular_solve", "solution cloned_coefficient", (x, A.clone()))  # type: ignore
+    return named("triangular_solve", "solution cloned_coefficient", (x, A.clone()))

@@ -65,7 +65,7 @@ def _wide(input: Any, dtype: Any) -> Any:
 # -- sums and products ----------------------------------------------------------------------------
 
 
-@public("masked.sum")
+@public("masked.sum", tensor_first=False)
 def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
         mask: Any = None) -> Tensor:
     """Σ of the elements that the mask shows.
@@ -78,7 +78,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None
         _dims(dim, input.ndim), bool(keepdim), dtype=_wide(input, dtype))
 
 
-@public("masked.prod")
+@public("masked.prod", tensor_first=False)
 def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
          mask: Any = None) -> Tensor:
     """Π of the elements that the mask shows."""
@@ -88,14 +88,14 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     return result  # type: ignore[no-any-return]
 
 
-@public("masked.cumsum")
+@public("masked.cumsum", tensor_first=False)
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Running sum of the elements that the mask shows."""
     kind = dtype or input.dtype
     return _filled(input, mask, 0).cumsum(dim, dtype=kind).to(kind)  # type: ignore[no-any-return]
 
 
-@public("masked.cumprod")
+@public("masked.cumprod", tensor_first=False)
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Running product of the elements that the mask shows."""
     kind = dtype or input.dtype
@@ -114,14 +114,14 @@ def _extreme(name: str, sign: int) -> Any:
             dtype or input.dtype)  # of places too, as PyTorch
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of the elements that the mask shows."
-    return public(f"masked.{name}")(function)
+    return public(f"masked.{name}", tensor_first=False)(function)
 
 
 amax, amin = _extreme("amax", 1), _extreme("amin", -1)
 argmax, argmin = _extreme("argmax", 1), _extreme("argmin", -1)
 
 
-@public("masked.median")
+@public("masked.median", tensor_first=False)
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
            mask: Any = None) -> Tensor:
     """The middle (the lower of two) of the elements that the mask shows."""
@@ -139,7 +139,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 # -- logarithms of sums ---------------------------------------------------------------------------
 
 
-@public("masked.logsumexp")
+@public("masked.logsumexp", tensor_first=False)
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
               mask: Any = None) -> Tensor:
     """log Σ eˣ of the elements that the mask shows."""
@@ -148,7 +148,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     return made.to(dtype or input.dtype)  # type: ignore[no-any-return]
 
 
-@public("masked.logaddexp")
+@public("masked.logaddexp", tensor_first=False)
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None,
               other_mask: Any = None) -> Tensor:
     """log(eᵃ + eᵇ), without what the masks hide."""
@@ -167,7 +167,7 @@ def _shown(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
     return seen.sum(_dims(dim, input.ndim), keepdim)
 
 
-@public("masked.mean")
+@public("masked.mean", tensor_first=False)
 def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
          mask: Any = None) -> Tensor:
     """The mean of the elements that the mask shows; NaN where it shows none."""
@@ -197,7 +197,7 @@ def _deviation(input: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bo
     return (spread / degrees).to(kind)
 
 
-@public("masked.var")
+@public("masked.var", tensor_first=False)
 def var(input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None,
         keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The variance of the elements that the mask shows."""
@@ -205,7 +205,7 @@ def var(input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = 
         input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
-@public("masked.std")
+@public("masked.std", tensor_first=False)
 def std(input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None,
         keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The standard deviation of the elements that the mask shows."""
@@ -213,7 +213,7 @@ def std(input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = 
         input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
 
 
-@public("masked.norm")
+@public("masked.norm", tensor_first=False)
 def norm(input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
          mask: Any = None) -> Tensor:
     """The p-norm of the elements that the mask shows."""
@@ -225,28 +225,28 @@ def norm(input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, 
 # -- normalisations -------------------------------------------------------------------------------
 
 
-@public("masked.softmax")
+@public("masked.softmax", tensor_first=False)
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """eˣ/Σeˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
     return reduce.softmax.function(filled, dim, dtype or input.dtype)  # type: ignore
 
 
-@public("masked.log_softmax")
+@public("masked.log_softmax", tensor_first=False)
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """log of softmax over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
     return reduce.log_softmax.function(filled, dim, dtype or input.dtype)  # type: ignore
 
 
-@public("masked.softmin")
+@public("masked.softmin", tensor_first=False)
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """e⁻ˣ/Σe⁻ˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, -1))
     return reduce.softmax.function(-filled, dim, dtype or input.dtype)  # type: ignore
 
 
-@public("masked.normalize")
+@public("masked.normalize", tensor_first=False)
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
               mask: Any = None) -> Tensor:
     """The elements that the mask shows, divided by their norm (or eps, if that is larger)."""

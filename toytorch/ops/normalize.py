@@ -5,8 +5,8 @@ gradient g of x̂, the gradient of x is
 
     rstd·(g - mean(g) - x̂·mean(g·x̂))
 
-A pass that nobody differentiates computes it in one kernel; one that will be differentiated again
-writes it with tensor operations on x itself, since mean and rstd depend on x too.
+which is `_norm_backward`, a record of its own with derivatives of its own. Mean and rstd depend on
+x, so where a gradient will be differentiated again x̂ is made anew, of x itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from toytorch.core import dtype as types
 from toytorch.core import state
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
 from toytorch.ops.windows import sizes_text
@@ -49,7 +50,7 @@ def centered(xp: Any, x: Any, dims: Any, eps: float) -> tuple[Any, Any, Any, Any
     return rest, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
 
 
-def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any) -> Any:
+def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
     dims = tuple(dims)
     count = math.prod(x.shape[d] for d in dims)
     made = x - mean
@@ -62,10 +63,33 @@ def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any) -> 
     return made
 
 
-norm_backward = general(
-    "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim) "
-    "-> Tensor", _norm_backward, function=False, method=False, out=False,
-    doc="The gradient of (x - mean)·rstd, through x, mean and rstd.")
+def _norm_backward_input(g: Any, grad_output: Any, input: Any, mean: Any, rstd: Any, dim: Any,
+                         eps: float) -> Any:
+    """With u and v the two gradients and ⟨,⟩ sums over the n elements: the derivative of
+
+    rstd·(⟨u, v⟩ - ⟨u, 1⟩⟨v, 1⟩/n - ⟨u, x̂⟩⟨v, x̂⟩/n), where x̂ and rstd depend on x.
+    """
+    hat, rstd = standardized(input, mean, rstd, dim, eps)
+    n = max(math.prod(input.shape[d] for d in dim), 1)
+    u, v = grad_output, g
+    uh, vh = ((z * hat).sum(dim, True) for z in (u, v))
+    whole = (u * v).sum(dim, True) - (u.sum(dim, True) * v.sum(dim, True) + uh * vh) / n
+    through = uh * _through(v, input, mean, rstd, dim, eps) \
+        + vh * _through(u, input, mean, rstd, dim, eps)
+    return (whole * rstd * hat + through) * (rstd / -n)
+
+
+def _through(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+    """The gradient of x, given that of x̂."""
+    return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
+
+
+norm_backward: Op = general(
+    "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
+    "float eps) -> Tensor", _norm_backward, function=False, method=False, out=False,
+    d_grad_output=lambda g, input, mean, rstd, dim, eps:
+    _through(g, input, mean, rstd, dim, eps),  # the map is symmetric
+    d_input=_norm_backward_input, doc="The gradient of (x - mean)·rstd, through all three.")
 
 
 def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[Any, Any]:
@@ -75,14 +99,6 @@ def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[A
         rstd = ((rest * rest).mean(dims, True) + eps).rsqrt()
         return rest * rstd, rstd
     return (x - mean) * rstd, rstd
-
-
-def input_gradient(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
-    """The gradient of x, given that of x̂."""
-    if not state.local.grad:
-        return norm_backward.function(g, x, mean, rstd, tuple(dims))
-    hat, rstd = standardized(x, mean, rstd, dims, eps)
-    return rstd * (g - g.mean(dims, True) - hat * (g * hat).mean(dims, True))
 
 
 # -- batch norm -----------------------------------------------------------------------------------
@@ -139,7 +155,7 @@ def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, runni
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     g = gs[0].reshape(x.shape)
     g = g if weight is None else g * weight.reshape([-1, 1]).to(g.dtype)
-    made = input_gradient(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
+    made = _through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
     return made.reshape(input.shape)
 
 
@@ -271,7 +287,7 @@ def _layer_norm_input(gs: Any, input: Any, normalized_shape: Any, weight: Any, e
                       result1: Any, result2: Any) -> Any:
     g = gs[0] if weight is None else gs[0] * weight
     dims = [d + input.ndim for d in _last(normalized_shape)]
-    return input_gradient(g, input, result1, result2, dims, eps)
+    return _through(g, input, result1, result2, dims, eps)
 
 
 def _layer_norm_weight(gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any,
@@ -325,7 +341,7 @@ def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int
     g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
     g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
     x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
-    made = input_gradient(g, x, mean, rstd, [2], eps)
+    made = _through(g, x, mean, rstd, [2], eps)
     if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
         if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
             return input.new_zeros(input.shape)

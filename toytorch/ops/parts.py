@@ -7,63 +7,59 @@ from typing import Any
 from toytorch.core.function import spread
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
-from toytorch.ops import create, shape
-from toytorch.ops.define import public
+from toytorch.ops import create, shape, view
+from toytorch.ops.define import general, public
 from toytorch.ops.ranges import arange
 from toytorch.ops.reshaping import tensor_split
 
 # -- splits without the ties between their parts --------------------------------------------------
 
 
-def _narrowed(x: Tensor, sizes: Any, dim: int) -> tuple[Tensor, ...]:
-    parts, start = [], 0
-    for n in sizes:
-        parts.append(x.narrow(dim, start, n))  # type: ignore[attr-defined]  # a record's method
-        start += n
-    return tuple(parts)
+def _unsafe_split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
+    return view._split(xp, a, split_size, dim)
 
 
-@public("unsafe_split", method=True)
-def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, with parts that may be written to one by one.
-
-    >>> [len(p) for p in unsafe_split(arange(5), 2)]
-    [2, 2, 1]
-    """
-    if input.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    if split_size < 0:
-        raise RuntimeError("split expects split_size be non-negative, but got split_size="
-                           f"{split_size}")
-    if split_size == 0 and n:
-        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension "
-                           f"size of {n}")
-    step = max(split_size, 1)
-    return _narrowed(input, [min(step, n - i) for i in range(0, n, step)] or [0], dim)
+def _joined(gs: Any, dim: int) -> Any:
+    return shape.cat.function(gs, dim)
 
 
-@public("unsafe_split_with_sizes", method=True)
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, with parts that may be written to one by one."""
-    n = input.shape[wrap_dim(dim, input.ndim)]
-    if sum(split_sizes) != n:
-        raise RuntimeError("split_with_sizes expects split_sizes to sum exactly to "
-                           f"{n} (input tensor's size at dimension {dim}), but got split_sizes="
-                           f"{list(split_sizes)}")
-    return _narrowed(input, split_sizes, dim)
+# The parts lie in the same memory, but are no views: writing to one does not touch the others'
+# gradients, and nobody checks that it does not touch their values.
+unsafe_split = general("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
+                       _unsafe_split, out=False, upcast=False, d_self=_joined, function=False,
+                       doc="`split`, with parts that may be written to one by one.")
+unsafe_split_with_sizes = general(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    _unsafe_split, out=False, upcast=False, d_self=_joined, function=False,
+    doc="`split_with_sizes`, with parts that may be written to one by one.")
+
+
+def _tuple_of(op: Any) -> Any:
+    def function(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+        return tuple(op.function(input, split_size, dim))
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.function.__doc__
+    return public(op.name, method=op.name)(function)
+
+
+_tuple_of(unsafe_split)
+_tuple_of(unsafe_split_with_sizes)
 
 
 @public("unsafe_chunk", method=True)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, with parts that may be written to one by one."""
+    """`chunk`, with parts that may be written to one by one.
+
+    >>> [len(p) for p in unsafe_chunk(arange(5), 2)]
+    [3, 2]
+    """
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input.shape[wrap_dim(dim, input.ndim)]
     size = -(-n // chunks)
-    return unsafe_split(input, size, dim) if size else _narrowed(input, [0] * chunks, dim)
+    return tuple(unsafe_split.function(input, size if size else [0] * chunks, dim))
 
 
 # -- along one dimension by name ------------------------------------------------------------------

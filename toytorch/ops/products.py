@@ -1,4 +1,4 @@
-"""Products of tensors: calls that choose between the records of `matmul` or are composed of them."""
+"""Products of tensors: calls that choose between records of `matmul`, or are made of them."""
 
 from __future__ import annotations
 

@@ -63,14 +63,21 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
 
 
 @public("range", tensor_first=False)
-def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+          layout: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
 
     >>> range(1, 3)
     tensor([1., 2., 3.])
     """
-    kwargs.setdefault("dtype", types.get_default_dtype())
-    return arange(start, end + step / 2, step, **kwargs)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    kind = kind_of(dtype)
+    count = math.floor((end - start) / step) + 1
+    return put_out(finish(lambda xp: (start + xp.arange(count) * step).astype(kind), device,
+                          requires_grad), out)
 
 
 def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:

@@ -143,7 +143,7 @@ def _index_reduce(xp: Any, a: Any, dim: int, i: Any, source: Any, how: str, incl
                            f"source.size(dim): ({source.shape[d]}), for dim: {d}")
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
-        raise RuntimeError("index out of range in self")
+        raise IndexError("index out of range in self")
     if not source.ndim:
         i = i.reshape(())
     else:

@@ -80,7 +80,7 @@ def _full_indices(x: Tensor, indices: Any) -> list[Any]:
 
 def _held(x: Tensor, indices: Any) -> list[Any]:
     """Indices held inside their dimensions."""
-    return [None if i is None else i.clamp(0, n - 1) for i, n in zip(indices, x.shape)]
+    return [None if i is None else i.clamp(-n, n - 1) for i, n in zip(indices, x.shape)]
 
 
 @public("_unsafe_masked_index")

@@ -1,5 +1,5 @@
-"""Around training: data."""
+"""Around training: data, checkpointing."""
 
-from toytorch.utils import data
+from toytorch.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

@@ -179,6 +179,9 @@ def _indices() -> Iterator[Sample]:
     yield V(4, 3, -1)
 
 
+entry("range", lambda: iter([V(0, 3), V(1, 2, 0.5), V(3, 0, -1, dtype=i64)]))
+entry("empty_permuted", lambda: iter([V((2, 3), (1, 0)), V((2, 3, 4), (0, 2, 1), dtype=f64)]),
+      values=False)  # fmt: skip
 entry("tril_indices", _indices)
 entry("triu_indices", _indices)
 entry("vander", lambda: iter([V(t((3,))), V(t((3,)), 4), V(t((3,)), increasing=True)]))

@@ -212,8 +212,10 @@ def _svd() -> Iterator[Sample]:
     yield V(t((2, 3, 2), f32))
 
 
-entry("linalg.svd", _svd, slack=50, forms=False, call=lambda side: sizes(side.root.linalg.svd, 0, 2))
-entry("svd", lambda: rectangles(), slack=50, forms=False, call=lambda side: sizes(side.root.svd, 0, 2))
+entry("linalg.svd", _svd, slack=50, forms=False,
+      call=lambda side: sizes(side.root.linalg.svd, 0, 2))  # fmt: skip
+entry("svd", lambda: rectangles(), slack=50, forms=False,
+      call=lambda side: sizes(side.root.svd, 0, 2))  # fmt: skip
 entry("linalg.svdvals", lambda: rectangles(), slack=20)
 entry("linalg.eigh", squares(positive), slack=50,
       call=lambda side: symmetric(side.root, sizes(side.root.linalg.eigh, 1)))  # fmt: skip

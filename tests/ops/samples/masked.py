@@ -54,7 +54,7 @@ entry("masked.normalize", _one_dim(2.0))
 
 def _logaddexp() -> Iterator[Sample]:
     yield S(t(), t())
-    yield S(t(), t(), input_mask=ROWS)
+    yield Sample((t(), t()), {"input_mask": ROWS}, second=False)  # NaN in PyTorch
     yield V(t(), t(), input_mask=ROWS, other_mask=ROWS)
 
 

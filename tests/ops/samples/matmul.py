@@ -14,7 +14,6 @@ from tests.ops.samples.base import (
     entry,
     f16,
     f32,
-    f64,
     i32,
     i64,
     t,

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from tests.ops.samples.base import S, Sample, V, c128, const, entry, f16, f32, f64, i64, t, u8, unary
 
-for _name in ("selu", "celu", "mish", "hardswish", "hardsigmoid", "relu6", "hardtanh",
-              "softsign", "tanhshrink", "hardshrink", "softshrink"):  # fmt: skip
-    unary(_name, -5, 5, special=_name not in ("mish", "tanhshrink", "softsign"))
-unary("logsigmoid", covers=("log_sigmoid",))
-unary("threshold", args=(0.5, -1.0))
+unary("hardshrink", -5, 5)
+unary("softshrink", -5, 5)
+entry(
+    "nn.functional.logsigmoid", lambda: iter([S(t((3, 4))), V(t((3, 4), f32, -200, 200))]),
+    covers=("log_sigmoid",),
+)  # fmt: skip
+entry("nn.functional.hardtanh", lambda: iter([S(t((3, 4)), -0.5, 0.7), V(t((3, 4), i64), -1, 1)]))
+entry("nn.functional.celu", lambda: iter([S(t((3, 4)), 0.5), V(t((3, 4), f16), 2.0)]))
 
 
 def _prelu() -> Iterator[Sample]:
@@ -22,7 +25,7 @@ def _prelu() -> Iterator[Sample]:
     yield V(t((2, 3), f16), t((3,), f16))
 
 
-entry("prelu", _prelu, covers=("_prelu_kernel",))
+entry("nn.functional.prelu", _prelu, covers=("_prelu_kernel",))
 
 
 def _rrelu() -> Iterator[Sample]:
@@ -41,7 +44,7 @@ def _glu() -> Iterator[Sample]:
     yield V(t((3, 4), f16))
 
 
-entry("glu", _glu)
+entry("nn.functional.glu", _glu)
 
 
 def _softmin() -> Iterator[Sample]:
@@ -50,7 +53,7 @@ def _softmin() -> Iterator[Sample]:
     yield V(t((3, 4), i64), dim=1, dtype=f32)
 
 
-entry("softmin", _softmin)
+entry("nn.functional.softmin", _softmin)
 
 
 def _attention() -> Iterator[Sample]:

@@ -56,7 +56,7 @@ def _layer_norm() -> Iterator[Sample]:
     yield V(t((3, 4), f16), [4])
 
 
-entry("layer_norm", _layer_norm, slack=10)
+entry("nn.functional.layer_norm", _layer_norm, slack=10)
 entry(
     "native_layer_norm",
     lambda: iter([S(t((2, 3, 4)), [4], t((4,)), t((4,)), 1e-5), V(t((3, 4), f32), [4], None, None, 0.1)]),
@@ -102,7 +102,7 @@ def _normalize() -> Iterator[Sample]:
     yield S(t((2, 3, 4)), p=3.0, dim=-1)
 
 
-entry("normalize", _normalize, slack=3)
+entry("nn.functional.normalize", _normalize, slack=3)
 
 # -- losses ---------------------------------------------------------------------------------------
 
@@ -123,10 +123,10 @@ def pair(low: float = -2, high: float = 2, **more: tuple[Any, ...]) -> Any:
     return draw
 
 
-entry("l1_loss", pair())
-entry("smooth_l1_loss", pair(beta=(0.5, 0)))
-entry("huber_loss", pair(delta=(0.5, 3.0)))
-entry("kl_div", pair(0.1, 1, log_target=(True,), reduction=("batchmean",)),
+entry("nn.functional.l1_loss", pair())
+entry("nn.functional.smooth_l1_loss", pair(beta=(0.5, 0)))
+entry("nn.functional.huber_loss", pair(delta=(0.5, 3.0)))
+entry("nn.functional.kl_div", pair(0.1, 1, log_target=(True,), reduction=("batchmean",)),
       call=lambda side: side.root.nn.functional.kl_div)  # fmt: skip
 entry("nn.functional.poisson_nll_loss", pair(0.1, 3, log_input=(False,), full=(True,)))
 
@@ -141,9 +141,9 @@ def _bce(low: float, high: float, *, logits: bool) -> Iterator[Sample]:
     yield V(t((3, 4), f32, low, high), t((3, 4), f32, 0, 1))
 
 
-entry("binary_cross_entropy", lambda: _plain(_bce(0.1, 0.9, logits=False)))
+entry("nn.functional.binary_cross_entropy", lambda: _plain(_bce(0.1, 0.9, logits=False)))
 entry(
-    "binary_cross_entropy_with_logits", lambda: _plain(_bce(-2, 2, logits=True)),
+    "nn.functional.binary_cross_entropy_with_logits", lambda: _plain(_bce(-2, 2, logits=True)),
     call=lambda side: side.root.nn.functional.binary_cross_entropy_with_logits,
 )  # fmt: skip
 
@@ -256,7 +256,7 @@ entry("linear_cross_entropy", _linear_cross_entropy, slack=3)
 
 # -- distances ------------------------------------------------------------------------------------
 
-entry("cosine_similarity", lambda: iter([
+entry("nn.functional.cosine_similarity", lambda: iter([
     S(t((3, 4)), t((3, 4))), S(t((2, 3, 4)), t((3, 1)), dim=-1), S(t((4,)), t((4,)), dim=0)]),
     slack=3)  # fmt: skip
 entry("pairwise_distance", lambda: iter([

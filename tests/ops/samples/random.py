@@ -43,7 +43,7 @@ def _normal() -> Iterator[Sample]:
     yield V(t((2, 1)), t((3,), f64, 0.1, 1))
 
 
-entry("normal", _normal, values=False, forms=False)
+entry("normal", _normal, values=False, forms=False, covers=("normal.tensors",))
 
 
 def _bernoulli() -> Iterator[Sample]:
@@ -51,7 +51,7 @@ def _bernoulli() -> Iterator[Sample]:
     yield V(t((3, 4), f32, 0.1, 0.9), 0.3)
 
 
-entry("bernoulli", _bernoulli, values=False)
+entry("bernoulli", _bernoulli, values=False, covers=("bernoulli.chances",))
 
 
 def _multinomial() -> Iterator[Sample]:

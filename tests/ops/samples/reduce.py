@@ -102,6 +102,7 @@ for _name in ("max", "min"):
               extra=[((t((3, 4)), t((4,))), {}), ((t((3,), i64), t((3,), i32)), {})])  # fmt: skip
 for _name in ("median", "nanmedian"):
     reduction(_name, dims=ONE, exact=True, ties=False, special=False,
+              covers=(f"{_name}.dim",),
               extra=[((const([[1.0, NAN, 2.0], [3.0, 1.0, 2.0]]), 1), {}),
                   ((const([4, 1, 3], i64),), {})])  # fmt: skip
 reduction("mode", dims=ONE, whole=True, special=False, empty=False)
@@ -243,3 +244,30 @@ def _diff() -> Iterator[Sample]:
 
 
 entry("diff", _diff)
+
+
+def _gradient() -> Iterator[Sample]:
+    x = t((3, 4))
+    yield S(x)
+    yield S(x, spacing=0.5)
+    yield S(x, spacing=[0.5, 2.0], edge_order=2)
+    yield S(x, dim=1, edge_order=2)
+    yield S(x, spacing=[const([0.0, 1.0, 3.0, 4.5])], dim=1)
+    yield S(x, spacing=[const([0.0, 1.0, 3.0, 4.5])], dim=(1,), edge_order=2)
+    yield V(t((4,), i64))
+    yield V(t((4,), f32))
+
+
+entry("gradient", _gradient)
+
+
+def _nanquantile() -> Iterator[Sample]:
+    x = const([[1.0, NAN, 3.0, 2.0], [NAN, NAN, 2.0, 5.0], [4.0, 1.0, 0.5, 3.0]])
+    for how in ("linear", "lower", "higher", "midpoint", "nearest"):
+        yield Sample((x, 0.3), {"dim": 1, "interpolation": how}, second=False)
+    yield V(x, const([0.0, 0.4, 1.0]))
+    yield V(x, const([0.5]), dim=0, keepdim=True)
+    yield V(const([NAN, NAN]), 0.5)
+
+
+entry("nanquantile", _nanquantile)

@@ -352,3 +352,11 @@ def _zero() -> Iterator[Sample]:
 
 entry("zero_", _zero, exact=True, call=_inplace("zero_"), forms=False)
 entry("zero", _zero, exact=True, call=_inplace("zero_"), forms=False)
+
+
+def _chunk_cat() -> Iterator[Sample]:
+    yield V([t((3, 4)), t((2, 4))], 0, 2)
+    yield V([t((2, 3)), t((2, 5))], 1, 2)
+
+
+entry("_chunk_cat", _chunk_cat, exact=True)

@@ -76,7 +76,6 @@ def _polynomial() -> Iterator[Sample]:
     yield V(t((3, 4)), 4)
     yield V(0.5, degree)
     yield V(t((0, 6)), degree)
-    yield V(const([NAN, INF]), const([2, 3], i64))
 
 
 for _name in names("t u v w"):

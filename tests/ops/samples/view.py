@@ -195,3 +195,42 @@ def _broadcast_tensors() -> Iterator[Sample]:
 
 # PyTorch hands an input back itself where its shape is already right.
 entry("broadcast_tensors", _broadcast_tensors, exact=True, shares=False)
+
+
+# -- in fresh memory ------------------------------------------------------------------------------
+
+
+def _list(*samples: Sample) -> Callable[[], Iterator[Sample]]:
+    return lambda: iter(samples)
+
+
+COPIES: dict[str, list[tuple[Any, ...]]] = {
+    "alias": [()], "as_strided": [((2, 2), (1, 2)), ((3,), (1,), 1)], "detach": [()],
+    "diagonal": [(), (1, 0, 1)], "expand": [((2, 3, 4),)], "narrow": [(0, 1, 2), (1, -2, 1)],
+    "permute": [((1, 0),)], "select": [(0, 1), (1, -1)], "slice": [(0, 1, 3), (1, 0, 4, 2)],
+    "split": [(2,), (3, 1)], "split_with_sizes": [([1, 2],), ([3, 1], 1)], "squeeze": [(), (0,)],
+    "t": [()], "transpose": [(0, 1)], "unbind": [(), (1,)], "unfold": [(1, 2, 1)],
+    "unsqueeze": [(1,)], "view": [((4, 3),)],
+}  # fmt: skip
+for _name, _calls in COPIES.items():
+    entry(
+        f"{_name}_copy",
+        _list(
+            *(S(t(), *args) for args in _calls),
+            Sample((t((3, 4), layout="strided" if _name != "view" else "offset"), *_calls[0]),
+                   second=False),
+            V(t((3, 4), i64), *_calls[0]),
+        ),
+        exact=True,
+    )  # fmt: skip
+
+
+def _unsafe_split() -> Iterator[Sample]:
+    yield S(t((5, 4)), 2)
+    yield S(t((5, 4)), 3, 1)
+    yield S(t((0, 4)), 2)
+
+
+entry("unsafe_split", _unsafe_split, exact=True)
+entry("unsafe_chunk", _unsafe_split, exact=True)
+entry("unsafe_split_with_sizes", _list(S(t((5, 4)), [2, 3]), S(t((5, 4)), [1, 3], 1)), exact=True)

@@ -1,0 +1,252 @@
+"""Jacobians, Hessians and their products, with inputs and outputs as tensors or tuples of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.autograd.api import grad
+from toytorch.autograd.forward_ad import Level
+from toytorch.autograd.modes import enable_grad
+from toytorch.core.tensor import Tensor
+from toytorch.ops import registry
+from toytorch.ops.create import zeros_like
+
+
+def as_tuple(value: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
+    """(whether it was a tuple, the tensors)."""
+    many = isinstance(value, (tuple, list))
+    tensors = tuple(value) if many else (value,)
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            if many:
+                raise TypeError(f"The {what} given to {where} must be either a Tensor or a tuple of"
+                                f" Tensors but the value at index {i} has type {type(t)}.")
+            raise TypeError(f"The {what} given to {where} must be either a Tensor or a tuple of "
+                            f"Tensors but the given {what} has type {type(t)}.")
+    return many, tensors
+
+
+def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """Inputs to differentiate by; connected to the given ones where graphs are wanted."""
+    view = registry["alias"].function
+    return tuple(view(x) if create_graph and x.requires_grad else
+                 x.detach().requires_grad_() for x in inputs)
+
+
+def checked_direction(v: Any, like: tuple[Tensor, ...], name: str, many: bool,
+                      what: str) -> tuple[Tensor, ...]:
+    """The vector of a product, which must look like the inputs or the outputs."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f"The vector v can only be None if the {what} to the user-provided "
+                               "function is a single Tensor with a single element."
+                               if what == "input" else
+                               "The vector v can only be None if the user-provided function "
+                               "returns a single Tensor with a single element.")
+        return (zeros_like(like[0].detach()) + 1,)
+    _, vs = as_tuple(v, "v", name)
+    if len(vs) != len(like):
+        raise RuntimeError("v is a tuple of invalid length: should be "
+                           f"{len(like)} but got {len(vs)}.")
+    for i, (a, b) in enumerate(zip(vs, like)):
+        if a.shape != b.shape:
+            prefix = f"Entry {i} in " if many else ""
+            raise RuntimeError(f"{prefix}v has invalid size: should be {b.shape} but got "
+                               f"{a.shape}.")
+    return vs
+
+
+def finished(values: Any, many: bool, create_graph: bool) -> Any:
+    """Results as the caller's inputs were given, without history unless it is wanted."""
+    made = tuple(v if create_graph else v.detach() for v in values)
+    return made if many else made[0]
+
+
+def gradients(outs: Any, xs: Any, us: Any, create_graph: bool, strict: bool, name: str) -> Any:
+    """Gradients with zeros where nothing depends on an input, or an error where that is strict."""
+    live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
+    if strict and len(live) < len(tuple(outs)):
+        i = next(i for i, o in enumerate(outs) if not o.requires_grad)
+        raise RuntimeError(f"Output {i} of the user-provided function is independent of the inputs"
+                           f". This is not allowed in strict mode. ({name})")
+    found = grad([o for o, _ in live], xs, [u for _, u in live], create_graph=create_graph,
+                 retain_graph=True, allow_unused=True) if live else [None] * len(xs)
+    if strict and any(g is None for g in found):
+        i = next(i for i, g in enumerate(found) if g is None)
+        raise RuntimeError(f"The output of the user-provided function is independent of input {i}."
+                           " This is not allowed in strict mode.")
+    return [zeros_like(x) if g is None else g for g, x in zip(found, xs)]
+
+
+def vjp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> Any:
+    """(func(*inputs), vᵀJ). Like `torch.autograd.functional.vjp`.
+
+    >>> import toytorch as torch
+    >>> vjp(lambda x: x.exp().sum(), torch.zeros(2))[1]
+    tensor([1., 1.])
+    """
+    with enable_grad():
+        many, given = as_tuple(inputs, "inputs", "vjp")
+        xs = prepared(given, create_graph)
+        out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "vjp")
+        vs = checked_direction(v, outs, "vjp", out_many, "output")
+        found = gradients(outs, xs, vs, create_graph, strict, "vjp")
+    return finished(outs, out_many, create_graph), finished(found, many, create_graph)
+
+
+def jvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> Any:
+    """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
+
+    >>> import toytorch as torch
+    >>> jvp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.ones(2))[1]
+    tensor([2., 4.])
+    """
+    with enable_grad():
+        many, given = as_tuple(inputs, "inputs", "jvp")
+        xs = prepared(given, create_graph)
+        vs = checked_direction(v, xs, "jvp", many, "input")
+        with Level() as level:
+            duals = []
+            for x, t in zip(xs, vs):
+                dual = registry["alias"].function(x)
+                level.put(dual, t)
+                duals.append(dual)
+            out_many, outs = as_tuple(func(*duals), "outputs of the user-provided function", "jvp")
+        moved = []
+        for i, o in enumerate(outs):
+            t = level.get(o)
+            if t is None and strict:
+                raise RuntimeError(f"Output {i} of the user-provided function is independent of "
+                                   "the inputs. This is not allowed in strict mode.")
+            moved.append(zeros_like(o) if t is None else t)
+    return finished(outs, out_many, create_graph), finished(moved, out_many, create_graph)
+
+
+def jacobian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = False,
+             vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
+    """∂output/∂input for every pair. Like `torch.autograd.functional.jacobian`.
+
+    With `vectorize` all rows are computed at once by `vmap`; `strategy="forward-mode"` computes
+    columns instead, and needs it.
+
+    >>> import toytorch as torch
+    >>> jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError("Expected strategy to be either \"forward-mode\" or \"reverse-mode\". "
+                             "Hint: If your function has more outputs than inputs, \"forward-mode\""
+                             " tends to be more performant. Otherwise, prefer to use "
+                             "\"reverse-mode\".")
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True`"
+                           " are not supported together. Please either set `strict=False` or "
+                           "`vectorize=False`.")
+    if strategy == "forward-mode" and (create_graph or not vectorize):
+        raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and "
+                                  "`strategy=\"forward-mode\"` are not supported together (yet). "
+                                  "Please either set `create_graph=False` or `strategy=\"reverse-"
+                                  "mode\"`." if create_graph else
+                                  "torch.autograd.functional.jacobian: `strategy=\"forward-mode\"` "
+                                  "needs `vectorize=True`.")
+    many, given = as_tuple(inputs, "inputs", "jacobian")
+    if vectorize:
+        from toytorch.func.transforms import jacfwd, jacrev
+        transform = jacfwd if strategy == "forward-mode" else jacrev
+        xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
+        numbers = tuple(range(len(xs)))
+        found = transform(func, numbers)(*xs)
+        value = func(*xs)
+        out_many = isinstance(value, (tuple, list))
+        rows = found if out_many else (found,)
+        return finished_rows([list(r) for r in rows], many, out_many, create_graph)
+    with enable_grad():
+        xs = prepared(given, create_graph)
+        out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        stack = registry["stack"].function
+        table = []
+        for o in outs:
+            flat = o.reshape(-1)
+            rows_of: list[list[Tensor]] = [[] for _ in xs]
+            for k in range(flat.numel()):
+                found = gradients([flat[k]], xs, [zeros_like(flat[k].detach()) + 1], create_graph,
+                                  strict, "jacobian")
+                for rows_, g in zip(rows_of, found):
+                    rows_.append(g)
+            table.append([stack(r, 0).reshape(*o.shape, *x.shape) if r else
+                          x.new_zeros((*o.shape, *x.shape)) for r, x in zip(rows_of, xs)])
+    return finished_rows(table, many, out_many, create_graph)
+
+
+def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_graph: bool) -> Any:
+    """Jacobians nested as outputs and inputs were."""
+    rows = tuple(finished(row, many, create_graph) for row in table)
+    return rows if out_many else rows[0]
+
+
+def scalar(func: Any, name: str) -> Any:
+    """The function, which must give a tensor with a single element."""
+    def checked(*xs: Tensor) -> Tensor:
+        many, outs = as_tuple(func(*xs), "outputs of the user-provided function", name)
+        if many:
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
+        if outs[0].numel() != 1:
+            raise RuntimeError("The Tensor returned by the function given to "
+                               f"{name} should contain a single element")
+        return outs[0].squeeze()
+    return checked
+
+
+def hessian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = False,
+            vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
+    """∂²f/∂xᵢ∂xⱼ of a function with a single value. Like `torch.autograd.functional.hessian`.
+
+    >>> import toytorch as torch
+    >>> hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    many, given = as_tuple(inputs, "inputs", "hessian")
+    checked = scalar(func, "hessian")
+
+    def gradient(*xs: Tensor) -> Any:
+        return jacobian(checked, xs, create_graph=True, strict=strict)
+    if outer_jacobian_strategy == "forward-mode" and vectorize:
+        from toytorch.func.transforms import jacfwd, jacrev
+        numbers = tuple(range(len(given)))
+        found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))
+        return found if many else found[0][0]
+    found = jacobian(gradient, given, create_graph=create_graph, strict=strict,
+                     vectorize=vectorize, strategy=outer_jacobian_strategy)
+    return found if many else found[0][0]
+
+
+def vhp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> Any:
+    """(func(*inputs), vᵀH), by two backward passes. Like `torch.autograd.functional.vhp`."""
+    with enable_grad():
+        many, given = as_tuple(inputs, "inputs", "vhp")
+        xs = prepared(given, create_graph)
+        vs = checked_direction(v, xs, "vhp", many, "input")
+        value = scalar(func, "vhp")(*xs)
+        first = gradients([value], xs, [zeros_like(value.detach()) + 1], True, strict, "vhp")
+        found = gradients(first, xs, vs, create_graph, strict, "vhp")
+    return finished([value], False, create_graph), finished(found, many, create_graph)
+
+
+def hvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
+        strict: bool = False) -> Any:
+    """(func(*inputs), H·v). Like `torch.autograd.functional.hvp`; the Hessian being symmetric, this
+    is `vhp`.
+
+    >>> import toytorch as torch
+    >>> hvp(lambda x: (x ** 4).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
+    tensor([12., 48.])
+    """
+    return vhp(func, inputs, v, create_graph, strict)
+
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

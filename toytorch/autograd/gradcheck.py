@@ -1,0 +1,291 @@
+"""Checks derivatives against finite differences.
+
+Everything is compared as real numbers: a complex input or output counts as its real and imaginary
+parts, so that the same Jacobian serves functions of real and of complex tensors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from toytorch.autograd import forward_ad
+from toytorch.autograd.api import grad
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops.create import zeros_like
+from toytorch.ops.random import randn_like
+
+
+class GradcheckError(RuntimeError):
+    """A derivative is wrong."""
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """Inputs or outputs as a tuple."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def reals(tensor: Tensor) -> Any:
+    """The elements as a flat array of real numbers, (re, im) pairs for complex ones."""
+    array = np.ascontiguousarray(tensor.detach().resolve_conj().numpy()).reshape(-1)
+    return array.view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
+def differentiable(values: tuple[Any, ...]) -> list[Tensor]:
+    """The tensors that have derivatives."""
+    return [v for v in values if isinstance(v, Tensor) and v.dtype.rank > 1]
+
+
+def numerical_jacobian(func: Any, inputs: tuple[Any, ...], index: int, eps: float) -> list[Any]:
+    """For every output its Jacobian by inputs[index], (output, input), by central differences."""
+    values = list(inputs)
+    x = inputs[index]
+    base = x.detach().clone()
+    places = np.ascontiguousarray(base.numpy())
+    flat = places.reshape(-1)
+    flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+    columns: list[list[Any]] = []
+    for k in range(flat.size):
+        ends = []
+        for step in (eps, -eps):
+            before = flat[k]
+            flat[k] = before + step
+            moved = wrap(places.copy(), x.dtype)
+            flat[k] = before
+            values[index] = moved.requires_grad_(x.requires_grad)
+            ends.append([reals(o).copy() for o in differentiable(as_tuple(func(*values)))])
+        columns.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
+    outs = differentiable(as_tuple(func(*inputs)))
+    return [np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
+            for i, o in enumerate(outs)]
+
+
+def backward_jacobian(output: Tensor, x: Tensor) -> Any:
+    """The Jacobian of one output, a row for each unit vector sent backward."""
+    rows = []
+    for k in range(reals(output).size):
+        unit = zeros_like(output.detach())
+        part = np.ascontiguousarray(unit.numpy())
+        flat = part.reshape(-1)
+        (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
+        g, = grad(output, x, wrap(part, output.dtype), retain_graph=True, allow_unused=True)
+        rows.append(np.zeros(reals(x).size) if g is None else reals(g).copy())
+    return np.stack(rows) if rows else np.zeros((0, reals(x).size))
+
+
+def forward_jacobian(func: Any, inputs: tuple[Any, ...], index: int) -> list[Any]:
+    """The Jacobians of all outputs, a column for each unit vector pushed forward."""
+    x = inputs[index]
+    columns: list[list[Any]] = []
+    for k in range(reals(x).size):
+        part = np.zeros_like(np.ascontiguousarray(x.detach().numpy()))
+        flat = part.reshape(-1)
+        (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
+        with forward_ad.dual_level():
+            values = list(inputs)
+            values[index] = forward_ad.make_dual(x, wrap(part, x.dtype))
+            outs = differentiable(as_tuple(func(*values)))
+            moved = [forward_ad.unpack_dual(o).tangent for o in outs]
+        columns.append([np.zeros(reals(o).size) if t is None else reals(t).copy()
+                        for o, t in zip(outs, moved)])
+    outs = differentiable(as_tuple(func(*inputs)))
+    return [np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
+            for i, o in enumerate(outs)]
+
+
+def compare(kind: str, i: int, j: int, numerical: Any, analytical: Any, atol: float,
+            rtol: float) -> None:
+    """Refuses a Jacobian that differs from the numerical one."""
+    if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
+        raise GradcheckError(
+            f"Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
+            f"numerical:{np.array2string(numerical, threshold=200)}\n"
+            f"analytical:{np.array2string(analytical, threshold=200)}\n")
+
+
+def gradcheck(func: Any, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
+              rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+              check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+              check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+              check_forward_ad: bool = False, check_backward_ad: bool = True,
+              fast_mode: bool = False, masked: bool | None = None) -> bool:
+    """Whether gradients agree with (f(x + ε) - f(x - ε))/2ε. Like `torch.autograd.gradcheck`.
+
+    With `fast_mode` one random combination of all entries of each Jacobian is compared.
+
+    >>> import toytorch as torch
+    >>> gradcheck(torch.sin, torch.rand(3, dtype=torch.float64, requires_grad=True))
+    True
+    """
+    try:
+        return check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad,
+                     check_grad_dtypes, check_batched_grad, check_forward_ad, check_backward_ad,
+                     fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+
+
+def check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
+          nondet_tol: float, undefined: bool, dtypes: bool, batched: bool, forward: bool,
+          backward: bool, fast: bool) -> bool:
+    """The checks one after the other; the first that fails raises."""
+    if not (forward or backward):
+        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be "
+                         "True")
+    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    if not wanted:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but "
+                         "none of the them have requires_grad=True.")
+    for i in wanted:
+        x = inputs[i]
+        if x.dtype.to_real().name != "float64":
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating "
+                          "point or complex. This check will likely fail if all the inputs are not "
+                          "of double precision floating point or complex. ", stacklevel=4)
+        if any(s == 0 and n > 1 for n, s in zip(x.shape, x.stride())):
+            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only "
+                               "supports inputs that are non-overlapping to be able to compute the "
+                               "numerical gradients correctly. You should call .contiguous on the "
+                               "input before passing it to gradcheck.")
+    outputs = differentiable(as_tuple(func(*inputs)))
+    if not outputs:
+        raise ValueError("Expected at least one output to be a differentiable tensor")
+    for j in wanted:
+        numerical = numerical_jacobian(func, inputs, j, eps) if not fast else None
+        for i, output in enumerate(outputs):
+            if backward:
+                check_backward(func, inputs, i, j, output, numerical, eps, atol, rtol, nondet_tol,
+                               dtypes, fast)
+        if forward:
+            pushed = forward_jacobian(func, inputs, j)
+            exact = numerical or numerical_jacobian(func, inputs, j, eps)
+            for i in range(len(outputs)):
+                compare("computed with forward mode ", i, j, exact[i], pushed[i], atol, rtol)
+    if backward and undefined and len(outputs) > 1:
+        check_one_output_at_a_time(outputs, [inputs[j] for j in wanted])
+    if backward and batched:
+        check_batched(outputs, [inputs[j] for j in wanted])
+    return True
+
+
+def check_backward(func: Any, inputs: tuple[Any, ...], i: int, j: int, output: Tensor,
+                   numerical: Any, eps: float, atol: float, rtol: float, nondet_tol: float,
+                   dtypes: bool, fast: bool) -> None:
+    """One output's gradient by one input."""
+    x = inputs[j]
+    if not output.requires_grad:
+        exact = numerical or numerical_jacobian(func, inputs, j, eps)
+        if np.any(exact[i] != 0):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+        return
+    if fast:
+        u, v = np.random.default_rng(0), randn_like(x.detach())
+        values = list(inputs)
+        ends = []
+        for step in (eps, -eps):
+            values[j] = (x.detach() + step * v).requires_grad_()
+            ends.append(reals(differentiable(as_tuple(func(*values)))[i]))
+        along = (ends[0] - ends[1]) / (2 * eps)
+        weights = u.standard_normal(along.shape)
+        unit = weights.view(np.complex128) if output.dtype.is_complex else weights
+        g, = grad(output, x, wrap(unit.reshape(output.shape), output.dtype), retain_graph=True,
+                  allow_unused=True)
+        got = 0.0 if g is None else float(reals(g) @ reals(v))
+        compare("", i, j, np.asarray(weights @ along), np.asarray(got), atol, rtol)
+        return
+    analytical = backward_jacobian(output, x)
+    again = backward_jacobian(output, x)
+    if np.abs(analytical - again).max(initial=0) > nondet_tol:
+        raise GradcheckError("Backward is not reentrant, i.e., running backward with same input "
+                             "and grad_output multiple times gives different values, although "
+                             "analytical gradient matches numerical gradient. The tolerance for "
+                             f"nondeterminism was {nondet_tol}.")
+    compare("", i, j, numerical[i], analytical, atol, rtol)
+    if dtypes:
+        g, = grad(output, x, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
+        if g is not None and g.dtype is not x.dtype:
+            raise GradcheckError("Gradient has dtype mismatch")
+
+
+def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
+    """A backward must do with gradients of some outputs, the others being zero."""
+    live = [o for o in outputs if o.requires_grad]
+    for chosen in live:
+        some = grad(chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True,
+                    allow_unused=True)
+        full = grad(live, xs, [zeros_like(o.detach()) + (o is chosen) for o in live],
+                    retain_graph=True, allow_unused=True)
+        for a, b in zip(some, full):
+            same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)
+            if not same:
+                raise GradcheckError("Expected backward function to handle undefined output grads. "
+                                     "Please look at \"Notes about undefined output gradients\"")
+
+
+def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
+    """Gradients of a batch of cotangents under vmap must be those of each."""
+    from toytorch.func.vmap import vmap
+    for output in outputs:
+        if not output.requires_grad:
+            continue
+        units = randn_like(output.detach().unsqueeze(0).expand(2, *output.shape))
+
+        def pull(u: Tensor, output: Tensor = output) -> Any:
+            found = grad(output, xs, u, retain_graph=True, allow_unused=True)
+            return tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs))
+        together = vmap(pull)(units)
+        for k in range(2):
+            for whole, one in zip(together, pull(units[k])):
+                if not np.allclose(reals(whole[k]), reals(one), equal_nan=True):
+                    raise GradcheckError("While computing batched gradients, got a result that "
+                                         "differs from the sequentially computed one")
+
+
+def gradgradcheck(func: Any, inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
+                  atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
+                  raise_exception: bool = True, nondet_tol: float = 0.0,
+                  check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
+                  check_rev_over_rev: bool = True, fast_mode: bool = False,
+                  masked: bool = False) -> bool:
+    """Whether second derivatives agree with differences of gradients.
+
+    The gradients' own cotangents are `grad_outputs`, or random. Like
+    `torch.autograd.gradgradcheck`.
+
+    >>> import toytorch as torch
+    >>> gradgradcheck(torch.exp, torch.rand(3, dtype=torch.float64, requires_grad=True))
+    True
+    """
+    inputs = as_tuple(inputs)
+    if grad_outputs is None:
+        live = [o for o in differentiable(as_tuple(func(*inputs))) if o.requires_grad]
+        given = []
+        for o in live:
+            u = randn_like(o.detach())
+            if gen_non_contig_grad_outputs and u.ndim:
+                u = u.unsqueeze(-1).repeat(*[1] * u.ndim, 2)[..., 0]
+            given.append(u.requires_grad_())
+        cotangents = tuple(given)
+    else:
+        cotangents = as_tuple(grad_outputs)
+    count = len(inputs)
+
+    def first(*args: Any) -> Any:
+        values = args[:count]
+        wanted = [x for x in values if isinstance(x, Tensor) and x.requires_grad]
+        outs = [o for o in differentiable(as_tuple(func(*values))) if o.requires_grad]
+        found = grad(outs, wanted, list(args[count:]), create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+    if not first(*inputs, *cotangents):
+        return True  # no input has any gradient
+    return gradcheck(first, (*inputs, *cotangents), eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad,
+                     check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+                     fast_mode=fast_mode)

@@ -1,0 +1,167 @@
+"""Trading time for memory: what backward needs is computed again instead of being kept."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from typing import Any
+
+from toytorch import autograd
+from toytorch.core import random, state
+from toytorch.core.tensor import Tensor
+
+
+class CheckpointError(RuntimeError):
+    """The function did not do the same when it was run again."""
+
+
+class _Stop(Exception):
+    """All that is needed has been computed."""
+
+
+class Frame:
+    """One checkpointed call: how to run it again, and what the second run saved."""
+
+    def __init__(self, run: Any, early_stop: bool, keep_rng: bool) -> None:
+        self.run, self.early_stop = run, early_stop
+        self.rng = random.get_rng_state() if keep_rng else None
+        self.count = 0  # tensors saved in the first run
+        self.shapes: list[Any] = []
+        self.saved: dict[int, Any] = {}
+
+    def pack(self, tensor: Tensor) -> int:
+        """Keeps a number in place of the tensor."""
+        self.shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, number: int) -> Any:
+        """The tensor of that number, after a second run if it is the first asked for."""
+        if number not in self.saved:
+            self.again()
+        found = self.saved.pop(number)
+        shape, dtype, device = self.shapes[number]
+        if (tuple(found.shape), found.dtype, found.device) != (shape, dtype, device):
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have "
+                f"different metadata than during the forward pass.\ntensor at position {number}:\n"
+                f"saved metadata: {shape}, {dtype}\nrecomputed metadata: {tuple(found.shape)}, "
+                f"{found.dtype}")
+        return found
+
+    def again(self) -> None:
+        """Runs the function once more and keeps what it saves."""
+        made: list[Any] = []
+
+        def keep(tensor: Tensor) -> Any:
+            made.append(tensor.detach())
+            if self.early_stop and len(made) == self.count:
+                raise _Stop
+            return made[-1]
+        before = random.get_rng_state()
+        if self.rng is not None:
+            random.set_rng_state(self.rng)
+        try:
+            with autograd.graph.saved_tensors_hooks(keep, lambda t: t), autograd.enable_grad(), \
+                    contextlib.suppress(_Stop):
+                self.run()
+        finally:
+            if self.rng is not None:
+                random.set_rng_state(before)
+        if len(made) != self.count:
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and recomputation.\nNumber of tensors saved during forward: "
+                f"{self.count}\nNumber of tensors saved during recomputation: {len(made)}.")
+        self.saved = dict(enumerate(made))
+
+
+class _Reentrant(autograd.Function):
+    """The older way: a node whose backward runs forward and backward of the function."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, keep_rng: bool, *args: Any) -> Any:
+        ctx.function, ctx.args = function, args
+        ctx.rng = random.get_rng_state() if keep_rng else None
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = list(ctx.args)
+        for i, saved in zip(ctx.places, ctx.saved_tensors):
+            args[i] = saved.detach().requires_grad_(saved.requires_grad)
+        before = random.get_rng_state()
+        if ctx.rng is not None:
+            random.set_rng_state(ctx.rng)
+        with autograd.enable_grad():
+            outs = ctx.function(*args)
+        if ctx.rng is not None:
+            random.set_rng_state(before)
+        outs = outs if isinstance(outs, tuple) else (outs,)
+        pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not "
+                               "necessary")
+        autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
+
+
+def checkpoint(function: Any, *args: Any, use_reentrant: bool | None = None,
+               context_fn: Any = None, determinism_check: str = "default", debug: bool = False,
+               early_stop: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+    """function(*args), whose saved tensors are computed again in backward.
+
+    Like `torch.utils.checkpoint.checkpoint`; Chen et al. 2016.
+
+    >>> import toytorch as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> checkpoint(lambda t: t.exp().sum(), x, use_reentrant=False).backward(); x.grad
+    tensor([2.7183, 2.7183])
+    """
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed "
+                      "explicitly. use_reentrant=False is recommended, but if you need to preserve "
+                      "the current default behavior, you can pass use_reentrant=True.", stacklevel=2)
+        use_reentrant = True
+    if determinism_check not in ("default", "none"):
+        raise ValueError("determinism_check should be one of ['default', 'none'], got "
+                         f"{determinism_check}")
+    if use_reentrant:
+        if kwargs:
+            raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+        if context_fn is not None or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when "
+                             "use_reentrant=False.")
+        if state.local.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
+                          stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    outer, inner = context_fn() if context_fn is not None else (
+        contextlib.nullcontext(), contextlib.nullcontext())
+
+    def run() -> Any:
+        with inner:
+            return function(*args, **kwargs)
+    frame = Frame(run, early_stop, preserve_rng_state)
+    with autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), outer:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: Any = None,
+                          **kwargs: Any) -> Any:
+    """A sequence of modules, checkpointed in segments; the last one is kept as it is."""
+    parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(parts) // segments
+
+    def runner(start: int, end: int) -> Any:
+        def forward(x: Any) -> Any:
+            for part in parts[start:end]:
+                x = part(x)
+            return x
+        return forward
+    for k in range(segments - 1):
+        input = checkpoint(runner(k * size, (k + 1) * size), input,
+                           use_reentrant=True if use_reentrant is None else use_reentrant, **kwargs)
+    return runner((segments - 1) * size, len(parts))(input)
