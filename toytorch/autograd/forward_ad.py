@@ -19,7 +19,7 @@ from toytorch.core import dispatch, inplace, state
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.ops import registry
-from toytorch.ops.create import zeros_like
+from toytorch.ops.create import empty_strided, zeros_like
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
 _level: Level | None = None  # that of `dual_level`
@@ -128,7 +128,14 @@ class Level:
     def push(self, op: Op, args: tuple[Any, ...], results: list[Tensor]) -> list[Any]:
         """The tangents of the results."""
         if op.kind == "view":
-            moved = dispatch.call(op, (self.get(args[0]), *args[1:]))
+            tangent = self.get(args[0])
+            if tangent.stride() != args[0].stride():  # type: ignore[union-attr]
+                # A view of the value must be one of the tangent too: both lie in memory alike.
+                copy = empty_strided(args[0].shape, args[0].stride(), dtype=tangent.dtype,  # type: ignore[union-attr]
+                                     device=tangent.device)  # type: ignore[union-attr]
+                self.put(args[0], copy.copy_(tangent))
+                tangent = self.get(args[0])
+            moved = dispatch.call(op, (tangent, *args[1:]))
             return list(moved) if op.many else [moved]
         real = not any(isinstance(a, Tensor) and a.dtype.is_complex for a in (*args, *results))
         if op.kind == "pointwise" and not op.many and (real or op.holomorphic):

@@ -29,7 +29,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 def reals(tensor: Tensor) -> Any:
     """The elements as a flat array of real numbers, (re, im) pairs for complex ones."""
-    array = np.ascontiguousarray(tensor.detach().resolve_conj().numpy()).reshape(-1)
+    array = np.array(tensor.detach().resolve_conj().numpy(), order="C").reshape(-1)
     return array.view(array.real.dtype) if array.dtype.kind == "c" else array
 
 
@@ -43,7 +43,7 @@ def numerical_jacobian(func: Any, inputs: tuple[Any, ...], index: int, eps: floa
     values = list(inputs)
     x = inputs[index]
     base = x.detach().clone()
-    places = np.ascontiguousarray(base.numpy())
+    places = np.array(base.numpy(), order="C")
     flat = places.reshape(-1)
     flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
     columns: list[list[Any]] = []
@@ -67,7 +67,7 @@ def backward_jacobian(output: Tensor, x: Tensor) -> Any:
     rows = []
     for k in range(reals(output).size):
         unit = zeros_like(output.detach())
-        part = np.ascontiguousarray(unit.numpy())
+        part = np.array(unit.numpy(), order="C")
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
         g, = grad(output, x, wrap(part, output.dtype), retain_graph=True, allow_unused=True)
@@ -80,7 +80,7 @@ def forward_jacobian(func: Any, inputs: tuple[Any, ...], index: int) -> list[Any
     x = inputs[index]
     columns: list[list[Any]] = []
     for k in range(reals(x).size):
-        part = np.zeros_like(np.ascontiguousarray(x.detach().numpy()))
+        part = np.zeros(tuple(x.shape), x.detach().numpy().dtype)
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
         with forward_ad.dual_level():
@@ -214,10 +214,10 @@ def check_backward(func: Any, inputs: tuple[Any, ...], i: int, j: int, output: T
 def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
     """A backward must do with gradients of some outputs, the others being zero."""
     live = [o for o in outputs if o.requires_grad]
-    for chosen in live:
+    for k, chosen in enumerate(live):
         some = grad(chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True,
                     allow_unused=True)
-        full = grad(live, xs, [zeros_like(o.detach()) + (o is chosen) for o in live],
+        full = grad(live, xs, [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)],
                     retain_graph=True, allow_unused=True)
         for a, b in zip(some, full):
             same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops import compare, convert, floating, integer, layout, overloads, pointwise, shape
+from toytorch.ops import (
+    compare,
+    convert,
+    floating,
+    integer,
+    layout,
+    overloads,
+    pointwise,
+    shape,
+)
 from toytorch.ops.define import PUBLIC
 
-assert all((compare, convert, floating, integer, layout, overloads, pointwise, shape))  # where the names below are defined
+# Where the names below are defined.
+assert all((compare, convert, floating, integer, layout, overloads, pointwise, shape))
 
 # A second name, and the record it stands for.
 ALIASES = {"multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs",

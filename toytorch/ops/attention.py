@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.define import public, reduction
+from toytorch.ops.define import public, reduction, tensor_first
 from toytorch.ops.index import where
 from toytorch.ops.windows import sizes_text
 
@@ -74,6 +74,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, is_causal:
                            f"{query.dtype.legacy} instead.")
 
 
+@tensor_first
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                                  attn_mask: Tensor | None = None, dropout_p: float = 0.0,
                                  is_causal: bool = False, scale: float | None = None,

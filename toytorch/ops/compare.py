@@ -147,7 +147,9 @@ def _shift(name: str) -> Any:
 
 bitwise_left_shift = pointwise(
     "bitwise_left_shift(Operand self, Operand other) -> Tensor", _shift("left_shift"),
-    expr="self << other", checks=_integers("lshift", "bitwise_left_shift"), doc="self·2ᵒᵗʰᵉʳ, in bits.")
+    expr="self << other", checks=_integers("lshift", "bitwise_left_shift"),
+    doc="self·2ᵒᵗʰᵉʳ, in bits.")
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor", _shift("right_shift"),
-    expr="self >> other", checks=_integers("rshift", "bitwise_right_shift"), doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.")
+    expr="self >> other", checks=_integers("rshift", "bitwise_right_shift"),
+    doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.")

@@ -23,6 +23,7 @@ from toytorch.ops.conv_arrays import (
 from toytorch.ops.define import general, public
 from toytorch.ops.windows import sizes_text
 
+
 def _convolution(xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
                  transposed: bool, extra: Any, groups: int) -> Any:
     n = w.ndim - 2
@@ -105,7 +106,6 @@ weight_gradient: Op = general(
 def _check(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
            extra: Any, groups: int) -> None:
     """Raises PyTorch's errors."""
-    n = w.ndim - 2
     if x.dtype.kind == "b":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
     for a, what in ((w, "weight"), (bias, "bias")):

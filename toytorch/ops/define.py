@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
@@ -74,6 +74,11 @@ def need_tensor(function: Any, name: str) -> Any:
                             f"Tensor, not {type(args[0]).__name__}")
         return function(*args, **kwargs)
     return checked
+
+
+def tensor_first(function: F) -> F:
+    """A function whose first argument must be a tensor, and is refused in PyTorch's words."""
+    return cast(F, need_tensor(function, function.__name__))
 
 
 def package(prefix: str) -> dict[str, Any]:

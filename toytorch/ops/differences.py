@@ -38,12 +38,12 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return create.put_out(input.clone(), out)  # type: ignore[attr-defined]
+        return create.put_out(input.clone(), out)
     parts = [t for t in (prepend, input, append) if t is not None]
     x = shape.cat.function(parts, d) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[d])):
         high, low = piece(x, d, 1, None), piece(x, d, None, -1)
-        x = high.logical_xor(low) if x.dtype is types.bool else high - low  # type: ignore
+        x = high.logical_xor(low) if x.dtype is types.bool else high - low
     return create.put_out(x, out)
 
 
@@ -88,11 +88,11 @@ def _edge(x: Tensor, d: int, gap: Any, order: int, last: bool) -> Tensor:
     sign = -1 if last else 1
     if not isinstance(gap, Tensor):
         if order == 1:
-            return (at[1] - at[0]) * sign / gap  # type: ignore[operator, no-any-return]
+            return (at[1] - at[0]) * sign / gap  # type: ignore[no-any-return]
         return (-1.5 * at[0] + 2 * at[1] - 0.5 * at[2]) * sign / gap  # type: ignore
     near = gap[-1] if last else gap[0]
     if order == 1:
-        return (at[1] - at[0]) * sign / near  # type: ignore[operator, no-any-return]
+        return (at[1] - at[0]) * sign / near  # type: ignore[no-any-return]
     far = gap[-2] if last else gap[1]
     both = near + far
     return (-(near + both) / (near * both) * at[0] + both / (near * far) * at[1]  # type: ignore
@@ -104,12 +104,12 @@ def _slope(x: Tensor, d: int, step: Any, order: int) -> Tensor:
     if isinstance(step, Tensor):
         gap = diff(step)
         wide = [-1 if k == d else 1 for k in range(x.ndim)]
-        left, right = gap[:-1].reshape(wide), gap[1:].reshape(wide)  # type: ignore[attr-defined]
+        left, right = gap[:-1].reshape(wide), gap[1:].reshape(wide)
         inner = (-right / (left * (left + right)) * low + (right - left) / (left * right) * mid
                  + left / (right * (left + right)) * high)
     else:
         gap = step
-        inner = (high - low) / (2 * step)  # type: ignore[operator]
+        inner = (high - low) / (2 * step)
     ends = _edge(x, d, gap, order, False), _edge(x, d, gap, order, True)
     return shape.cat.function([ends[0], inner, ends[1]], d)  # type: ignore[no-any-return]
 

@@ -11,8 +11,6 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.define import public
 
 
-
-
 @public("cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along a dimension."""

@@ -13,7 +13,7 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
     """Ones with probability 1 - p and zeros, of the input's shape or another."""
     x = input.detach()
     made = empty_like(x) if shape is None else x.new_empty(shape)
-    return made.bernoulli_(1 - p)  # type: ignore[attr-defined]
+    return made.bernoulli_(1 - p)
 
 
 def _check(p: float) -> None:
@@ -95,7 +95,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout and the mask of what was kept."""
     if train is False or p == 0:
-        return input.clone(), input.new_ones(input.shape).bool()  # type: ignore
+        return input.clone(), input.new_ones(input.shape).bool()
     kept = noise(input, p).bool()
     return input * kept * (1 / (1 - p) if p < 1 else 0.0), kept
 

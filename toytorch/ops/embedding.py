@@ -114,9 +114,10 @@ def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[An
 
 
 @public("embedding_bag")
-def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False,
-                  mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None,
-                  include_last_offset: bool = False, padding_idx: int | None = None) -> Any:
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor,
+                  scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of the rows of bags, given by where bags start.
 
     Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.

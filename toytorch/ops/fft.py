@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from toytorch.core import dtype as types
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dims

@@ -12,13 +12,11 @@ from toytorch.core import dtype as types
 from toytorch.core.dispatch import NUMBERS
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.ops import create
 from toytorch.ops import pointwise as elementwise
 from toytorch.ops.define import define, pointwise, public
 from toytorch.ops.operands import no_complex, one_tensor, only_floats
 from toytorch.ops.questions import result_type
 from toytorch.ops.results import public_with_names
-
 
 # -- bits of a number -----------------------------------------------------------------------------
 
@@ -55,19 +53,20 @@ public_with_names(frexp)
 def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """input·2ᵒᵗʰᵉʳ.
 
-    >>> ldexp(create.tensor([1.5]), create.tensor([3]))
+    >>> ldexp(Tensor([1.5]), Tensor([3]))
     tensor([12.])
     """
     if not isinstance(other, Tensor):
         raise TypeError("ldexp(): argument 'other' (position 2) must be Tensor, not "
                         f"{type(other).__name__}")
-    return elementwise.mul.function(input, 2.0 ** other, out=out)  # type: ignore[no-any-return]
+    power: Any = elementwise.pow.function(2.0, other)
+    return elementwise.mul.function(input, power, out=out)  # type: ignore[no-any-return]
 
 
 @public(method=True)
 def ldexp_(self: Tensor, other: Any) -> Tensor:
     """In-place form of `ldexp`."""
-    return dispatch.inplace(elementwise.mul, (self, 2.0 ** other))
+    return dispatch.inplace(elementwise.mul, (self, elementwise.pow.function(2.0, other)))
 
 
 def _need_one_type(common: Any, args: Any) -> None:
@@ -88,14 +87,15 @@ heaviside = pointwise("heaviside(Tensor self, Tensor values) -> Tensor", _heavis
 # -- angles ---------------------------------------------------------------------------------------
 
 DEGREE = math.pi / 180
+NO_ANGLE = no_complex("deg2rad and rad2deg are not supported for complex tensors.")
 
 
 deg2rad = pointwise("deg2rad(Tensor self) -> Tensor", lambda xp, a: a * a.dtype.type(DEGREE),
                     expr="self * pi / 180", promotion="float",
-                    checks=no_complex("deg2rad is not supported for complex tensors."), d_self=lambda g: g.deg2rad(), doc="Degrees to radians.")
+                    checks=NO_ANGLE, d_self=lambda g: g.deg2rad(), doc="Degrees to radians.")
 rad2deg = pointwise("rad2deg(Tensor self) -> Tensor", lambda xp, a: a * a.dtype.type(1 / DEGREE),
                     expr="self * 180 / pi", promotion="float",
-                    checks=no_complex("rad2deg is not supported for complex tensors."), d_self=lambda g: g.rad2deg(), doc="Radians to degrees.")
+                    checks=NO_ANGLE, d_self=lambda g: g.rad2deg(), doc="Radians to degrees.")
 
 
 def _sinc(xp: Any, a: Any) -> Any:
@@ -197,7 +197,7 @@ def _double(value: Any) -> Any:
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """inputᵉˣᵖᵒⁿᵉⁿᵗ in double precision.
 
-    >>> float_power(create.tensor([2, 3]), 2)
+    >>> float_power(Tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
     kinds = (Tensor, *NUMBERS)

@@ -107,9 +107,9 @@ def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Any:
     if weight is None:
         return None
     if weight.dtype is not input.dtype:
-        raise RuntimeError(f"{name}(): if weight tensor is provided, input tensor and weight tensor "
-                           f"should have the same dtype, but got input(Double) and weight"
-                           f"({weight.dtype.legacy})")
+        raise RuntimeError(f"{name}(): if weight tensor is provided, input tensor and weight "
+                           f"tensor should have the same dtype, but got input"
+                           f"({input.dtype.legacy}) and weight({weight.dtype.legacy})")
     if tuple(weight.shape) != tuple(shape):
         raise RuntimeError(f"{name}(): if weight tensor is provided it should have the same shape "
                            "as the input tensor excluding its innermost dimension, but got input "

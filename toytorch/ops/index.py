@@ -1,4 +1,4 @@
-"""Ops that pick elements by index tensors and masks: `x[...]` itself, masked_fill, where, nonzero."""
+"""Ops that pick elements by index tensors and masks: `x[...]`, masked_fill, where, nonzero."""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ def _index_select(xp: Any, a: Any, dim: int, i: Any) -> Any:
 
 
 index_select = general("index_select(Tensor self, int dim, Tensor index) -> Tensor", _index_select,
-                       upcast=False, apart="memory and type", d_self=lambda g, self_shape, dim, index:
+                       upcast=False, apart="memory and type",
+                       d_self=lambda g, self_shape, dim, index:
                        g.new_zeros(self_shape).index_add(dim, index, g),
                        doc="Places of a dimension, in the order of an index vector.")
 
@@ -301,8 +302,9 @@ def _take_gradient(g: Any, self_shape: Any, index: Any) -> Any:
     return g.new_zeros(self_shape).put(index, g, True)
 
 
-take = general("take(Tensor self, Tensor index) -> Tensor", _take, upcast=False, apart="memory and type",
-               d_self=_take_gradient, doc="Elements by their place in the flattened tensor.")
+take = general("take(Tensor self, Tensor index) -> Tensor", _take, upcast=False,
+               apart="memory and type", d_self=_take_gradient,
+               doc="Elements by their place in the flattened tensor.")
 
 
 def _put_flat(xp: Any, a: Any, i: Any, source: Any, accumulate: bool) -> Any:

@@ -136,7 +136,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError("expected rotation dims to be different, but got dim0 = "
                            f"{dims[0]} and dim1 = {dims[1]}")
     if k % 4 == 0:
-        return input.clone()  # type: ignore[no-any-return, attr-defined]
+        return input.clone()  # type: ignore[no-any-return]
     if k % 4 == 2:
         return shape.flip.function(input, (first, second))  # type: ignore[no-any-return]
     turned = shape.flip.function(input, second if k % 4 == 1 else first)
@@ -207,10 +207,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return create.empty(0, dtype=input.dtype, device=input.device)
+        return create.empty(0, dtype=input.dtype, device=input.device)  # type: ignore
     places = np.indices((len(input),) * r)
     wanted = np.ones(places.shape[1:], bool)
     for low, high in zip(places, places[1:]):
         wanted &= (low <= high) if with_replacement else (low < high)
     rows = wrap(np.stack([p[wanted] for p in places], 1).astype(np.int64))
-    return input[rows.to(device=input.device)]  # type: ignore[no-any-return, attr-defined]
+    return input[rows.to(device=input.device)]  # type: ignore[no-any-return]

@@ -86,4 +86,4 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 @public("linalg.diagonal")
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of the last two dimensions."""
-    return A.diagonal(offset, dim1, dim2)
+    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.dtype import from_numpy_dtype
 from toytorch.core.tensor import Tensor
+from toytorch.ops.create import eye
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.results import return_type
 
@@ -99,7 +100,6 @@ def named(name: str, names: str, results: Any) -> Any:
     return return_type(name, results, tuple(names.split()))
 
 
-def identity(like: Any, n: int) -> Any:
-    """The identity matrix of size n, in the type and place of another tensor."""
-    from toytorch.ops.create import eye
-    return eye(n, dtype=like.dtype, device=like.device)
+def identity(like: Any, m: int, n: int | None = None) -> Any:
+    """The identity matrix, in the type and place of another tensor."""
+    return eye(m, m if n is None else n, dtype=like.dtype, device=like.device)

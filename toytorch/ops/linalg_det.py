@@ -21,18 +21,15 @@ def _det(xp: Any, a: Any) -> Any:
 def _det_gradient(g: Any, A: Any, result: Any) -> Any:
     if not A.numel():
         return A.new_zeros(A.shape)
-    small = result._array
-    if not (small == 0).any():
+    if not (result._array == 0).any():
         scaled = (g * result.conj())[..., None, None] * identity(A, A.shape[-1])
         return solve_op.function(A.mH, scaled)[0]
     # The gradient is the matrix of cofactors, which a singular matrix has too: with A = USVᴴ it is
     # det(U)·det(Vᴴ)·U·diag(Π_{j≠i} Sⱼ)·Vᴴ.
     u, s, vh = svd(A, full_matrices=False)
-    phase = (det_op.function(u) * det_op.function(vh)).conj() if A.dtype.is_complex else (
-        det_op.function(u) * det_op.function(vh))
+    phase = (det_op.function(u) * det_op.function(vh)).conj()
     n = s.shape[-1]
-    others = s[..., None, :].expand((*s.shape, n)).masked_fill(
-        identity(A, n).real.bool() if A.dtype.is_complex else identity(A, n).bool(), 1).prod(-1)
+    others = s[..., None, :].expand((*s.shape, n)).masked_fill(identity(s, n).bool(), 1).prod(-1)
     return (u * ((g * phase)[..., None] * others)[..., None, :]) @ vh
 
 
@@ -66,8 +63,7 @@ def _slogdet_gradient(gs: Any, A: Any, result0: Any) -> Any:
             share = share - turn.to(A.dtype) * 1j
     if not A.numel():
         return A.new_zeros(A.shape)
-    eye = identity(A, A.shape[-1])
-    return solve_op.function(A.mH, share[..., None, None] * eye)[0]
+    return solve_op.function(A.mH, share[..., None, None] * identity(A, A.shape[-1]))[0]
 
 
 slogdet_op = general("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", _slogdet,

@@ -16,13 +16,12 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg_checks import (
     BLOCK,
-    absent,
+    identity,
     named,
     need_fit,
     need_float,
     need_kernel,
     need_same_dtype,
-    need_square,
     raise_first,
 )
 from toytorch.ops.linalg_triangular import solve_with, triangular

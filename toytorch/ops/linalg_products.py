@@ -10,6 +10,8 @@ from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import put_out
 from toytorch.ops.define import general, public
+from toytorch.ops.linalg_checks import identity, need_square
+from toytorch.ops.linalg_solve import inv
 from toytorch.ops.matmul import _bmm, _mv, _product, broadcast_or_none, same_dtype, scaled
 
 
@@ -251,14 +253,13 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     tensor([[1., 5.],
             [0., 1.]])
     """
-    from toytorch.ops.linalg_checks import need_square
-    from toytorch.ops.linalg_solve import inv
     a: Any = A
     need_square("linalg.matrix_power", a._array)
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
-        return put_out(a.clone().copy_(_identity(a)), out)  # as in PyTorch, A is in its history
+        a = a.clone().copy_(identity(a, a.shape[-1]))  # as in PyTorch, A is in its history
+        return put_out(a, out)
     made: Any = None
     while True:
         if n & 1:
@@ -267,9 +268,3 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
         if not n:
             return put_out(made.clone() if made is A else made, out)
         a = a @ a
-
-
-def _identity(a: Any) -> Any:
-    from toytorch.ops.create import eye
-    n = a.shape[-1]
-    return eye(n, dtype=a.dtype, device=a.device).expand(a.shape)

@@ -7,7 +7,14 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg_checks import named, need_float, need_kernel, need_matrix, real_diagonal
+from toytorch.ops.linalg_checks import (
+    identity,
+    named,
+    need_float,
+    need_kernel,
+    need_matrix,
+    real_diagonal,
+)
 from toytorch.ops.linalg_triangular import solve_with
 
 MODES = ("reduced", "complete", "r")
@@ -155,7 +162,7 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
     """
     k, m = tau.shape[-1], a.shape[-2]
     lower = a[..., :k].tril(-1)
-    v = lower + _eye(lower, m, k)
+    v = lower + identity(lower, m, k)
     vectors = [v[..., i:i + 1] for i in range(k)]
     factors = [tau[..., i, None, None] for i in range(k)]
     order = list(reversed(range(k))) if transpose else list(range(k))
@@ -182,13 +189,9 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
     return made, (cat.function(gt, -1) if k else tau * 0), g
 
 
-def _eye(like: Any, m: int, n: int) -> Any:
-    from toytorch.ops.create import eye
-    return eye(m, n, dtype=like.dtype, device=like.device)
-
-
 def _start(a: Any) -> Any:
-    return _eye(a, a.shape[-2], a.shape[-1]).expand(a.shape)
+    """C = I, of which the product keeps the first columns."""
+    return identity(a, *a.shape[-2:]).expand(a.shape)
 
 
 householder_op = general(

@@ -12,6 +12,7 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg_checks import (
     LinAlgError,
     absent,
+    identity,
     named,
     need_float,
     need_matrix,
@@ -44,10 +45,8 @@ def skew(x: Any) -> Any:
 
 def differences(values: Any) -> Any:
     """E[i, j] = vⱼ - vᵢ, with ones on the diagonal."""
-    n = values.shape[-1]
     made = values.unsqueeze(-2) - values.unsqueeze(-1)
-    from toytorch.ops.create import eye
-    return made + eye(n, dtype=values.dtype, device=values.device)
+    return made + identity(values, values.shape[-1])
 
 
 def need_free_phase(product: Any, name: str, what: str) -> None:

@@ -1,8 +1,8 @@
 """Connectionist temporal classification: the likelihood of a text under all its alignments.
 
-Graves et al. 2006. The text is written with blanks between, before and after its letters; alpha[t, s]
-is the log-probability of all ways to have read s places of it after t steps, beta that of all ways
-to read the rest. Steps run in a Python loop, places and samples in arrays.
+Graves et al. 2006. The text is written with blanks between, before and after its letters;
+alpha[t, s] is the log-probability of all ways to have read s places of it after t steps, beta that
+of all ways to read the rest. Steps run in a Python loop, places and samples in arrays.
 """
 
 from __future__ import annotations
@@ -77,6 +77,10 @@ def _ctc(xp: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int)
         raise RuntimeError("input_lengths must be of size batch_size")
     if len(lengths) != logs.shape[1]:
         raise RuntimeError("target_lengths must be of size batch_size")
+    if targets.ndim == 2 and len(targets) != logs.shape[1]:
+        raise RuntimeError(f"Expected tensor to have size {logs.shape[1]} at dimension 0, but got "
+                           f"size {len(targets)} for argument #2 'targets' (while checking "
+                           "arguments for ctc_loss_allocate_outputs)")
     if steps.size and (int(steps.max()) > logs.shape[0] or int(steps.min()) < 0):
         raise RuntimeError(f"Expected input_lengths to have value at most {logs.shape[0]}, but got "
                            f"value {int(steps.max())}")

@@ -49,8 +49,10 @@ def _common(name: str, arrays: Any) -> Any:
 def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slopes: Any) -> Op:
     """A record from a kernel (xp, x, t, *parameters) of each element."""
     def forward(xp: Any, x: Any, t: Any, *rest: Any) -> Any:
-        broadcast_pair(x.shape, t.shape)
+        shape = broadcast_pair(x.shape, t.shape)
         arrays = [r for r in rest[:-1] if r is None or isinstance(r, xp.ndarray)]
+        for a in arrays:
+            shape = shape if a is None else broadcast_pair(shape, a.shape)
         numbers = rest[len(arrays):-1]
         x, t, *arrays = _common(kernel_name, [x, t, *arrays])
         return reduced_array(xp, kernel(xp, x, t, *arrays, *numbers), rest[-1])

@@ -252,5 +252,5 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     """The elements that the mask shows, divided by their norm (or eps, if that is larger)."""
     filled = _filled(input, mask, 0)
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    limit = size.new_full((), eps)  # type: ignore[attr-defined]
-    return filled / size.maximum(limit)  # type: ignore[attr-defined, no-any-return]
+    limit = size.new_full((), eps)
+    return filled / size.maximum(limit)  # type: ignore[no-any-return]

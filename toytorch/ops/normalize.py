@@ -21,10 +21,9 @@ from toytorch.core import state
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
-from toytorch.ops.windows import sizes_text
 
 
-def _float(name: str, a: Any) -> None:
+def need_float(name: str, a: Any) -> None:
     if a.dtype.kind != "f":
         from toytorch.ops.index import type_name
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
@@ -74,12 +73,12 @@ def _norm_backward_input(g: Any, grad_output: Any, input: Any, mean: Any, rstd: 
     u, v = grad_output, g
     uh, vh = ((z * hat).sum(dim, True) for z in (u, v))
     whole = (u * v).sum(dim, True) - (u.sum(dim, True) * v.sum(dim, True) + uh * vh) / n
-    through = uh * _through(v, input, mean, rstd, dim, eps) \
-        + vh * _through(u, input, mean, rstd, dim, eps)
-    return (whole * rstd * hat + through) * (rstd / -n)
+    crossed = uh * through(v, input, mean, rstd, dim, eps) \
+        + vh * through(u, input, mean, rstd, dim, eps)
+    return (whole * rstd * hat + crossed) * (rstd / -n)
 
 
-def _through(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+def through(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
     """The gradient of x, given that of x̂."""
     return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
 
@@ -88,7 +87,7 @@ norm_backward: Op = general(
     "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
     "float eps) -> Tensor", _norm_backward, function=False, method=False, out=False,
     d_grad_output=lambda g, input, mean, rstd, dim, eps:
-    _through(g, input, mean, rstd, dim, eps),  # the map is symmetric
+    through(g, input, mean, rstd, dim, eps),  # the map is symmetric
     d_input=_norm_backward_input, doc="The gradient of (x - mean)·rstd, through all three.")
 
 
@@ -106,7 +105,7 @@ def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[A
 
 def _batch_norm(xp: Any, a: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
                 training: bool, momentum: float, eps: float) -> Any:
-    _float("batch_norm", a)
+    need_float("batch_norm", a)
     half = a.dtype if a.dtype.itemsize == 2 else None
     x = a.astype(np.float32) if half is not None else a
     x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
@@ -155,7 +154,7 @@ def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, runni
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     g = gs[0].reshape(x.shape)
     g = g if weight is None else g * weight.reshape([-1, 1]).to(g.dtype)
-    made = _through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
+    made = through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
     return made.reshape(input.shape)
 
 
@@ -201,7 +200,7 @@ def native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, *rest: Any,
     """native_batch_norm, also without running statistics."""
     given = {k: v for k, v in (("training", training), ("momentum", momentum), ("eps", eps))
              if v is not None}
-    if rest and isinstance(rest[0], Tensor) or len(rest) + len(given) == 5:
+    if (rest and isinstance(rest[0], Tensor)) or len(rest) + len(given) == 5:
         return normalize_batch(input, weight, bias, *rest, **given)
     return normalize_batch(input, weight, bias, None, None, *rest, **given)
 
@@ -240,166 +239,6 @@ def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, runn
     made = batch_norm(input.reshape([1, batch * channels, *input.shape[2:]]), weight, bias, mean,
                       var, use_input_stats, momentum, eps)
     for running, each in ((running_mean, mean), (running_var, var)):
-        if use_input_stats and running is not None:
+        if use_input_stats and running is not None and each is not None:
             running.detach().copy_(each.view([batch, channels]).mean(0))
     return made.view(input.shape)  # type: ignore[no-any-return]
-
-
-# -- layer norm and group norm --------------------------------------------------------------------
-
-
-def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    shape = tuple(shape)
-    _check_layer(a, shape, weight, bias)
-    _float("LayerNormKernelImpl", a)
-    lead = a.shape[:a.ndim - len(shape)]
-    rows = a.reshape(math.prod(lead), math.prod(shape))
-    made, mean, _, rstd = centered(xp, rows, (1,), eps)
-    made *= rstd
-    if weight is not None:
-        made *= weight.reshape(-1)
-    if bias is not None:
-        made += bias.reshape(-1)
-    kept = (*lead, *(1,) * len(shape))
-    return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
-
-
-def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:
-    if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
-                           "containing at least one element, but got normalized_shape = []")
-    for name, p in zip(("weight", "bias"), parameters):
-        if p is not None and p.shape != shape:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got "
-                               f"{name} of shape {sizes_text(p.shape)} and normalized_shape = "
-                               f"{sizes_text(shape)}")
-    if a.shape[a.ndim - len(shape):] != shape or a.ndim < len(shape):
-        wanted = ", ".join(map(str, shape))
-        raise RuntimeError(f"Given normalized_shape={sizes_text(shape)}, expected input with shape "
-                           f"[*, {wanted}], but got input of size{sizes_text(a.shape)}")
-
-
-def _last(normalized_shape: Any) -> list[int]:
-    return list(range(-len(normalized_shape), 0))
-
-
-def _layer_norm_input(gs: Any, input: Any, normalized_shape: Any, weight: Any, eps: float,
-                      result1: Any, result2: Any) -> Any:
-    g = gs[0] if weight is None else gs[0] * weight
-    dims = [d + input.ndim for d in _last(normalized_shape)]
-    return _through(g, input, result1, result2, dims, eps)
-
-
-def _layer_norm_weight(gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any,
-                       result2: Any) -> Any:
-    hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
-    return _sum_lead(gs[0] * hat, len(normalized_shape))
-
-
-def _sum_lead(g: Any, n: int) -> Any:
-    """The sum over all dimensions but the last n."""
-    return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
-
-
-native_layer_norm = general(
-    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
-    "float eps) -> (Tensor output, Tensor mean, Tensor rstd)", _layer_norm, method=False,
-    out=False, results=(True, False, False), d_input=_layer_norm_input,
-    d_weight=_layer_norm_weight,
-    d_bias=lambda gs, normalized_shape: _sum_lead(gs[0], len(normalized_shape)),
-    doc="Normalisation over the last dimensions; Ba, Kiros and Hinton 2016.")
-
-
-@public("layer_norm")
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enable: bool = True) -> Tensor:
-    """(x - mean)·rstd·weight + bias, with statistics over the last dimensions.
-
-    >>> import toytorch as torch
-    >>> layer_norm(torch.tensor([1., 3.]), [2])
-    tensor([-1.0000,  1.0000])
-    """
-    return native_layer_norm.function(  # type: ignore[no-any-return]
-        input, normalized_shape, weight, bias, eps)[0]
-
-
-def _group_norm(xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: int, group: int,
-                eps: float) -> Any:
-    _float("GroupNormKernelImpl", a)
-    made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
-    made *= rstd
-    made = made.reshape(n, c, area)
-    if weight is not None:
-        made *= weight.reshape(-1, 1)
-    if bias is not None:
-        made += bias.reshape(-1, 1)
-    return made.reshape(a.shape), mean.reshape(n, group), rstd.reshape(n, group)
-
-
-def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
-                      eps: float, result1: Any, result2: Any) -> Any:
-    g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
-    g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
-    x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
-    made = _through(g, x, mean, rstd, [2], eps)
-    if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
-        if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
-            return input.new_zeros(input.shape)
-        hat, rstd = standardized(x, mean, rstd, [2], eps)
-        count = max(C // group * HxW, 1)
-        made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
-    return made.reshape(input.shape)
-
-
-def _group_norm_weight(gs: Any, input: Any, N: int, C: int, HxW: int, group: int, eps: float,
-                       result1: Any, result2: Any) -> Any:
-    hat, _ = standardized(input.reshape([N, group, C // group * HxW]), result1.unsqueeze(-1),
-                          result2.unsqueeze(-1), [2], eps)
-    return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
-
-
-native_group_norm = general(
-    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
-    "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)", _group_norm,
-    method=False, out=False, results=(True, True, True), d_input=_group_norm_input,
-    d_weight=_group_norm_weight,
-    d_bias=lambda gs, N, C, HxW: gs[0].reshape([N, C, HxW]).sum([0, 2]),
-    doc="Normalisation over groups of channels; Wu and He 2018.")
-
-
-@public("group_norm")
-def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None,
-               eps: float = 1e-5, cudnn_enabled: bool = True) -> Tensor:
-    """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received "
-                           f"{input.ndim}")
-    batch, channels = input.shape[:2]
-    if num_groups <= 0:
-        raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
-    if channels % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but"
-                           f" got input of shape {sizes_text(input.shape)} and num_groups="
-                           f"{num_groups}")
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (channels,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
-                               f"channels in input, but got {name} of shape {sizes_text(p.shape)} "
-                               f"and input of shape {sizes_text(input.shape)}")
-    return native_group_norm.function(  # type: ignore[no-any-return]
-        input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps)[0]
-
-
-@public("rms_norm")
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None,
-             eps: float | None = None) -> Tensor:
-    """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
-    shape = tuple(normalized_shape)
-    _check_layer(input._array, shape, weight)
-    if eps is None:
-        kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
-        eps = types.finfo(kind).eps
-    x = input.to(types.float32) if input.dtype.itemsize == 2 else input
-    scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
-    made = (x * scale).to(input.dtype)
-    return made if weight is None else made * weight  # type: ignore[no-any-return]

@@ -116,7 +116,7 @@ def _check(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not bool(((q >= 0) & (q <= 1)).all()):  # type: ignore[attr-defined, operator]
+    if not bool(((q >= 0) & (q <= 1)).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

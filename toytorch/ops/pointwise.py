@@ -471,7 +471,8 @@ def _one_dtype(common: Any, args: Any) -> None:
                                f"dtype {C_NAMES[a.dtype.name]}")
 
 
-lerp = pointwise("lerp(Tensor self, Tensor end, Operand weight) -> Tensor", _lerp, checks=_one_dtype,
+lerp = pointwise("lerp(Tensor self, Tensor end, Operand weight) -> Tensor", _lerp,
+                 checks=_one_dtype,
                  variant=lambda self, end, weight: 1 if hasattr(weight, "dtype") else 0,
                  expr="self + weight * (end - self)",
                  d_self=lambda g, weight: g * (1 - weight), d_end=lambda g, weight: g * weight,

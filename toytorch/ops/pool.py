@@ -165,7 +165,7 @@ def _average_pool(n: int) -> Op:
     record: Op = general(
         f"{name}(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        forward, function=False, method=False, out=False, node=f"AvgPool{n}DBackward0",
+        forward, function=False, method=False, node=f"AvgPool{n}DBackward0",
         d_self=lambda g, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: share.function(g, tuple(self_shape), kernel_size, stride, padding,
                                          ceil_mode, count_include_pad, divisor_override),

@@ -30,6 +30,7 @@ def _draw(how: Any, shape: Any, dtype: Any, device: Any, generator: Any) -> Any:
         array = how(rng, shape, work)
         if kind.is_complex:
             array = (array + 1j * how(rng, shape, work)) * (0.5 ** 0.5 if how is _normal else 1)
+            array = np.asarray(array) if isinstance(array, np.generic) else array
         return array.astype(kind.numpy) if array.dtype != kind.numpy else array
 
 
@@ -348,6 +349,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """
     if p is not None:
         made = create.empty_like(input)
-        made.bernoulli_(p, generator=generator)  # type: ignore[attr-defined]
+        made.bernoulli_(p, generator=generator)
         return create.put_out(made, out)
     return bernoulli_of.function(input, generator=generator, out=out)  # type: ignore

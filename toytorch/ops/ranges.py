@@ -24,8 +24,9 @@ def _steps_between(start: Any, end: Any, step: Any) -> int:
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if all(isinstance(v, int) for v in (start, end, step)):
-        return -((start - end) // step)
-    return math.ceil((end - start) / step)
+        return int(-((start - end) // step))
+    count: int = math.ceil((end - start) / step)
+    return count
 
 
 @public("arange", tensor_first=False)
@@ -96,8 +97,9 @@ def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
 
 def _equally_spaced(xp: Any, start: Any, end: Any, steps: int, kind: Any) -> Any:
     """Numbers from start to end, in the type to work in; ends are cut to integers first."""
+    work: Any
     if kind.kind in "iu":
-        start, end, work = int(start), int(end), np.dtype(np.float64)
+        start, end, work = int(start), int(end), np.dtype("float64")
     else:
         work = kind if kind.kind in "fc" and kind.itemsize >= 4 else np.dtype(np.float32)
     first, last = work.type(start), work.type(end)

@@ -42,7 +42,8 @@ def _held(x: Any, size: int, padding: int, align_corners: bool) -> Any:
 
 def _read(images: Any, places: Any, sizes: Any) -> Any:
     """Elements (N, C, P) of flat images at whole coordinates, and 0 outside."""
-    inside, flat = None, None
+    inside: Any = None
+    flat: Any = None
     for x, size in zip(places, sizes):
         good = (x >= 0) & (x <= size - 1)
         inside = good if inside is None else inside & good

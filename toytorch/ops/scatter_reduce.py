@@ -1,4 +1,4 @@
-"""Sums, products, means and extremes of what lands on one place: scatter_reduce and index_reduce."""
+"""Sums, products, means and extremes of what lands on one place: scatter_reduce, index_reduce."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def _index_reduce(xp: Any, a: Any, dim: int, i: Any, source: Any, how: str, incl
                            f"but got {how}.")
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
-        raise IndexError(f"index_reduce_(): Index is supposed to be a vector, but got dim: {i.ndim} "
-                         f"with type: {type_name(i)} and size: {list(i.shape)}")
+        raise IndexError("index_reduce_(): Index is supposed to be a vector, but got dim: "
+                         f"{i.ndim} with type: {type_name(i)} and size: {list(i.shape)}")
     if source.dtype != a.dtype:
         raise RuntimeError("index_reduce_(): self and source expected to have the same dtype, but "
                            f"got (self) {type_name(a)} and (source) {type_name(source)}")

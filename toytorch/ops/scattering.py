@@ -22,7 +22,7 @@ def _reducing(self: Tensor, dim: int, index: Any, source: Any, reduce: str) -> A
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(source, Tensor):
-        source = self.new_full(index.shape, source)  # type: ignore[attr-defined]
+        source = self.new_full(index.shape, source)
     if reduce == "add":
         return index_dim.scatter_add, (self, dim, index, source)
     return scatter_reduce, (self, dim, index, source, "prod", True)
@@ -101,8 +101,8 @@ def unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any
                                        values: Tensor) -> Tensor:
     """A copy with values added at index tensors where the mask holds."""
     if input.numel() == 0:
-        return input.clone()  # type: ignore[attr-defined, no-any-return]
-    held = values.masked_fill(~mask, 0)  # type: ignore[attr-defined, operator]
+        return input.clone()  # type: ignore[no-any-return]
+    held = values.masked_fill(~mask, 0)
     return index_put(input, _held(input, indices), held, True)
 
 

@@ -95,7 +95,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    rows: Any = argwhere(input)[:size]  # type: ignore[index]
+    rows: Any = argwhere(input)[:size]
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
         rows = shape.cat.function([rows, more])

@@ -26,10 +26,13 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
     """
     if reduce not in START:
         raise RuntimeError("unsupported reduction given! " + reduce)
-    if lengths is None and offsets is None:
+    if lengths is not None:
+        offsets = None
+    elif offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = axis + data.ndim if axis < 0 else axis
-    sizes = np.diff(offsets._array, axis=-1) if lengths is None else lengths._array
+    bounds: Any = lengths if offsets is None else offsets
+    sizes = bounds._array if offsets is None else np.diff(bounds._array, axis=-1)
     if not unsafe and sizes.size:
         if int(sizes.min()) < 0:
             raise RuntimeError("lengths contains negative value!")

@@ -76,7 +76,8 @@ def back_to_place(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: An
 
 kthvalue = general("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
                    "-> (Tensor values, Tensor indices)", _kth, results=(True, False), upcast=False,
-                   apart="memory and type", d_self=back_to_place, doc="The k-th smallest along a dimension.")
+                   apart="memory and type", d_self=back_to_place,
+                   doc="The k-th smallest along a dimension.")
 
 
 def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:

@@ -157,7 +157,7 @@ def _digamma(xp: Any, a: Any) -> Any:
 
 
 digamma = pointwise("digamma(Tensor self) -> Tensor", _digamma, expr="digamma(self)",
-                    promotion="float", d_self=lambda g, self: g * polygamma(1, self),
+                    promotion="float", d_self=lambda g, self: g * self.polygamma(1),
                     doc="The derivative of lgamma.")
 
 

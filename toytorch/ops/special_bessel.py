@@ -2,9 +2,9 @@
 
 Three ways are taken, none of them with tables of coefficients:
 
-    integrals over a period   Iₙ and Jₙ are means of smooth periodic functions, for which the mean of
-                              N equidistant points is exact as soon as N is larger than the argument
-    series of Jₙ              Yₙ near 0 (Neumann), with Jₙ from the recurrence run downwards (Miller)
+    integrals over a period   Iₙ and Jₙ are means of smooth periodic functions, for which N
+                              equidistant points are exact as soon as N exceeds the argument
+    series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
     Hankel's expansions       far out, where their error is below e^{-2x}
 """
 

@@ -121,7 +121,7 @@ def _mvlgamma(xp: Any, a: Any, p: int) -> Any:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = a.astype(np.float64)
-    total = p * (p - 1) * math.log(math.pi) / 4
+    total: Any = p * (p - 1) * math.log(math.pi) / 4
     for i in range(p):
         total = total + lgamma_array(xp, x - i / 2)
     return total.astype(a.dtype)

@@ -81,7 +81,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, d
     if input.dtype.rank < 2:
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
                            f"got {input.dtype.legacy}")
-    count = (~input.isnan()).sum(dim, keepdim)  # type: ignore[attr-defined, operator]
+    count = (~input.isnan()).sum(dim, keepdim)
     total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
     return create.put_out(total / count, out)
 

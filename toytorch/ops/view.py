@@ -176,7 +176,7 @@ expand = view("expand(Tensor self, int... sizes) -> Tensor", _expand, function=F
               d_self=lambda g: g, doc="Dimensions of size 1 repeated with stride 0.")
 
 
-def _narrow(xp: Any, a: Any, dim: int, start: int, length: int) -> Any:
+def _narrow(xp: Any, a: Any, dim: int, start: Any, length: int) -> Any:
     if a.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:

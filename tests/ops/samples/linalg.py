@@ -331,10 +331,12 @@ entry("linalg.ldl_solve", _ldl_solve, slack=20)
 
 
 def _lstsq() -> Iterator[Sample]:
-    for driver in ("gels", "gelsd"):
+    for driver in ("gels", "gelsy"):
         yield S(t((4, 2)), t((4, 3)), driver=driver)
         yield S(t((2, 2, 3)), t((2, 2, 1)), driver=driver)
-    yield S(t((4, 2), c128), t((4, 1), c128), driver="gelss")
+    yield V(t((4, 2)), t((4, 3)), driver="gelsd")
+    yield S(t((4, 2), c128), t((4, 1), c128), driver="gels")
+    yield V(t((4, 2), c128), t((4, 1), c128), driver="gelss")
     yield S(t((2, 4, 2)), t((2, 4)))
     yield V(const([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), t((3, 1)), driver="gelsy")
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.ops.samples.base import S, Sample, V, c128, const, entry, f16, f32, f64, i64, t, u8, unary
+from tests.ops.samples.base import (
+    S,
+    Sample,
+    V,
+    c128,
+    const,
+    entry,
+    f16,
+    f32,
+    f64,
+    i64,
+    t,
+    u8,
+    unary,
+)
 
 unary("hardshrink", -5, 5)
 unary("softshrink", -5, 5)
@@ -146,7 +160,7 @@ def _native_dropout_backward() -> Iterator[Sample]:
 
 entry(
     "native_dropout_backward", _native_dropout_backward,
-    call=lambda side: side.root.ops.aten.native_dropout_backward.default,
+    call=lambda side: lambda *args: side.root.ops.aten.native_dropout_backward.default(*args),
 )  # fmt: skip
 
 

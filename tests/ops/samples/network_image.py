@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.oracle import torch
 from tests.ops.samples.base import S, Sample, V, c128, const, entry, f16, f32, i64, t, u8
+from tests.oracle import torch
 
 SIZES = (5, 4, 3)
 
@@ -14,7 +14,8 @@ SIZES = (5, 4, 3)
 def _conv(n: int, transposed: bool) -> Iterator[Sample]:
     size = SIZES[:n]
     for kwargs in ({}, {"stride": 2}, {"padding": 1}, {"dilation": 2, "padding": 2},
-                   {"groups": 2, "padding": 1}, {"stride": 2, "padding": 1, "groups": 4}):  # fmt: skip
+                   {"groups": 2, "padding": 1},
+                   {"stride": 2, "padding": 1, "groups": 4}):  # fmt: skip
         groups = kwargs.get("groups", 1)
         for k in (1, 3) if n < 3 else (3,):
             w = (4, 4 // groups, *(k,) * n)
@@ -66,7 +67,8 @@ entry("fold", _fold, covers=("col2im",))
 
 POOLS: tuple[dict[str, Any], ...] = (
     {"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1},
-    {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}, {"kernel_size": 2, "stride": 1},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True},
+    {"kernel_size": 2, "stride": 1},
 )  # fmt: skip
 
 
@@ -112,7 +114,8 @@ for _n in (1, 2, 3):
           covers=covers if _n > 1 else ())  # fmt: skip
     entry(f"avg_pool{_n}d", lambda n=_n: _avg_pool(n), slack=3)
     entry(f"adaptive_max_pool{_n}d", lambda n=_n: _adaptive(n),
-          call=home(f"adaptive_max_pool{_n}d"), covers=(f"_put_flat{_n}d",) if _n > 1 else ())  # fmt: skip
+          call=home(f"adaptive_max_pool{_n}d"),
+          covers=(f"_put_flat{_n}d",) if _n > 1 else ())  # fmt: skip
     covers = (f"_adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d_backward")
     entry(f"adaptive_avg_pool{_n}d", lambda n=_n: _adaptive(n), slack=3,
           covers=covers if _n > 1 else ())  # fmt: skip

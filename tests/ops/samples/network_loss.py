@@ -59,7 +59,8 @@ def _layer_norm() -> Iterator[Sample]:
 entry("nn.functional.layer_norm", _layer_norm, slack=10)
 entry(
     "native_layer_norm",
-    lambda: iter([S(t((2, 3, 4)), [4], t((4,)), t((4,)), 1e-5), V(t((3, 4), f32), [4], None, None, 0.1)]),
+    lambda: iter([S(t((2, 3, 4)), [4], t((4,)), t((4,)), 1e-5),
+                  V(t((3, 4), f32), [4], None, None, 0.1)]),
     slack=10,
 )  # fmt: skip
 
@@ -73,7 +74,8 @@ def _group_norm() -> Iterator[Sample]:
 entry("group_norm", _group_norm, slack=10)
 entry(
     "native_group_norm",
-    lambda: iter([S(t((2, 4, 3)), t((4,)), t((4,)), 2, 4, 3, 2, 1e-5), S(t((2, 4, 3)), None, None, 2, 4, 3, 2, 0.1)]),
+    lambda: iter([S(t((2, 4, 3)), t((4,)), t((4,)), 2, 4, 3, 2, 1e-5),
+                  S(t((2, 4, 3)), None, None, 2, 4, 3, 2, 0.1)]),
     slack=10,
 )  # fmt: skip
 
@@ -110,15 +112,17 @@ entry("nn.functional.normalize", _normalize, slack=3)
 def pair(low: float = -2, high: float = 2, **more: tuple[Any, ...]) -> Any:
     """Samples (input, target) with each reduction and each value of the other arguments."""
 
+    def values(layout: str = "contiguous") -> Any:
+        return t((3, 4), low=low, high=high, layout=layout)
+
     def draw() -> Iterator[Sample]:
         for reduction in REDUCTIONS:
-            yield S(t((3, 4), low=low, high=high), t((3, 4), low=low, high=high), reduction=reduction)
-        yield S(t((3, 4), low=low, high=high, layout="transposed"),
-                t((3, 4), low=low, high=high, layout="strided"))  # fmt: skip
+            yield S(values(), values(), reduction=reduction)
+        yield S(values("transposed"), values("strided"))
         yield V(t((3, 4), f16, low, high), t((3, 4), f16, low, high))
-        for name, values in more.items():
-            for v in values:
-                yield Sample((t((3, 4), low=low, high=high), t((3, 4), low=low, high=high)), {name: v})
+        for name, choices in more.items():
+            for v in choices:
+                yield Sample((values(), values()), {name: v})
 
     return draw
 
@@ -195,7 +199,8 @@ def _cosine_embedding() -> Iterator[Sample]:
         yield S(t((4,)), t((4,)), const(1, i64), margin=margin)
 
 
-entry("cosine_embedding_loss", _cosine_embedding, slack=3, call=_functional("cosine_embedding_loss"))
+entry("cosine_embedding_loss", _cosine_embedding, slack=3,
+      call=_functional("cosine_embedding_loss"))  # fmt: skip
 
 
 def _triplets() -> Iterator[Sample]:
@@ -260,7 +265,8 @@ entry("nn.functional.cosine_similarity", lambda: iter([
     S(t((3, 4)), t((3, 4))), S(t((2, 3, 4)), t((3, 1)), dim=-1), S(t((4,)), t((4,)), dim=0)]),
     slack=3)  # fmt: skip
 entry("pairwise_distance", lambda: iter([
-    S(t((3, 4)), t((3, 4))), S(t((3, 4)), t((4,)), p=1), S(t((3, 4)), t((3, 4)), 3.0, keepdim=True)]),
+    S(t((3, 4)), t((3, 4))), S(t((3, 4)), t((4,)), p=1),
+    S(t((3, 4)), t((3, 4)), 3.0, keepdim=True)]), slack=3)  # fmt: skip
+entry("pdist", lambda: iter([
+    S(t((4, 3))), Sample((t((4, 3)), 1.0), second=False), S(t((4, 3)), 3.0)]),
     slack=3)  # fmt: skip
-entry("pdist", lambda: iter([S(t((4, 3))), Sample((t((4, 3)), 1.0), second=False), S(t((4, 3)), 3.0)]),
-      slack=3)  # fmt: skip

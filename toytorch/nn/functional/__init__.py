@@ -1,4 +1,5 @@
 """Networks' functions without state, like `torch.nn.functional`: one file for each family."""
+# ruff: noqa: F403 - every file says in __all__ what is public
 
 from toytorch.nn.functional.activation import *
 from toytorch.nn.functional.attention import *

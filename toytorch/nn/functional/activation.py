@@ -9,7 +9,8 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops import activation, pointwise, reduce
-from toytorch.ops.activation import prelu, softsign, tanhshrink
+from toytorch.ops.activation import softsign, tanhshrink
+from toytorch.ops.define import PUBLIC
 from toytorch.ops.methods import gelu
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
@@ -17,6 +18,9 @@ __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "har
            "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu",
            "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
            "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+
+
+prelu = PUBLIC["prelu"]
 
 
 def _run(op: Op, input: Tensor, inplace: bool, *rest: Any) -> Any:
@@ -115,14 +119,14 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _run(activation.threshold, input, True, threshold, value)  # type: ignore
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x, and 0 near 0."""
-    return activation.hardshrink.function(input, lambd)  # type: ignore[no-any-return]
+    return activation.hardshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, and 0 near 0."""
-    return activation.softshrink.function(input, lambd)  # type: ignore[no-any-return]
+    return activation.softshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -145,14 +149,15 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(activation.mish, input, inplace)  # type: ignore[no-any-return]
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *,
+             out: Tensor | None = None) -> Tensor:
     """log(1 + e^{βx})/β."""
-    return activation.softplus.function(input, beta, threshold)  # type: ignore[no-any-return]
+    return activation.softplus.function(input, beta, threshold, out=out)  # type: ignore[no-any-return]
 
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log of sigmoid."""
-    return activation.log_sigmoid.function(input)  # type: ignore[no-any-return]
+    return activation.log_sigmoid.function(input, out=out)  # type: ignore[no-any-return]
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -167,6 +172,8 @@ def sigmoid(input: Tensor) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other; Dauphin et al. 2017."""
+    if not input.ndim:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
     return activation.glu.function(input, dim)  # type: ignore[no-any-return]
 
 

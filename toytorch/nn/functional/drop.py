@@ -51,7 +51,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
         drop(input.unsqueeze(0) if single else input, p, training, True, channels=True)
         return input
     made = drop(input.unsqueeze(0) if single else input, p, training, False, channels=True)
-    return made.squeeze(0) if single else made  # type: ignore[no-any-return]
+    return made.squeeze(0) if single else made
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,

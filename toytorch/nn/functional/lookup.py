@@ -36,7 +36,7 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int | None:
     """The row without a gradient, counted from the front."""
     if padding_idx is None:
         return None
-    rows = weight.shape[0]
+    rows = int(weight.shape[0])
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % rows
@@ -102,6 +102,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                                   f"'{mode}'). Please open a feature request on GitHub.")
     if max_norm is not None:
         tables.embedding_renorm_(weight, input, max_norm, norm_type)
-    made: Any = tables.embedding_bag(weight, input, offsets, scale_grad_by_freq, modes[mode], sparse,
-                                     per_sample_weights, include_last_offset, padding_idx)
+    made: Any = tables.embedding_bag(weight, input, offsets, scale_grad_by_freq, modes[mode],
+                                     sparse, per_sample_weights, include_last_offset, padding_idx)
     return made[0]  # type: ignore[no-any-return]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.nn.functional.activation import log_softmax
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops import loss_pairs as pairs
 from toytorch.ops.activation import log_sigmoid
+from toytorch.ops.define import tensor_first
 from toytorch.ops.loss import mse
 from toytorch.ops.loss_ctc import ctc_loss as ctc_record
 from toytorch.ops.windows import sizes_text
@@ -134,6 +134,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
+@tensor_first
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-8, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:
@@ -148,20 +149,17 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False,
                       eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """(log v + (x - t)²/v)/2 for variances v, held above eps; Nix and Weigend 1994."""
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = input.new_full(input.shape, var)
-    elif bool((var < 0).any()):
+    spread: Any = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
+    if bool((spread < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if tuple(var.shape) != tuple(input.shape):
-        if tuple(input.shape[:-1]) == tuple(var.shape):
-            var = var.unsqueeze(-1)
-        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
+    if tuple(spread.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(spread.shape):
+            spread = spread.unsqueeze(-1)
+        elif tuple(input.shape[:-1]) != tuple(spread.shape[:-1]) or spread.shape[-1] != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
-    held = var + (var.detach().clamp_min(eps) - var.detach())  # the limit has no gradient
+    held = spread + (spread.detach().clamp_min(eps) - spread.detach())  # the limit has no gradient
     loss = (held.log() + (input - target).square() / held) * 0.5
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
@@ -180,8 +178,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
                          size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1."""
-    near = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
-    loss = near + input.masked_fill(target == -1, 0)
+    near = (margin - input).clamp_min(0).masked_fill(target.eq(1), 0)
+    loss = near + input.masked_fill(target.eq(-1), 0)
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
@@ -212,8 +210,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     square1 = (input1 * input1).sum(-1) + 1e-12
     square2 = (input2 * input2).sum(-1) + 1e-12
     cosine = dot / (square1 * square2).sqrt()
-    same = (1 - cosine).masked_fill(target != 1, 0)
-    other = (cosine - margin).clamp_min(0).masked_fill(target != -1, 0)
+    same = (1 - cosine).masked_fill(target.ne(1), 0)
+    other = (cosine - margin).clamp_min(0).masked_fill(target.ne(-1), 0)
     return reduced(same + other, reduction)
 
 
@@ -265,6 +263,7 @@ def _check_scores(input: Tensor) -> None:
                            f" got: {sizes_text(input.shape)}")
 
 
+@tensor_first
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
                       reduction: str = "mean") -> Tensor:
@@ -289,6 +288,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(loss.reshape(target.shape) if reduction == "none" else loss, reduction)
 
 
+@tensor_first
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Σ_{i in, j out} max(0, 1 - x[i] + x[j])/C; the classes that are in end with a -1."""
@@ -337,6 +337,4 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if reduction == "mean":
         return (loss / lengths.reshape([-1]).clamp_min(1).to(loss.dtype)).mean()  # type: ignore
     loss = reduced(loss, reduction)
-    return loss.squeeze(0) if single and reduction == "none" else loss  # type: ignore
-
-
+    return loss.squeeze(0) if single and reduction == "none" else loss

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
+from toytorch.ops import layer_norm as layers
 from toytorch.ops import normalize as norms
 from toytorch.ops.pad import constant_pad_nd
 
@@ -55,13 +56,13 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """(x - mean)·rstd·weight + bias over the last dimensions; Ba, Kiros and Hinton 2016."""
-    return norms.layer_norm(input, normalized_shape, weight, bias, eps)
+    return layers.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
-    return norms.rms_norm(input, normalized_shape, weight, eps)
+    return layers.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
@@ -72,7 +73,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
                            f"{input.ndim}")
     _refuse_single([input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups,
                     *input.shape[2:]])
-    return norms.group_norm(input, num_groups, weight, bias, eps)
+    return layers.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
@@ -102,5 +103,5 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is not None:
         from toytorch.ops.create import put_out
-        return put_out(input / length, out)  # type: ignore[no-any-return]
+        return put_out(input / length, out)
     return input / length  # type: ignore[no-any-return]

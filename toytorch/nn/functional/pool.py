@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.ops import pool as pools
 from toytorch.ops import resize
+from toytorch.ops.define import tensor_first
 from toytorch.ops.pool_arrays import pooled_size
 from toytorch.ops.resize import adaptive_avg_pool1d
 from toytorch.ops.windows import sizes_text
@@ -168,6 +169,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 # -- averages -------------------------------------------------------------------------------------
 
 
+@tensor_first
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of every window of (B, C, L)."""
@@ -184,18 +186,20 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Tensor:
+               divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of every window of (B, C, H, W)."""
     return pools.AVERAGE[2].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+        out=out)
 
 
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Tensor:
+               divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of every window of (B, C, D, H, W)."""
     return pools.AVERAGE[3].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+        out=out)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
@@ -279,6 +283,7 @@ def fractional_max_pool3d_with_indices(
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@tensor_first
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None,
                           output_ratio: Any = None, return_indices: bool = False,
                           _random_samples: Tensor | None = None) -> Any:

@@ -16,6 +16,7 @@ from toytorch.nn.functional.pool import (
 )
 from toytorch.ops import fold, resize, sampling
 from toytorch.ops import pad as borders
+from toytorch.ops.define import tensor_first
 from toytorch.ops.matmul import bmm
 from toytorch.ops.windows import sizes_text
 
@@ -27,6 +28,7 @@ channel_shuffle = native_channel_shuffle = fold.channel_shuffle.function
 pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuffle.function
 
 
+@tensor_first
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border of a value, or of the tensor mirrored, repeated or taken round.
 
@@ -109,10 +111,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     tensor([[[0., 0., 1., 1.]]])
     """
     n = input.ndim - 2
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: "
-                             "linear | bilinear | bicubic | trilinear")
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: "
+                         "linear | bilinear | bicubic | trilinear")
     corners = bool(align_corners)
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
@@ -167,6 +168,7 @@ def _old(name: str, new: str) -> None:
 # -- points ---------------------------------------------------------------------------------------
 
 
+@tensor_first
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
     """Images read at the points of a grid, in coordinates from -1 to 1; Jaderberg et al. 2015."""
