@@ -37,7 +37,7 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
 Tensor.__module__ = "torch"
 
-PACKAGES = ("linalg", "fft", "special", "masked")
+PACKAGES = ("linalg_", "fft_", "special_")  # records of these names are functions there
 
 # Every op record is a function of the package, unless a function below chooses between records.
 for _name, _op in _registry.items():

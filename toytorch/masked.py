@@ -1,8 +1,10 @@
 """Reductions that leave masked elements out, like `torch.masked`.
 
-The functions are the op records and compositions of `toytorch.ops` whose names start so.
+The functions are the compositions of `toytorch.ops` whose public names start so; records of names
+like masked_fill are functions of `toytorch` itself.
 """
 
-from toytorch.ops.define import package
+from toytorch.ops.define import PUBLIC as _PUBLIC
 
-globals().update(package("masked"))
+globals().update({name.removeprefix("masked."): function for name, function in _PUBLIC.items()
+                  if name.startswith("masked.")})

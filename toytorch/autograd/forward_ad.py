@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
+
 from toytorch.autograd.api import grad
 from toytorch.autograd.modes import Mode, enable_grad, no_grad
 from toytorch.core import dispatch, inplace, state
@@ -56,6 +58,21 @@ class Level:
         return any(self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
                    for a in args)
 
+    def shares(self, tangent: Tensor, args: Any) -> bool:
+        """Whether a tangent lies in memory of the arguments' tangents, or is more than once there.
+        """
+        if any(s == 0 and n > 1 for n, s in zip(tangent.shape, tangent.stride())):
+            return True
+        for a in args:
+            if a.__class__ in (list, tuple):
+                if self.shares(tangent, a):
+                    return True
+                continue
+            t = self.get(a)
+            if t is not None and np.may_share_memory(t._array, tangent._array):
+                return True
+        return False
+
     # -- calls --------------------------------------------------------------------------------
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
@@ -65,7 +82,8 @@ class Level:
             results = list(result) if op.many else [result]
             for r, t in zip(results, self.push(op, args, results)):
                 if t is not None and r.dtype.rank > 1:
-                    self.put(r, t)
+                    # A result with memory of its own may be written to: so may its tangent.
+                    self.put(r, t if op.kind == "view" or not self.shares(t, args) else t.clone())
             self.mark_saved(results)
         return result
 

@@ -154,7 +154,7 @@ def jacobian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = 
                                   "needs `vectorize=True`.")
     many, given = as_tuple(inputs, "inputs", "jacobian")
     if vectorize:
-        from toytorch.func.transforms import jacfwd, jacrev
+        from toytorch.autograd.transforms import jacfwd, jacrev
         transform = jacfwd if strategy == "forward-mode" else jacrev
         xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
         numbers = tuple(range(len(xs)))
@@ -215,7 +215,7 @@ def hessian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = F
     def gradient(*xs: Tensor) -> Any:
         return jacobian(checked, xs, create_graph=True, strict=strict)
     if outer_jacobian_strategy == "forward-mode" and vectorize:
-        from toytorch.func.transforms import jacfwd, jacrev
+        from toytorch.autograd.transforms import jacfwd, jacrev
         numbers = tuple(range(len(given)))
         found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))
         return found if many else found[0][0]

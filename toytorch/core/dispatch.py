@@ -291,6 +291,9 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     node.edges, node.seq = tuple(edges), next(sequence)
     if state.anomaly is not None:
         remember(node)
+    if node.bare and op.kind == "pointwise" and any(
+            getattr(args[i], "dtype", results.dtype) is not results.dtype for i in op.tensor_at):
+        node.bare = False  # operands of several types: promotion is the tensors' business
     keep(op, node, args, results, overwritten)
     if many:
         tie_many(op, node, results)

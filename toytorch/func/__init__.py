@@ -1,6 +1,6 @@
 """Transforms of functions, like `torch.func`."""
 
-from toytorch.func.transforms import (
+from toytorch.autograd.transforms import (
     grad,
     grad_and_value,
     hessian,
@@ -10,7 +10,7 @@ from toytorch.func.transforms import (
     linearize,
     vjp,
 )
-from toytorch.func.vmap import vmap
+from toytorch.autograd.vmap import vmap
 from toytorch.nn.utils.stateless import functional_call, stack_module_state
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",

@@ -7,6 +7,7 @@ from toytorch.ops import (
     aliases,
     aten,
     attention,
+    choice,
     compare,
     complex_pairs,
     complex_parts,
@@ -18,6 +19,7 @@ from toytorch.ops import (
     differences,
     distance,
     drop,
+    elementary,
     embedding,
     fft,
     fft_frequencies,
@@ -90,20 +92,21 @@ from toytorch.ops import (
     view,
 )
 
-__all__ = ["Op", "activation", "aliases", "aten", "attention", "compare", "complex_pairs",
-           "complex_parts", "conv", "convert", "copies", "covariance", "create", "differences",
-           "distance", "drop", "embedding", "fft", "fft_frequencies", "floating", "fold",
-           "histograms", "index", "index_dim", "indexing", "integer", "integrals", "joining",
-           "layer_norm", "layout", "linalg_blocks", "linalg_checks", "linalg_cholesky", "linalg_det",
-           "linalg_eigen", "linalg_exp", "linalg_ldl", "linalg_lowrank", "linalg_lstsq",
-           "linalg_lu", "linalg_norms", "linalg_products", "linalg_qr", "linalg_solve",
-           "linalg_svd", "linalg_triangular", "loss", "loss_ctc", "loss_pairs", "masked_reduce",
-           "matmul", "methods", "normalize", "operands", "operators", "order_statistics",
-           "overloads", "pad", "parts", "pointwise", "pool", "printing", "products", "questions",
-           "random", "ranges", "reduce", "registry", "reshaping", "resize", "sampling", "scan",
-           "scatter_reduce", "scattering", "searching", "segment", "shape", "signal_windows",
-           "sort", "special", "special_bessel", "special_gamma", "special_names",
-           "special_normal", "special_polynomial", "statistics", "stft", "view"]
+__all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compare",
+           "complex_pairs", "complex_parts", "conv", "convert", "copies", "covariance", "create",
+           "differences", "distance", "drop", "elementary", "embedding", "fft", "fft_frequencies",
+           "floating", "fold", "histograms", "index", "index_dim", "indexing", "integer",
+           "integrals", "joining", "layer_norm", "layout", "linalg_blocks", "linalg_checks",
+           "linalg_cholesky", "linalg_det", "linalg_eigen", "linalg_exp", "linalg_ldl",
+           "linalg_lowrank", "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products",
+           "linalg_qr", "linalg_solve", "linalg_svd", "linalg_triangular", "loss", "loss_ctc",
+           "loss_pairs", "masked_reduce", "matmul", "methods", "normalize", "operands",
+           "operators", "order_statistics", "overloads", "pad", "parts", "pointwise", "pool",
+           "printing", "products", "questions", "random", "ranges", "reduce", "registry",
+           "reshaping", "resize", "sampling", "scan", "scatter_reduce", "scattering", "searching",
+           "segment", "shape", "signal_windows", "sort", "special", "special_bessel",
+           "special_gamma", "special_names", "special_normal", "special_polynomial", "statistics",
+           "stft", "view"]
 
 
 def __getattr__(name: str) -> Op:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.ops import (
+    choice,
     compare,
     convert,
+    elementary,
     floating,
     integer,
     layout,
@@ -17,7 +19,8 @@ from toytorch.ops import (
 from toytorch.ops.define import PUBLIC
 
 # Where the names below are defined.
-assert all((compare, convert, floating, integer, layout, overloads, pointwise, shape))
+assert all((choice, compare, convert, elementary, floating, integer, layout, overloads, pointwise,
+            shape))
 
 # A second name, and the record it stands for.
 ALIASES = {"multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs",
@@ -36,5 +39,7 @@ for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
 Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]
 # Forms that write into their argument and are functions too.
-for _name in ("as_strided", "detach", "fill", "gcd", "lcm", "ldexp", "resize_as", "xlogy", "zero"):
+IN_PLACE = ("arccos arccosh arcsin arcsinh arctan arctanh as_strided clamp clamp_max clamp_min "
+            "clip detach fill fix gcd lcm ldexp negative resize_as xlogy zero")
+for _name in IN_PLACE.split():
     PUBLIC[_name + "_"] = getattr(Tensor, _name + "_")

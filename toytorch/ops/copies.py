@@ -8,7 +8,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
-from toytorch.ops import convert, create, view
+from toytorch.ops import complex_pairs, convert, create, view
 from toytorch.ops.define import general, public
 from toytorch.ops.reshaping import expand, split_with_sizes, unbind
 
@@ -32,7 +32,8 @@ VIEWS = {"alias": view.alias.function, "as_strided": view.as_strided.function, "
          "split": view.split.function, "split_with_sizes": split_with_sizes,
          "squeeze": view.squeeze.function, "transpose": view.transpose.function,
          "unbind": unbind, "unfold": view.unfold.function, "unsqueeze": view.unsqueeze.function,
-         "view": convert.view_}
+         "view": convert.view_, "view_as_complex": complex_pairs.view_as_complex.function,
+         "view_as_real": complex_pairs.view_as_real.function}
 
 
 def _copying(name: str, show: Any) -> Any:

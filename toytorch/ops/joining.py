@@ -8,7 +8,7 @@ import numpy as np
 
 from toytorch.core.function import spread
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops import create, shape, view
+from toytorch.ops import create, pointwise, shape, view
 from toytorch.ops.define import public
 from toytorch.ops.ranges import arange
 from toytorch.ops.reshaping import need_tensors
@@ -214,3 +214,22 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         wanted &= (low <= high) if with_replacement else (low < high)
     rows = wrap(np.stack([p[wanted] for p in places], 1).astype(np.int64))
     return input[rows.to(device=input.device)]  # type: ignore[no-any-return]
+
+
+@public("vander")
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements as columns, from the highest down.
+
+    >>> vander(create.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = len(x) if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = arange(n, device=x.device)
+    table: Any = pointwise.pow.function(x.unsqueeze(-1), powers)
+    return table if increasing else table.flip(-1)  # type: ignore[no-any-return]

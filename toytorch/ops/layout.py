@@ -41,3 +41,36 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
     writing.bump(self)
     return self
+
+
+@public(method=True)
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Sets every element to callable(element, element of the other tensor); slow, on the CPU."""
+    other = np.broadcast_to(tensor._array, self._array.shape)
+    flat = [callable(a, b) for a, b in zip(self._array.reshape(-1).tolist(),
+                                           other.reshape(-1).tolist())]
+    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
+    writing.bump(self)
+    return self
+
+
+@public(method=True)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Sets the main diagonal to a value; of a tall matrix all diagonals of blocks, with `wrap`.
+
+    >>> Tensor([[1., 2.], [3., 4.]]).fill_diagonal_(0)
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step, start, n = sum(self.stride()), self.storage_offset(), min(self.shape)
+    view.as_strided.function(self, (n,), (step,), start).fill_(fill_value)
+    rows, columns = self.shape[:2]
+    if wrap and self.ndim == 2 and rows > columns + 1:
+        more = -(-rows * columns // (columns + 1)) - n
+        at = start + self.stride(0) * (columns + 1)
+        view.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
+    return self

@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core import dispatch
 from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
-from toytorch.ops import create, index, matmul, pointwise, reduce, scan, sort
+from toytorch.ops import choice, create, index, matmul, pointwise, reduce, scan, sort
 from toytorch.ops.define import public
 from toytorch.ops.questions import result_type
 from toytorch.ops.results import public_with_names, return_type
@@ -49,7 +49,7 @@ def max(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other
     tensor(1)
     """
     if other is not None or isinstance(dim, Tensor):
-        return pointwise.maximum.function(input, dim if other is None else other, out=out)
+        return choice.maximum.function(input, dim if other is None else other, out=out)
     if dim is None:
         return reduce.max_all.function(input, out=out)
     return return_type("max", reduce.max_dim.function(input, dim, keepdim, out=out))
@@ -60,7 +60,7 @@ def min(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other
         out: Any = None) -> Any:
     """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
     if other is not None or isinstance(dim, Tensor):
-        return pointwise.minimum.function(input, dim if other is None else other, out=out)
+        return choice.minimum.function(input, dim if other is None else other, out=out)
     if dim is None:
         return reduce.min_all.function(input, out=out)
     return return_type("min", reduce.min_dim.function(input, dim, keepdim, out=out))
@@ -135,7 +135,7 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) 
 @public("clip", method=True)
 def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """`clamp` under NumPy's name."""
-    return pointwise.clamp.function(input, min, max, out=out)  # type: ignore[no-any-return]
+    return choice.clamp.function(input, min, max, out=out)  # type: ignore[no-any-return]
 
 
 @public("logsumexp")

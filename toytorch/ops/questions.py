@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
 from toytorch.ops import compare, create
@@ -94,3 +96,30 @@ def is_complex(input: Tensor) -> builtins.bool:
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
+
+
+@public("is_signed")
+def is_signed(input: Tensor) -> builtins.bool:
+    """Whether the type has negative numbers."""
+    return np.dtype(input.dtype.numpy).kind not in "bu"
+
+
+@public("is_conj", "is_neg", method=True)
+def is_conj(input: Tensor) -> builtins.bool:
+    """Whether a conjugate (or negative) is still to be computed: never, here."""
+    return False
+
+
+Tensor.is_neg = is_conj  # type: ignore[attr-defined]
+
+
+@public("is_inference")
+def is_inference(input: Tensor) -> builtins.bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+@public("get_device")
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's GPU; -1 for the CPU."""
+    return input.get_device()

@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core import dtype as types
+from toytorch.core import state
 from toytorch.core.device import device as device_class
 from toytorch.core.random import generator_of
 from toytorch.core.size import broadcast_pair
@@ -47,6 +48,20 @@ def _need_float(name: str, dtype: Any) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
+def drawn(make: Any) -> Tensor:
+    """A tensor of random numbers; inside vmap the mode says how many, one for all or for each.
+
+    `make(lead)` makes it, with more dimensions in front.
+    """
+    for mode in reversed(state.local.modes):
+        ask = getattr(mode, "on_random", None)
+        if ask is not None:
+            with state.below(mode):
+                return ask(make)  # type: ignore[no-any-return]
+    made: Tensor = make(())
+    return made
+
+
 def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
     def function(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
                  layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
@@ -58,7 +73,7 @@ def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         _need_float(kernel_name, dtype)
-        made = wrap(_draw(how, shape, dtype, device, generator))
+        made = drawn(lambda lead: wrap(_draw(how, (*lead, *shape), dtype, device, generator)))
         return create.put_out(made.requires_grad_() if requires_grad else made, out)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -101,9 +116,12 @@ def randint(low: Any, high: Any = None, size: Any = None, *, generator: Any = No
                            f"to={high}")
     where = device_class(device or create.get_default_device())
     kind = dtype or types.int64
+
+    def draw(lead: Any) -> Tensor:
+        array = generator_of(where, generator).integers(int(low), int(high), (*lead, *size))
+        return wrap(array.astype(kind.numpy))
     with base.of_device(where).on(where):
-        array = generator_of(where, generator).integers(int(low), int(high), tuple(size))
-        made = wrap(array.astype(kind.numpy))
+        made = drawn(draw)
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
@@ -352,3 +370,26 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         made.bernoulli_(p, generator=generator)
         return create.put_out(made, out)
     return bernoulli_of.function(input, generator=generator, out=out)  # type: ignore
+
+
+def _poisson(xp: Any, a: Any, generator: Any) -> Any:
+    _only_floats("poisson_cpu", a)
+    if a.size and float(a.min()) < 0:
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return _in_type(a, _rng(a, generator).poisson(a))
+
+
+poisson = define("poisson(Tensor self, Generator? generator=None) -> Tensor", _poisson,
+                 kind="general", method=False, out=False, d_self=_zero,
+                 doc="Numbers of Poisson's distribution with the rates given.")
+
+
+def _binomial(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
+    _only_floats("binomial_cpu", count)
+    broadcast_pair(count.shape, prob.shape)
+    return _in_type(count, _rng(count, generator).binomial(count.astype(np.int64), prob))
+
+
+binomial = define("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+                  _binomial, kind="general", method=False, out=False, d_count=_zero, d_prob=_zero,
+                  doc="How many of `count` trials succeed, each with probability prob.")

@@ -81,7 +81,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions from start to end as one.
 
-    >>> flatten(create.zeros(2, 3, 4), 1).shape
+    >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
     first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)

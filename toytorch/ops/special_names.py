@@ -6,12 +6,21 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops import floating, pointwise, reduce, special, special_bessel, special_gamma
+from toytorch.ops import (
+    elementary,
+    floating,
+    pointwise,
+    reduce,
+    special,
+    special_bessel,
+    special_gamma,
+)
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.overloads import logsumexp
 from toytorch.ops.special import polygamma
 
-assert all((floating, pointwise, special, special_bessel, special_gamma))  # they make the records
+# They make the records.
+assert all((elementary, floating, pointwise, special, special_bessel, special_gamma))
 
 # A name in torch.special, and the record it stands for.
 NAMES = {"digamma": "digamma", "psi": "digamma", "gammaln": "lgamma", "erf": "erf", "erfc": "erfc",

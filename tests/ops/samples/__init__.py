@@ -6,8 +6,22 @@ A new op needs an entry in one of these modules; `test_records.py` fails until i
 from __future__ import annotations
 
 from tests.ops.samples import (
-    create, fft, index, linalg, masked, matmul, network_activation, network_image, network_loss,
-    pointwise, random, reduce, shape, signal, special, view,
+    create,
+    fft,
+    index,
+    linalg,
+    masked,
+    matmul,
+    network_activation,
+    network_image,
+    network_loss,
+    pointwise,
+    random,
+    reduce,
+    shape,
+    signal,
+    special,
+    view,
 )  # fmt: skip
 from tests.ops.samples.base import ENTRIES, Entry, Sample
 

@@ -59,7 +59,7 @@ def _layer_norm() -> Iterator[Sample]:
 entry("nn.functional.layer_norm", _layer_norm, slack=10)
 entry(
     "native_layer_norm",
-    lambda: iter([S(t((2, 3, 4)), [4], t((4,)), t((4,)), 1e-5),
+    lambda: iter([V(t((2, 3, 4)), [4], t((4,)), t((4,)), 1e-5),
                   V(t((3, 4), f32), [4], None, None, 0.1)]),
     slack=10,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.ops.samples.base import Sample, V, entry, f32, f64, i32, i64, t
+from tests.ops.samples.base import Sample, V, const, entry, f32, f64, i32, i64, t
 
 
 def _shapes() -> Iterator[Sample]:
@@ -62,6 +62,14 @@ def _multinomial() -> Iterator[Sample]:
 
 entry("multinomial", _multinomial, values=False)
 entry("poisson", lambda: iter([V(t((3, 4), f64, 0.1, 4))]), values=False)
+
+
+def _binomial() -> Iterator[Sample]:
+    yield V(const([0.0, 5.0, 9.0]), const([0.5, 0.2, 1.0]))
+    yield V(t((3, 4), f32, 1, 9).floor(), t((4,), f32, 0.1, 0.9))
+
+
+entry("binomial", _binomial, values=False)
 
 
 def _on_a_copy(method: Any) -> Any:

@@ -214,7 +214,7 @@ def _softmax() -> Iterator[Sample]:
 
 
 entry("softmax", _softmax)
-entry("log_softmax", _softmax)
+entry("log_softmax", _softmax, covers=("_log_softmax_backward_data",))
 entry("softmin", _softmax)
 
 

@@ -360,3 +360,14 @@ def _chunk_cat() -> Iterator[Sample]:
 
 
 entry("_chunk_cat", _chunk_cat, exact=True)
+
+
+def _fill_diagonal() -> Iterator[Sample]:
+    yield S(t((3, 4)), 2.5)
+    yield S(t((7, 3)), 1)
+    yield S(t((7, 3)), 1, True)
+    yield S(t((3, 3, 3)), 0)
+    yield S(t((3, 4), layout="transposed"), 2)
+
+
+entry("fill_diagonal_", _fill_diagonal, exact=True, call=_inplace("fill_diagonal_"), forms=False)

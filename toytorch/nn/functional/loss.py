@@ -239,7 +239,7 @@ def triplet_margin_with_distance_loss(
 
 
 def _smaller(a: Tensor, b: Tensor) -> Any:
-    from toytorch.ops.pointwise import minimum
+    from toytorch.ops.choice import minimum
     return minimum.function(a, b)
 
 

@@ -9,10 +9,10 @@ from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
-from toytorch.func.vmap import vmap
+from toytorch.autograd.vmap import vmap
 from toytorch.ops import registry
 from toytorch.ops.create import eye, zeros_like
-from toytorch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from toytorch.core.pytree import tree_flatten, tree_map, tree_unflatten
 
 
 def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
@@ -167,7 +167,9 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
         return tree_unflatten(filled(grads, xs, more), tree_flatten(tree)[1])
     seen = result if connected else tree_map(released, result)
     if has_aux:
-        return seen, pull, aux
+        kept = aux if connected else tree_map(
+            lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+        return seen, pull, kept
     return seen, pull
 
 

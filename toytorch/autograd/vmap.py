@@ -8,9 +8,9 @@ from typing import Any
 from toytorch.core import dispatch, inplace, state
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
-from toytorch.func import batching
+from toytorch.autograd import batching
 from toytorch.ops import registry
-from toytorch.utils._pytree import broadcast_to, tree_flatten, tree_unflatten
+from toytorch.core.pytree import broadcast_to, tree_flatten, tree_unflatten
 
 RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
                     "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
