@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.native_math import Math
+
 SMALLEST = 4096  # elements; below, a call costs more than it saves
 ENABLED = os.environ.get("TOYTORCH_NATIVE") != "0"
 # Where a NumPy array object keeps the address of its elements: right after what every object has.
@@ -52,8 +54,8 @@ def has(feature: str) -> bool:
 class Loop:
     """Assignments carried out for every element of equally long arrays, in one pass.
 
-    text     lines such as "m = b * m + (1 - b) * g"; + - * /, sqrt(x), maximum(x, y), comparisons
-             and `a if x > y else b`. A name that is assigned and no array is a value in between.
+    text     lines such as "m = b * m + (1 - b) * g"; + - * /, sqrt, exp, erf, maximum(x, y),
+             comparisons and `a if x > y else b`. A name that is assigned and no array is a value in between.
     arrays   names of the arrays, in the order of the call
     numbers  names of the numbers that follow them
     """
@@ -200,6 +202,9 @@ class Formula:
         if isinstance(e, ast.Compare):
             return b.fcmp_ordered(self.TESTS[type(e.ops[0])], self.value(e.left),
                                   self.value(e.comparators[0]))
+        if isinstance(e, ast.Call) and e.func.id in ("exp", "erf"):  # type: ignore[attr-defined]
+            made = getattr(Math(self.ir, b, self.real), e.func.id)  # type: ignore[attr-defined]
+            return made(self.value(e.args[0]))
         if isinstance(e, ast.Call) and e.func.id == "sqrt":  # type: ignore[attr-defined]
             sqrt = b.module.declare_intrinsic("llvm.sqrt", [self.real])
             return b.call(sqrt, [self.value(e.args[0])])

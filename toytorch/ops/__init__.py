@@ -55,7 +55,6 @@ from toytorch.ops import (
     loss_pairs,
     masked_reduce,
     matmul,
-    methods,
     normalize,
     operands,
     operators,
@@ -100,13 +99,12 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
            "linalg_cholesky", "linalg_det", "linalg_eigen", "linalg_exp", "linalg_ldl",
            "linalg_lowrank", "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products",
            "linalg_qr", "linalg_solve", "linalg_svd", "linalg_triangular", "loss", "loss_ctc",
-           "loss_pairs", "masked_reduce", "matmul", "methods", "normalize", "operands",
-           "operators", "order_statistics", "overloads", "pad", "parts", "pointwise", "pool",
-           "printing", "products", "questions", "random", "ranges", "reduce", "registry",
-           "reshaping", "resize", "sampling", "scan", "scatter_reduce", "scattering", "searching",
-           "segment", "shape", "signal_windows", "sort", "special", "special_bessel",
-           "special_gamma", "special_names", "special_normal", "special_polynomial", "statistics",
-           "stft", "view"]
+           "loss_pairs", "masked_reduce", "matmul", "normalize", "operands", "operators",
+           "order_statistics", "overloads", "pad", "parts", "pointwise", "pool", "printing",
+           "products", "questions", "random", "ranges", "reduce", "registry", "reshaping",
+           "resize", "sampling", "scan", "scatter_reduce", "scattering", "searching", "segment",
+           "shape", "signal_windows", "sort", "special", "special_bessel", "special_gamma",
+           "special_names", "special_normal", "special_polynomial", "statistics", "stft", "view"]
 
 
 def __getattr__(name: str) -> Op:

@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops import activation, pointwise, reduce
 from toytorch.ops.activation import softsign, tanhshrink
 from toytorch.ops.define import PUBLIC
-from toytorch.ops.methods import gelu
+from toytorch.ops.special import gelu as gelu_record
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
            "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_",
@@ -21,6 +21,12 @@ __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "har
 
 
 prelu = PUBLIC["prelu"]
+
+
+def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
+    """x·Φ(x), with Φ itself or its approximation by "tanh"; Hendrycks and Gimpel 2016."""
+    return gelu_record.function(  # type: ignore[no-any-return]
+        input, approximate=approximate, out=out)
 
 
 def _run(op: Op, input: Tensor, inplace: bool, *rest: Any) -> Any:

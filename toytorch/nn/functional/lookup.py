@@ -10,7 +10,7 @@ from toytorch.core.dtype import int64
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import embedding as tables
 from toytorch.ops.attention import bilinear
-from toytorch.ops.methods import linear
+from toytorch.ops.products import linear
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
