@@ -84,6 +84,14 @@ class Loop:
         run(size, *addresses, *args[len(self.arrays):])
         return True
 
+    def of(self, xp: Any, *arrays: Any) -> Any:
+        """The first array of the loop, made anew from the others; None where NumPy has to do it."""
+        like = arrays[0]
+        if xp is not np or like.size < SMALLEST:
+            return None
+        made = np.empty_like(like)
+        return made if self(made, *arrays) else None
+
     def compile(self, kind: str) -> Any:
         """The loop as a ctypes function over elements of one type ("f" or "d")."""
         if not works():

@@ -36,31 +36,40 @@ class Rows:
                  numbers: str = "") -> None:
         self.text, self.numbers = text, numbers.split()
         self.arrays, self.columns, self.each = arrays.split(), columns.split(), each.split()
+        self.extents = ("all",) * len(self.arrays) + ("column",) * len(self.columns) + (
+            "row",) * len(self.each)
         self.compiled: dict[str, Any] = {}
 
     def __call__(self, rows: int, n: int, *args: Any) -> bool:
         """Runs the passes and says so; False, and nothing done, where NumPy has to do it."""
-        kind = args[0].dtype.char
-        if rows * n < native.SMALLEST or kind not in "fd":
+        kind = args[0].dtype
+        if rows * n < native.SMALLEST or kind.char not in "fd":
             return False
-        sizes = [rows * n] * len(self.arrays) + [n] * len(self.columns) + [rows] * len(self.each)
-        addresses = []
-        for a, size in zip(args, sizes):
-            if a.__class__ is not np.ndarray or a.dtype.char != kind or a.size != size or not (
-                    a.flags.c_contiguous and a.flags.aligned):
+        sizes = {"all": rows * n, "column": n, "row": rows}
+        for a, extent in zip(args, self.extents):
+            wanted = sizes[extent]
+            if a.__class__ is not np.ndarray or a.dtype is not kind or a.size != wanted:
                 return False
-            addresses.append(id(a))
-        run = self.compiled.get(kind)
+            flags = a.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return False
+        run = self.compiled.get(kind.char)
         if run is None:
-            number = ctypes.c_float if kind == "f" else ctypes.c_double
-            arguments = [ctypes.c_int64] * 2 + [ctypes.c_void_p] * len(sizes) + [number] * len(
-                self.numbers)
-            run = self.compiled[kind] = native.works() and native.compiled(
-                lambda ir: Passes(ir, self, kind).module, "rows", arguments)
+            run = self.compile(kind.char)
         if run is False:
             return False
-        run(rows, n, *addresses, *args[len(sizes):])
+        count = len(self.extents)
+        run(rows, n, *map(id, args[:count]), *args[count:])
         return True
+
+    def compile(self, kind: str) -> Any:
+        """The passes as a ctypes function over elements of one type ("f" or "d")."""
+        number = ctypes.c_float if kind == "f" else ctypes.c_double
+        arguments = [ctypes.c_int64] * 2 + [ctypes.c_void_p] * len(self.extents) + [
+            number] * len(self.numbers)
+        run = self.compiled[kind] = native.works() and native.compiled(
+            lambda ir: Passes(ir, self, kind).module, "rows", arguments)
+        return run
 
 
 class Passes:
@@ -170,13 +179,43 @@ class Passes:
         """The largest of the row; any number where there are NaNs."""
         b = self.b
         lowest = self.ir.Constant(self.real, float("-inf"))
-        larger_of = self.module.declare_intrinsic("llvm.maxnum", [self.real])
 
         def larger(j: Any, top: Any) -> list[Any]:
             x = self.formula(j, first, values).value(e)
-            return [b.call(larger_of, [x, top], fastmath=("nnan", "nsz"))]
+            flags = ("nnan", "nsz")  # without these LLVM compares one number after the other
+            return [b.select(b.fcmp_ordered(">", x, top, flags=flags), x, top, flags=flags)]
         top, = self.loop(self.size(0), self.n, larger, [lowest])
         return top
+
+
+SUM = Rows("s = sum(x)", arrays="x", each="s")
+MEAN = Rows("s = sum(x) / n", arrays="x", each="s")
+
+
+def total(a: Any, axes: Any, rule: Rows = SUM) -> Any:
+    """The sum (or the mean) over dimensions that lie together at an end, or None.
+
+    The result has the dimensions that are left; None means that NumPy has to do it.
+    """
+    if len(axes) == a.ndim:
+        made = np.empty((), a.dtype)
+        return made if rule(1, a.size, a, made) else None
+    if not axes or a.dtype.char not in "fd" or not a.flags.c_contiguous:
+        return None
+    left = [d for d in range(a.ndim) if d not in axes]
+    kept = [a.shape[d] for d in left]
+    count = 1
+    for n in kept:
+        count *= n
+    if left[-1] == len(left) - 1:  # the dimensions that are summed come last
+        made = np.empty(kept, a.dtype)
+        return made if rule(count, a.size // count, a, made) else None
+    if left[0] == a.ndim - len(left):  # they come first
+        made = column_sum(a.reshape(-1, count))
+        if made is not None and rule is MEAN:
+            made /= a.dtype.type(a.size // count)
+        return None if made is None else made.reshape(kept)
+    return None
 
 
 # -- sums down the columns ------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends import sparse as sparse_arrays
+from toytorch.backends.sparse import SparseArray
 from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
 from toytorch.core import state
@@ -28,6 +30,7 @@ from toytorch.core.tensor import Tensor, alias, new
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 REDUCED = (types.float16, types.bfloat16)
+SPARSE = sparse_arrays.backend.xp
 
 
 def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -42,8 +45,8 @@ def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """`call` below the modes."""
-    if op.kind == "view":
-        return run_view(op, args)
+    if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
+        return run_view(op, args)  # of a sparse tensor, a view is a copy
     results = compute(op, args)
     if out is not None:
         return write_out(op, args, results, out)
@@ -124,6 +127,8 @@ def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
     """The array module of `tensor`, which must be the one found before."""
     found = np if tensor._array.__class__ is ndarray else base.of_array(tensor._array).xp
     if xp is not None and found is not xp:
+        if SPARSE in (xp, found):
+            return SPARSE  # its kernels take dense operands too
         raise RuntimeError("Expected all tensors to be on the same device, but found at least two "
                            f"devices, cuda:0 and cpu! (when checking arguments of {op.name})")
     return found
@@ -178,11 +183,14 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     arrays, xp, where = list(args), None, None
     for i in op.tensor_at:
         a = args[i]
-        if isinstance(a, Tensor) and a._array.__class__ is not ndarray:
+        if isinstance(a, Tensor) and a._array.__class__ is SparseArray:
+            xp = SPARSE
+        elif isinstance(a, Tensor) and a._array.__class__ is not ndarray:
             if where is not None and where != a.device and a.ndim:
                 raise RuntimeError("Expected all tensors to be on the same device, but found at "
                                    f"least two devices, {where} and {a.device}!")
-            xp, where = base.of_array(a._array).xp, a.device
+            where = a.device
+            xp = xp or base.of_array(a._array).xp
     if xp is None:
         xp = np
     if op.promotion == "none":
@@ -211,11 +219,13 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
     try:
-        if target is not None and isinstance(op.kernel, str) and target.dtype == work:
+        if target is not None and target.dtype == work and xp is not SPARSE and (
+                isinstance(op.kernel, str) or (
+                op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)):
             ready = [arrays[i] for i in op.tensor_at]
             if all(a.shape == () or a.shape == target.shape for a in ready):
-                result = op.kernel_on(xp)(*arrays, out=target)
-                return result
+                kernel = getattr(xp, op.plain) if op.plain else op.kernel_on(xp)
+                return kernel(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
@@ -291,9 +301,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     node.edges, node.seq = tuple(edges), next(sequence)
     if state.anomaly is not None:
         remember(node)
-    if node.bare and op.kind == "pointwise" and any(
-            getattr(args[i], "dtype", results.dtype) is not results.dtype for i in op.tensor_at):
-        node.bare = False  # operands of several types: promotion is the tensors' business
+    if node.bare and any(not plain_operand(op, args[i], results) for i in op.tensor_at):
+        node.bare = False  # promotion, and sparse operands, are the tensors' business
     keep(op, node, args, results, overwritten)
     if many:
         tie_many(op, node, results)
@@ -302,6 +311,15 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         if overwritten is None:
             results._rg, results._edge = True, node
     return node
+
+
+def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
+    """Whether derivatives may be computed on the bare array of an operand."""
+    pointwise = op.kind == "pointwise"
+    if not isinstance(operand, Tensor):
+        return not pointwise or getattr(operand, "dtype", result.dtype) is result.dtype
+    return operand._array.__class__ is ndarray and (
+        not pointwise or operand.dtype is result.dtype)
 
 
 def tie_many(op: Op, node: Node, results: Any) -> None:

@@ -14,7 +14,9 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core import state
-from toytorch.core.device import cpu, device, layout, strided
+from toytorch.backends.sparse import SparseArray
+from toytorch.core.device import cpu, device, sparse_coo, strided
+from toytorch.core.device import layout as layout_class
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.core.dtype import dtype as dtype_class
 from toytorch.core.node import AccumulateGrad, Handle, Node, Output, as_function
@@ -51,8 +53,7 @@ class Tensor:
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
-    layout: layout = strided
-    is_sparse = is_quantized = is_mkldnn = is_nested = is_meta = False
+    is_quantized = is_mkldnn = is_nested = is_meta = False
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
         _array: Any
@@ -128,6 +129,9 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
+        if self.is_sparse:
+            raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of "
+                               "the constituent tensors, add the nbytes of the indices and values.")
         return self.numel() * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -143,7 +147,7 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
-        if not self._array.size:
+        if not self._array.size or self.is_sparse:
             return 0
         backend = base.of_array(self._array)
         start = backend.data_ptr(self._memory().flat())
@@ -196,6 +200,16 @@ class Tensor:
         """The number of the GPU, or -1 on the CPU."""
         index = self.device.index
         return -1 if index is None else index
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some elements are in memory, by their coordinates."""
+        return self._array.__class__ is SparseArray
+
+    @property
+    def layout(self) -> layout_class:
+        """How the elements lie in memory."""
+        return sparse_coo if self._array.__class__ is SparseArray else strided
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
@@ -373,6 +387,9 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array over the same memory."""
+        if self.is_sparse:
+            raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() "
+                            "first.")
         if force:
             return base.of_array(self._array).to_numpy(self._array)
         if self._rg:
@@ -451,7 +468,7 @@ class Tensor:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
             return self.to(as_dtype(dtype))
-        where = "cuda." if self.is_cuda else ""
+        where = "cuda." * self.is_cuda + "sparse." * self.is_sparse
         return f"torch.{where}{self.dtype.legacy}Tensor"
 
     @property
@@ -482,8 +499,10 @@ class Tensor:
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), self.detach().numpy(force=True).copy(),
-                          self._rg, str(self.device))
+        held = self._array
+        if not self.is_sparse:
+            held = base.of_array(held).to_numpy(held)
+        return _rebuild, (type(self), held.copy(), self._rg, str(self.device))
 
 
 def _rebuild(cls: type, array: Any, requires_grad: bool, where: str) -> Tensor:

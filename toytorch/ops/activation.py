@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.native import Loop
 from toytorch.core import dtype as types
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
@@ -222,7 +223,15 @@ def _silu_gradient(g: Any, self: Any) -> Any:
     return g * (s * (1 + self * (1 - s)))
 
 
-silu = pointwise("silu(Tensor self) -> Tensor", lambda xp, a: a / (1 + xp.exp(-a)),
+SILU = Loop("y = x / (1 + exp(-x))", arrays="y x")
+
+
+def _silu(xp: Any, a: Any) -> Any:
+    y = SILU.of(xp, a)
+    return a / (1 + xp.exp(-a)) if y is None else y
+
+
+silu = pointwise("silu(Tensor self) -> Tensor", _silu,
                  expr="self / (1 + exp(-self))", method=False, inplace=False, function=False,
                  checks=_float_or_complex, d_self=_silu_gradient,
                  doc="x·sigmoid(x); Elfwing et al. 2018.")

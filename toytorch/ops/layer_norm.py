@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends.native import SMALLEST
+from toytorch.backends.native_rows import Rows
 from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
@@ -19,6 +23,11 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
     _check_layer(a, shape, weight, bias)
     need_float("LayerNormKernelImpl", a)
     lead = a.shape[:a.ndim - len(shape)]
+    kept = (*lead, *(1,) * len(shape))
+    large = _large_layer_norm(xp, a, math.prod(shape), weight, bias, eps)
+    if large is not None:
+        made, mean, rstd = large
+        return made, mean.reshape(kept), rstd.reshape(kept)
     rows = a.reshape(math.prod(lead), math.prod(shape))
     made, mean, _, rstd = centered(xp, rows, (1,), eps)
     made *= rstd
@@ -26,8 +35,25 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
         made *= weight.reshape(-1)
     if bias is not None:
         made += bias.reshape(-1)
-    kept = (*lead, *(1,) * len(shape))
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
+NORM = Rows("""
+m = sum(x) / n
+r = 1 / sqrt(sum((x - m) * (x - m)) / n + eps)
+y = (x - m) * r * w + b
+""".strip(), arrays="y x", columns="w b", each="m r", numbers="eps")
+
+
+def _large_layer_norm(xp: Any, a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
+    """(result, mean, 1/deviation) in one compiled pass over the rows, or None."""
+    if xp is not np or a.size < SMALLEST or not n:
+        return None
+    w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
+    b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
+    y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
+    rstd = np.empty_like(mean)
+    return (y, mean, rstd) if NORM(len(mean), n, y, a, w, b, mean, rstd, eps) else None
 
 
 def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import toytorch.core.dtype as types
-from toytorch.backends.native import SMALLEST, Loop
+from toytorch.backends.native import Loop
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise
 from toytorch.ops.operands import one_tensor
@@ -287,7 +287,13 @@ def _angle_gradient(g: Any, self: Any) -> Any:
 # -- activations ----------------------------------------------------------------------------------
 
 
+SIGMOID = Loop("y = 1 / (1 + exp(-x))", arrays="y x")
+
+
 def _sigmoid(xp: Any, a: Any) -> Any:
+    y = SIGMOID.of(xp, a)
+    if y is not None:
+        return y
     return xp.reciprocal(1 + xp.exp(-a))
 
 
@@ -306,21 +312,17 @@ RELU_BACKWARD = Loop("z = g if y > 0 else 0", arrays="z g y")
 
 
 def _relu(xp: Any, a: Any) -> Any:
-    if a.size >= SMALLEST and xp is np:
-        y = np.empty_like(a)
-        if RELU(y, a):
-            return y
-    return xp.maximum(a, 0)
+    y = RELU.of(xp, a)
+    return xp.maximum(a, 0) if y is None else y
 
 
 relu = pointwise("relu(Tensor self) -> Tensor", _relu, checks=_no_relu,
                  expr="max(self, 0)", d_self="relu_backward(g, result)",
                  doc="max(x, 0); Nair and Hinton 2010.")
 def _relu_backward(xp: Any, g: Any, y: Any) -> Any:
-    if g.size >= SMALLEST and xp is np:
-        z = np.empty_like(y)
-        if RELU_BACKWARD(z, g, y):
-            return z
+    z = RELU_BACKWARD.of(xp, g, y)
+    if z is not None:
+        return z
     return xp.where(y > 0, g, 0).astype(g.dtype, copy=False)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.native import SMALLEST
+from toytorch.backends.native_rows import MEAN, SUM, Rows, total
 from toytorch.core.size import wrap_dim, wrap_dims
 from toytorch.ops.define import reduction
 
@@ -53,8 +55,27 @@ def _need_float(name: str, array: Any, dtype: Any = None) -> None:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
 
+def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, rule: Any) -> Any:
+    """A sum or a mean in one compiled pass, where there is one for these dimensions; else None."""
+    if xp is not np or a.size < SMALLEST or kind != a.dtype:
+        return None
+    over = axes(dim, a.ndim)
+    made = total(a, over, rule)
+    if made is not None and keepdim:
+        return made.reshape([1 if d in over else n for d, n in enumerate(a.shape)])
+    return made
+
+
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     kind = sum_type(a, dtype)
+    if a.size >= SMALLEST:
+        if dim is None and dtype is None and not keepdim and xp is np:  # the usual call
+            made = np.empty((), a.dtype)
+            if SUM(1, a.size, a, made):
+                return made
+        made = _large(xp, a, dim, keepdim, kind, SUM)
+        if made is not None:
+            return made
     if dim.__class__ is int and -a.ndim <= dim < a.ndim:
         return xp.add.reduce(a, axis=dim, keepdims=keepdim, dtype=kind)
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
@@ -90,8 +111,11 @@ def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     over = axes(dim, a.ndim)
     kind = dtype.numpy if dtype is not None else a.dtype
     count = math.prod(a.shape[d] for d in over)
-    total = xp.sum(a, axis=over, keepdims=keepdim, dtype=kind)
-    return total / xp.asarray(count).astype(total.dtype)
+    made = _large(xp, a, dim, keepdim, kind, MEAN)
+    if made is not None:
+        return made
+    made = xp.sum(a, axis=over, keepdims=keepdim, dtype=kind)
+    return made / xp.asarray(count).astype(made.dtype)
 
 
 def _count(shape: Any, dim: Any) -> int:
@@ -371,8 +395,30 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     return a - xp.amax(a, axis=d, keepdims=True), d
 
 
+SOFTMAX = Rows("""
+m = max(x)
+y = exp(x - m)
+s = sum(y)
+y = y / s
+""".strip(), arrays="y x")
+LOG_SUM = Rows("""
+m = max(x)
+s = sum(exp(x - m))
+""".strip(), arrays="x", each="m s")
+MINUS = Rows("y = x - l", arrays="y x", each="l")
+
+
+def _last_dim(xp: Any, a: Any, dim: Any) -> bool:
+    """Whether `dim` is the last of a large array on the CPU: then there is a compiled pass."""
+    return xp is np and a.size >= SMALLEST and a.ndim and dim in (-1, a.ndim - 1)
+
+
 def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     wrap_dim(dim, a.ndim)
+    if dtype is None and _last_dim(xp, a, dim):
+        y = np.empty_like(a)
+        if SOFTMAX(a.size // a.shape[-1], a.shape[-1], y, a):
+            return y
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
     if not z.size:
         return z
@@ -384,6 +430,13 @@ def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
 
 def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
+        if _last_dim(xp, a, dim):
+            n = a.shape[-1]
+            y, largest = np.empty_like(a), np.empty(a.size // n, a.dtype)
+            total = np.empty_like(largest)
+            if LOG_SUM(len(total), n, a, largest, total):
+                MINUS(len(total), n, y, a, largest + np.log(total))
+                return y
         z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.native import Loop
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import pointwise, public
@@ -58,8 +59,14 @@ def _erfc_positive(xp: Any, x: Any) -> Any:
     return xp.where(x > 27, 0.0, scale * erfcx_above(xp, safe))
 
 
+ERF = Loop("y = erf(x)", arrays="y x")
+
+
 def erf_array(xp: Any, a: Any) -> Any:
     """erf of every element."""
+    y = ERF.of(xp, a)
+    if y is not None:
+        return y
     x = a.astype(np.float64)
     size = xp.abs(x)
     square = xp.minimum(size, 0.46875) ** 2
@@ -211,8 +218,14 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return polygamma_of.function(input, n, out=out)  # type: ignore[no-any-return]
 
 
+GELU = Loop("y = 0.5 * x * (1 + erf(x * 0.7071067811865476))", arrays="y x")
+
+
 def _gelu(xp: Any, a: Any, approximate: str) -> Any:
     if approximate == "none":
+        y = GELU.of(xp, a)
+        if y is not None:
+            return y
         half = a.dtype.type(0.5)
         return a * half * (1 + erf_array(xp, a * a.dtype.type(math.sqrt(0.5))))
     if approximate != "tanh":

@@ -1,0 +1,254 @@
+"""Sparse arrays in coordinates, and the backend through which ops meet them.
+
+A SparseArray stands where a dense array stands, in `Tensor._array`; the sparse tensor is therefore
+an ordinary Tensor, and the short cut of `core.fast`, which wants plain NumPy arrays, passes by it
+without a test of its own. The general path asks `Kernels` for an op's sparse kernel; what has none
+is refused in PyTorch's words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core.device import device as device_class
+
+
+def xp_of(array: Any) -> Any:
+    """The array module of a dense array, or of a sparse array's values."""
+    array = array.values if array.__class__ is SparseArray else array
+    return np if isinstance(array, (np.ndarray, np.generic)) else base.of_array(array).xp
+
+
+class Flags:
+    """What NumPy's arrays say of their layout: a sparse one is nobody's view."""
+
+    c_contiguous, f_contiguous = True, False
+
+
+class SparseArray:
+    """Elements by their coordinates; all others are zero.
+
+    indices     (sparse_dim, nnz) integers: the place of each entry along the first dimensions
+    values      (nnz, *dense sizes): an entry is an element, or a dense block of them
+    coalesced   whether entries are in the order of their places, and no place has two
+
+    Entries at one place add up.
+    """
+
+    __slots__ = ("coalesced", "indices", "shape", "values")
+    __array_ufunc__ = None  # NumPy's functions shall refuse it
+    flags = Flags()
+
+    def __init__(self, indices: Any, values: Any, shape: Any,
+                 coalesced: bool | None = None) -> None:
+        self.indices, self.values, self.shape = indices, values, tuple(shape)
+        self.coalesced = indices.shape[1] < 2 if coalesced is None else coalesced
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return int(self.indices.shape[1])
+
+    @property
+    def sparse_dim(self) -> int:
+        """How many dimensions the coordinates name."""
+        return int(self.indices.shape[0])
+
+    @property
+    def dense_dim(self) -> int:
+        """How many dimensions each entry has."""
+        return int(self.values.ndim) - 1
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's type of the elements."""
+        return self.values.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.values.dtype.itemsize)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, zeros included."""
+        return math.prod(self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """There are none: zeros, as in PyTorch."""
+        return (0,) * len(self.shape)
+
+    def with_values(self, values: Any) -> SparseArray:
+        """The same places with other values."""
+        return SparseArray(self.indices, values, self.shape, self.coalesced)
+
+    def astype(self, kind: Any) -> SparseArray:
+        """The same places with values of another type."""
+        return self.with_values(self.values.astype(kind))
+
+    def copy(self) -> SparseArray:
+        """The same entries in fresh memory."""
+        return SparseArray(self.indices.copy(), self.values.copy(), self.shape, self.coalesced)
+
+    def item(self) -> Any:
+        """The only element."""
+        return self.values.sum(dtype=self.dtype).item()
+
+    def places(self) -> Any:
+        """For each entry one number that orders places: its row-major position."""
+        return positions(self.indices, self.shape[:self.sparse_dim])
+
+    def coalesce(self) -> SparseArray:
+        """The entries in order, those at one place added up; itself where that is so already."""
+        if self.coalesced:
+            return self
+        xp, places = xp_of(self), self.places()
+        order = xp.argsort(places, kind="stable")
+        values, places = self.values[order], places[order]
+        first = xp.ones(len(places), bool)
+        first[1:] = places[1:] != places[:-1]
+        if not first.all():
+            values = sum_runs(xp, values, first)
+            order = order[first]
+        return SparseArray(self.indices[:, order], values, self.shape, True)
+
+    def dense(self) -> Any:
+        """All elements, zeros included."""
+        a = self.coalesce()
+        made = xp_of(a).zeros(a.shape, a.dtype)
+        if a.nnz:
+            made[tuple(a.indices)] = a.values if a.sparse_dim else a.values[0]
+        return made
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.dense().astype(dtype or self.dtype, copy=False)
+
+    def __setitem__(self, where: Any, source: Any) -> None:
+        """Takes over the entries of another array: the write that ends an op in place."""
+        if where is not Ellipsis or source.__class__ is not SparseArray:
+            raise TypeError("Cannot assign to a sparse tensor")
+        self.indices, self.coalesced = source.indices, source.coalesced
+        self.values = source.values.astype(self.dtype, copy=False)
+
+    def __reduce__(self) -> Any:
+        return SparseArray, (self.indices, self.values, self.shape, self.coalesced)
+
+
+def positions(indices: Any, sizes: Any) -> Any:
+    """The row-major position of each column of indices."""
+    made = xp_of(indices).zeros(indices.shape[1], np.int64)
+    for row, n in zip(indices, sizes):
+        made *= n
+        made += row
+    return made
+
+
+def sum_runs(xp: Any, values: Any, first: Any) -> Any:
+    """The sums of runs of rows; `first` marks where each run starts."""
+    if xp is np:
+        starts = np.flatnonzero(first)
+        return np.add.reduceat(values, starts, 0, values.dtype) if len(starts) else values[:0]
+    run = xp.cumsum(first) - 1
+    made = xp.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
+    xp.add.at(made, run, values)
+    return made
+
+
+def empty(sizes: Any, kind: Any, sparse_dim: int | None = None, xp: Any = np) -> SparseArray:
+    """An array without entries."""
+    dims = len(sizes) if sparse_dim is None else sparse_dim
+    return SparseArray(xp.empty((dims, 0), np.int64), xp.empty((0, *sizes[dims:]), kind), sizes)
+
+
+class Kernels:
+    """What ops see as the array module of sparse arrays: a table from op to sparse kernel."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, Callable[..., Any]] = {}
+        self.by_value: set[str] = set()  # f(0) = 0: the op may run on the values alone
+
+    def asarray(self, value: Any) -> Any:
+        """Numbers that meet sparse arrays are dense."""
+        return np.asarray(value)
+
+    def kernel_of(self, op: Any) -> Callable[..., Any]:
+        """The sparse kernel of an op; NotImplementedError where it has none."""
+        if op.name in self.table:
+            return self.table[op.name]
+        if op.name not in self.by_value:
+            raise NotImplementedError(unsupported(REFUSED_AS.get(op.name, op.name), "SparseCPU"))
+
+        def on_values(a: SparseArray, *rest: Any) -> SparseArray:
+            a = a.coalesce()
+            return a.with_values(op.kernel_on(xp_of(a))(a.values, *rest))
+        return on_values
+
+
+def unsupported(name: str, where: str) -> str:
+    """PyTorch's words for an op that a kind of tensor does not have."""
+    return (f"Could not run 'aten::{name}' with arguments from the '{where}' backend. This could "
+            "be because the operator doesn't exist for this backend.")
+
+
+# Views, which PyTorch finds it cannot make when it looks for strides.
+REFUSED_AS = dict.fromkeys(("slice", "narrow", "squeeze", "split", "diagonal", "unfold"),
+                           "as_strided")
+
+
+class SparseBackend:
+    """Sparse arrays live on the device of their values."""
+
+    name = "sparse"
+    array_type = SparseArray
+
+    def __init__(self) -> None:
+        self.xp = Kernels()
+        self.kernels: dict[str, Any] = self.xp.table
+
+    def is_available(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return 0
+
+    def device(self, array: Any) -> device_class:
+        return base.of_array(array.values).device(array.values)
+
+    def on(self, where: device_class) -> Any:
+        return contextlib.nullcontext()
+
+    def to_numpy(self, array: Any) -> Any:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def from_numpy(self, array: Any) -> Any:
+        return array
+
+    def flat(self, array: Any) -> Any:
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    def data_ptr(self, array: Any) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+        raise NotImplementedError(unsupported("as_strided", "SparseCPU"))
+
+    def generator(self, seed: int) -> Any:
+        return np.random.Generator(np.random.PCG64(seed))
+
+    def synchronize(self) -> None:
+        """Work is queued by the backend of the values, if at all."""
+
+
+backend = SparseBackend()

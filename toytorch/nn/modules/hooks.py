@@ -1,0 +1,195 @@
+"""Functions that a module calls before and after itself, on the way forward and on the way back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from toytorch.autograd.function import Function
+from toytorch.core.node import Handle
+from toytorch.core.tensor import Tensor, alias
+
+
+class Hook(NamedTuple):
+    """A hook on the way forward, and how to call it."""
+
+    call: Any
+    with_kwargs: bool = False
+    always: bool = False
+
+
+# Hooks of every module, by the moment of their call.
+EVERYWHERE: dict[str, dict[int, Any]] = {
+    "_forward_pre_hooks": {}, "_forward_hooks": {}, "_backward_pre_hooks": {},
+    "_backward_hooks": {}}
+
+
+def add(table: dict[int, Any], hook: Any, prepend: bool = False) -> Handle:
+    """Enters a hook into a table, as the last or as the first."""
+    before = dict(table)
+    handle = Handle(table, hook)
+    if prepend:
+        new = {key: value for key, value in table.items() if key not in before}
+        table.clear()
+        table.update(new)
+        table.update(before)
+    return handle
+
+
+def hooks_of(module: Any, moment: str) -> list[Any]:
+    """The hooks of one moment: those of every module, then the module's own."""
+    return [*EVERYWHERE[moment].values(), *getattr(module, moment).values()]
+
+
+class Gate(Function):
+    """Passes tensors on, and on the way back shows their gradients to a function."""
+
+    @staticmethod
+    def forward(ctx: Any, seen: Any, *tensors: Tensor) -> Any:
+        ctx.seen = seen
+        ctx.set_materialize_grads(False)
+        return tuple(alias(t) for t in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return (None, *ctx.seen(grads))
+
+
+class BackwardHooks:
+    """Calls the hooks on the way back, for one pass through a module.
+
+    before  hook(module, grad_output), which may replace grad_output
+    after   hook(module, grad_input, grad_output), which may replace grad_input
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module, self.grad_output, self.gated = module, (), False
+        self.before = hooks_of(module, "_backward_pre_hooks")
+        self.after = hooks_of(module, "_backward_hooks")
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, their tensors passed through a gate."""
+        self.size = len(args)
+        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        if not any(args[i].requires_grad for i in self.places):
+            return args
+        self.gated = True
+        passed = Gate.apply(self._on_inputs, *(args[i] for i in self.places))
+        result = list(args)
+        for i, t in zip(self.places, passed):
+            result[i] = t
+        return tuple(result)
+
+    def outputs(self, result: Any) -> Any:
+        """The results, their tensors passed through a gate."""
+        many = isinstance(result, (tuple, list))
+        values = list(result) if many else [result]
+        places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
+        if not any(values[i].requires_grad for i in places):
+            return result
+        for i, t in zip(places, Gate.apply(self._on_outputs, *(values[i] for i in places))):
+            values[i] = t
+        return type(result)(values) if many else values[0]
+
+    def _on_outputs(self, grads: Any) -> Any:
+        for hook in self.before:
+            changed = hook(self.module, grads)
+            if changed is not None:
+                grads = changed if isinstance(changed, tuple) else (changed,)
+        self.grad_output = grads
+        if not self.gated:
+            for hook in self.after:
+                changed = hook(self.module, (None,) * self.size, grads)
+                if changed is not None and any(
+                        c is not None for c in (changed if isinstance(changed, tuple)
+                                                else (changed,))):
+                    raise RuntimeError("Backward hook for Modules where no input requires gradient "
+                                       "should always return None or None for all gradients.")
+        return grads
+
+    def _on_inputs(self, grads: Any) -> Any:
+        full = [None] * self.size
+        for i, g in zip(self.places, grads):
+            full[i] = g
+        for hook in self.after:
+            changed = hook(self.module, tuple(full), self.grad_output)
+            if changed is not None:
+                full = list(changed) if isinstance(changed, tuple) else [changed]
+        return [full[i] for i in self.places]
+
+
+def first_tensor(result: Any) -> Any:
+    """The first tensor in a result, to find the node of a module by."""
+    while not isinstance(result, Tensor):
+        values = list(result.values()) if isinstance(result, dict) else result
+        result = next((v for v in values if isinstance(v, (Tensor, dict, list, tuple))), None)
+        if result is None:
+            return None
+    return result
+
+
+def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """module.forward, and every hook at its moment."""
+    called: set[int] = set()
+    hooks, result = [], None
+    try:
+        for hook in hooks_of(module, "_forward_pre_hooks"):
+            changed = hook.call(module, args, kwargs) if hook.with_kwargs \
+                else hook.call(module, args)
+            if changed is None:
+                continue
+            if not hook.with_kwargs:
+                args = changed if isinstance(changed, tuple) else (changed,)
+            elif isinstance(changed, tuple) and len(changed) == 2:
+                args, kwargs = changed
+            else:
+                raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, "
+                                   f"new_kwargs), but got {changed}.")
+        back = EVERYWHERE["_backward_hooks"] or EVERYWHERE["_backward_pre_hooks"] \
+            or module._backward_hooks or module._backward_pre_hooks
+        watch = BackwardHooks(module) if back else None
+        if watch:
+            args = watch.inputs(args)
+        hooks = hooks_of(module, "_forward_hooks")
+        result = module.forward(*args, **kwargs)
+        for i, hook in enumerate(hooks):
+            called.add(i)
+            changed = hook.call(module, args, kwargs, result) if hook.with_kwargs \
+                else hook.call(module, args, result)
+            result = result if changed is None else changed
+        result = watch.outputs(result) if watch else result
+    except Exception:
+        for i, hook in enumerate(hooks or hooks_of(module, "_forward_hooks")):
+            if hook.always and i not in called:
+                more = (kwargs,) if hook.with_kwargs else ()
+                hook.call(module, args, *more, result)
+        raise
+    for legacy in module._node_hooks.values():
+        found = first_tensor(result)
+        if found is not None and found.grad_fn is not None:
+            found.grad_fn.register_hook(
+                lambda grads_in, grads_out, hook=legacy: hook(module, grads_in, grads_out))
+    return result
+
+
+# -- hooks of every module ------------------------------------------------------------------------
+
+
+def register_module_forward_pre_hook(hook: Any) -> Handle:
+    """Calls hook(module, args) before the forward of every module."""
+    return add(EVERYWHERE["_forward_pre_hooks"], Hook(hook))
+
+
+def register_module_forward_hook(hook: Any, *, with_kwargs: bool = False,
+                                 always_call: bool = False) -> Handle:
+    """Calls hook(module, args, output) after the forward of every module."""
+    return add(EVERYWHERE["_forward_hooks"], Hook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Any) -> Handle:
+    """Calls hook(module, grad_output) before backward passes any module."""
+    return add(EVERYWHERE["_backward_pre_hooks"], hook)
+
+
+def register_module_full_backward_hook(hook: Any) -> Handle:
+    """Calls hook(module, grad_input, grad_output) after backward passed any module."""
+    return add(EVERYWHERE["_backward_hooks"], hook)
