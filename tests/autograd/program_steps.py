@@ -6,7 +6,7 @@ tensor drawn: <d> <e> dims, <ds> a tuple of dims, <i> an index and <part> a leng
 a list of indices along <d>, <ids> an index tensor of the tensor's shape (distinct along <d>: <perm>),
 <key> what may stand in brackets, <mask> booleans, <like> numbers of the tensor's shape, <shape> a
 shape of as many elements, <wide> one to expand to, <right> a factor for a matrix product, <num>
-a number, <k> a truth value, <t> a dtype, <tf> a floating one. `programs.Draw` has the details.
+a number, <apart> numbers that part equal ones, <k> a truth value, <t> a dtype, <tf> a floating one. `programs.Draw` has the details.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ POINTWISE = steps("""
     torch.atan2(<a>, <b>)
     torch.hypot(<a>, <b>)
     torch.copysign(<a>, <b>)
-    torch.logaddexp(<a>, <b>)
+    torch.logaddexp(<a>, <b> * 0.5)
     torch.xlogy(<a>, <b>.abs() + 1)
     torch.heaviside(<a>, <b>)
     torch.float_power(<a>.abs() + 1, 0.5)
@@ -176,11 +176,10 @@ REDUCTIONS = steps("""
     torch.linalg.vector_norm(<a>, 2, <ds>, keepdim=<k>)
     <a>.logsumexp(<ds>)
     <a>.median()
-    <a>.median(<d>)
+    (<f> + <apart>).median(<d>)
     <f>.quantile(0.3, <d>)
     <a>.nanmean(<d>)
-    <a>.kthvalue(1, <d>)
-    <a>.mode(<d>)
+    (<f> + <apart>).kthvalue(1, <d>)
     <a>.count_nonzero(<d>)
     <a>.softmax(<d>)
     <a>.log_softmax(<d>)
@@ -201,8 +200,8 @@ REDUCTIONS = steps("""
     <a>.sort(<d>)
     <a>.sort(dim=<d>, descending=True, stable=True)
     <a>.argsort(dim=<d>, stable=True)
-    <a>.topk(1, <d>)
-    <a>.topk(<part>, <d>, largest=False)
+    (<f> + <apart>).topk(1, <d>)
+    (<f> + <apart>).topk(<part>, <d>, largest=False)
     <a>.msort()
     torch.unique(<a>)
     torch.unique_consecutive(<n>)
@@ -240,7 +239,7 @@ SHAPES = steps("""
     F.pad(<a>, (1, 1))
     F.pad(<a>, (0, 1, 1, 0), value=0.5)
     F.one_hot(<n>.abs())
-    F.pixel_shuffle(<a>, 1)
+    F.pixel_shuffle(<a>, 2)
     torch.zeros_like(<a>)
     torch.ones_like(<a>, dtype=<t>)
     torch.full_like(<a>, 2)
@@ -293,12 +292,11 @@ VIEWS = steps("""
     <a>.unbind(<d>)
     torch.hsplit(<a>, 1)
     <a>.detach()
-    <a>.data
     <a>.as_strided((2,), (1,))
     <a>.real
     <a>.imag
     torch.view_as_real(<a>)
-    <a>.view(torch.int64)
+    <f>.view(torch.int64)
     <a>.adjoint()
     <a>.alias()
     torch.atleast_3d(<a>)
@@ -354,7 +352,7 @@ PRODUCTS = steps("""
     torch.addmm(<c>, <a>, <right>, beta=0.5, alpha=2)
     torch.baddbmm(<c>, <a>, <right>)
     torch.addmv(<c>, <a>, <right>)
-    torch.einsum('...i,...i->...', <a>, <b>)
+    torch.einsum('...i,...i->...', <a>, <b>.to(<a>.dtype))
     torch.einsum('ij,kj->ik', <a>, <a>)
     torch.einsum('ii->i', <a>)
     torch.cross(<a>, <b>, dim=-1)
@@ -364,8 +362,8 @@ PRODUCTS = steps("""
     torch.trace(<a>)
     F.mse_loss(<a>, <a>.detach() * 0.5)
     F.l1_loss(<a>, <b>)
-    F.smooth_l1_loss(<f>, <b>, reduction='sum')
-    F.huber_loss(<f>, <b>, reduction='none')
+    F.smooth_l1_loss(<f>, <f>.sin(), reduction='sum')
+    F.huber_loss(<f>, <f>.sin(), reduction='none')
     F.binary_cross_entropy_with_logits(<f>, <f>.detach().sigmoid())
     F.cosine_similarity(<a>, <b>, dim=<d>)
     F.layer_norm(<f>, <f>.shape[-1:])
@@ -414,7 +412,7 @@ WRITES = steps("""
     <a>.round_()
     <a>.zero_()
     <a>.fill_(0.5)
-    <a>.fill_(<B>.sum())
+    <f>.fill_(<B>.sum())
     <a>.copy_(<B>)
     <a>.copy_(<B>)
     <a>.lerp_(<B>, 0.5)
@@ -460,7 +458,6 @@ WRITES = steps("""
     <a>.unbind(<d>)[0].add_(1)
     <a>.expand(<wide>).add_(1)
     <a>.detach().mul_(2)
-    <a>.data.add_(1)
     <a>.real.mul_(2)
     <a>.t_()
     <a>.unsqueeze_(<d>)

@@ -38,7 +38,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                                f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
                                f"dtype of {grad.dtype} and output[{i}] has a dtype of "
                                f"{tensor.dtype}.")
-        if not tensor._rg:
+        if not tensor._rg or tensor._deaf:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
                                "grad_fn")
         if grad is None:
@@ -51,7 +51,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                 grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:
             grad = grad.to(tensor.dtype)
-        roots.append((tensor._edge if tensor._edge is not None else tensor, grad))
+        roots.append((tensor._edge or tensor, grad))
     return roots
 
 

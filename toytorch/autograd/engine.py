@@ -121,8 +121,9 @@ class Engine:
         Leaves add what they get into `.grad`. With `inputs`, only these tensors get anything; with
         `capture`, nothing is added and the gradients are returned, by id of the tensor.
         """
-        before = state.local.grad
+        before, unnamed = state.local.grad, state.local.unnamed
         state.set_grad(create_graph)
+        state.local.unnamed = True  # gradients have no names
         try:
             if self.run is not None and inputs is None:
                 for target, grad in roots:
@@ -131,6 +132,7 @@ class Engine:
             return self._visit(roots, keep_graph, inputs, capture)
         finally:
             state.set_grad(before)
+            state.local.unnamed = unnamed
 
     def _visit(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
                inputs: list[Tensor] | None, capture: bool) -> dict[int, Tensor]:
@@ -289,7 +291,8 @@ class Engine:
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
                     replaced = checked(hook, grad, hook(grad))
                     grad = grad if replaced is None else replaced
-                captured[id(leaf)] = grad
+                if not leaf._deaf:
+                    captured[id(leaf)] = grad
                 continue
             if leaf._grad is None and not state.local.grad:
                 grad = owned(holder, given, leaf)
@@ -367,7 +370,8 @@ def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
 
 def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
     """The nodes from which an input can be reached; the others need not run."""
-    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs}
+    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs
+             if not t._deaf}
     wanted: set[Node] = set()
     for node in reversed(order):
         for target in node.edges:

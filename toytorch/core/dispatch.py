@@ -40,6 +40,8 @@ def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if take_over is not None:
             with state.below(mode):
                 return take_over(op, args, out)
+    if state.everywhere is not None:
+        return state.everywhere.on_call(op, args, out)
     return run(op, args, out)
 
 
@@ -277,7 +279,7 @@ def edge(tensor: Any) -> Any:
     """Where the gradient of `tensor` goes."""
     if not isinstance(tensor, Tensor) or not tensor._rg:
         return None
-    return tensor._edge if tensor._edge is not None else tensor
+    return tensor._edge or tensor
 
 
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
@@ -293,7 +295,7 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         if a.__class__ in (list, tuple):
             edges += [edge(t) for t in a]
         elif name in derivatives and isinstance(a, Tensor) and a._rg:
-            edges.append(a._edge if a._edge is not None else a)
+            edges.append(a._edge or a)
         else:
             edges.append(None)
     if overwritten is not None:
@@ -413,15 +415,20 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views: Any = [view_of(source, a) for a in layouts]
     else:
         views = view_of(source, layouts)
-    if source._rg and op.derivatives:
-        if state.local.grad:
-            record(op, args, views)
-        else:
-            for v in views if isinstance(views, list) else [views]:
-                v._no_grad_view = NO_GRAD_VIEW
-    if views.__class__ is list and op.derivatives:
-        for v in views:
-            v._no_grad_view = MANY_VIEWS % op.node_name
+    if not op.derivatives or source.dtype.rank < 2:
+        return views
+    if source._rg and state.local.grad:
+        record(op, args, views)
+    why = source._no_grad_view
+    if not state.local.grad:
+        why = NO_GRAD_VIEW
+    elif views.__class__ is list:
+        why = MANY_VIEWS % op.node_name
+    if why is not None:
+        for v in views if views.__class__ is list else [views]:
+            writing.protect(v, why)
+            if source._rg and v._edge is None and v.dtype.rank > 1:
+                v._rg = v._deaf = True  # as its base, though nothing is recorded
     return views
 
 
@@ -463,6 +470,8 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
         if take_over is not None:
             with state.below(mode):
                 return take_over(op, args)  # type: ignore[no-any-return]  # it returns what we do
+    if state.everywhere is not None:
+        state.everywhere.on_inplace(op, args)
     needs = state.local.grad and bool(op.derivatives) and (
         wants_grad(op, args) or (target._base is not None and target._base._rg))
     writing.check(target, needs)

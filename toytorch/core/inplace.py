@@ -14,7 +14,8 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core import state
-from toytorch.core.node import Node, sequence
+from toytorch.core.node import Node, Refusal, sequence
+from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 
 
@@ -90,8 +91,32 @@ def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
 
 def bump(target: Tensor) -> None:
     """Counts a write."""
+    storage = target._memory()
     if not target._inference:
-        target._memory().version += 1
+        storage.version += 1
+    if getattr(storage, "fragile", None):
+        retire(storage)
+
+
+def protect(view: Tensor, why: str) -> None:
+    """Marks a view whose memory must not be written to while a graph is recorded."""
+    view._no_grad_view = why
+    storage = view._memory()
+    if not hasattr(storage, "fragile"):
+        storage.fragile = []
+    storage.fragile.append(weakref.ref(view))
+
+
+def retire(storage: Storage) -> None:
+    """Takes the histories of protected views after a write to their memory."""
+    left = []
+    for ref in storage.fragile:
+        view = ref()
+        if view is not None and view._base is not None and view._base._rg:
+            view._edge, view._rg, view._deaf = Refusal(view._no_grad_view), True, False
+        elif view is not None:
+            left.append(ref)
+    storage.fragile = left
 
 
 def snapshot(target: Tensor) -> Tensor:
@@ -230,8 +255,10 @@ def rebase(target: Tensor, node: Node) -> None:
     if owner._views:
         for ref in owner._views:
             view = ref()
-            if view is not None:
-                view._edge, view._rg = AsStridedBackward0(owner, view), True
+            if view is not None and not view._no_grad_view:
+                view._edge, view._rg, view._deaf = AsStridedBackward0(owner, view), True, False
+    if getattr(owner._storage, "fragile", None):
+        retire(owner._storage)
 
 
 def old_edge(target: Tensor) -> Any:

@@ -131,6 +131,26 @@ class Output:
         return found
 
 
+class Refusal:
+    """In the place of an edge: the history of a view that is not to be used any more.
+
+    Whoever looks at it is told why, by a RuntimeError.
+    """
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(self.reason)
+
+    @property
+    def is_node(self) -> bool:
+        """Raises, like every other look at it."""
+        return bool(self)
+
+
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives into `variable.grad`."""
 
@@ -178,9 +198,7 @@ def as_function(edge: Any) -> tuple[Any, int]:
         return None, 0
     if isinstance(edge, Output):
         return edge.node, edge.index
-    if isinstance(edge, Node):
-        return edge, 0
-    return edge._accumulator(), 0
+    return (edge if edge.is_node else edge._accumulator()), 0
 
 
 def node_of(edge: Any) -> Any:

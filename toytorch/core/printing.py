@@ -201,6 +201,8 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{type(node).__name__}>")
     elif tensor._rg:
         suffixes.append("requires_grad=True")
+    if tensor._names is not None:
+        suffixes.append(f"names={tensor._names!r}")
     for tangent in (tensor._tangents or {}).values():
         suffixes.append(f"tangent={tangent!r}")
     return with_suffixes(prefix + text, suffixes, len(prefix))

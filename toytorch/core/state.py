@@ -25,6 +25,7 @@ class ThreadState(threading.local):
     modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
     no_saved_hooks: str | None = None  # why there may be none, if so
+    unnamed = False  # whether names of dimensions are left alone (see ops/names.py)
     leaving: Any = None
 
 
@@ -44,6 +45,7 @@ local = ThreadState()
 _lock = threading.Lock()
 _without_grad: set[int] = set()
 _watching = 0  # how many modes are in force, in all threads
+everywhere: Any = None  # a mode of all threads, asked after each thread's own
 anomaly: Any = None  # None, or what `detect_anomaly` was told
 
 

@@ -16,7 +16,8 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "memory", "version")
+    __slots__ = ("array", "fragile", "memory", "version")
+    fragile: Any  # weak references to views that must not be written to; seldom there
 
     def __init__(self, array: Any, memory: Any = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent

@@ -28,7 +28,7 @@ ndarray = np.ndarray
 NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over calling "
             ".{0}() on a Tensor: there is one value for each example")
 SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
-          "_no_grad_view")
+          "_no_grad_view", "_deaf")
 
 
 class Tensor:
@@ -49,6 +49,8 @@ class Tensor:
     is_node = False  # at the end of an edge, a leaf
     _inference = False  # whether it was made in inference mode
     _no_grad_view: Any = None  # why a view must not be written to, if so
+    _deaf = False  # whether it asks for gradients only because its base does, and drops them
+    _names: Any = None  # the names of the dimensions, if they have any (see ops/names.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
@@ -98,6 +100,8 @@ class Tensor:
         """The sizes, or the size of one dimension."""
         if dim is None:
             return Size(self._array.shape)
+        if isinstance(dim, str):
+            dim = self.names.index(dim)
         return self._array.shape[wrap_dim(dim, self._array.ndim, wrap_scalar=False)]
 
     @property
@@ -248,13 +252,17 @@ class Tensor:
             first = "only" if self.__class__ is Tensor else "Only"
             raise RuntimeError(f"{first} Tensors of floating point and complex dtype can require "
                                "gradients")
-        self._rg = bool(requires_grad)
+        self._rg, self._deaf = bool(requires_grad), False
+        for ref in self._views or ():
+            view = ref()
+            if view is not None and view._edge is None and requires_grad and not view._rg:
+                view._rg = view._deaf = True
         return self
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this tensor."""
-        return self._edge is None
+        return not self._edge
 
     @property
     def grad_fn(self) -> Node | None:
@@ -356,7 +364,7 @@ class Tensor:
 
     def _accumulator(self) -> Node | None:
         """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""
-        if not self._rg:
+        if not self._rg or self._deaf:
             return None
         found = self._accumulator_ref() if self._accumulator_ref is not None else None
         if found is None:
@@ -366,6 +374,8 @@ class Tensor:
 
     def _accumulate(self, grad: Tensor) -> None:
         """Adds a gradient to `.grad`."""
+        if self._deaf:
+            return
         if self._hooks:
             for hook in list(self._hooks.values()):
                 replaced = hook(grad)

@@ -46,11 +46,98 @@ class Buffer(Tensor):
     """A tensor that belongs to a module's state but is not learned."""
 
     __slots__ = ()
+    persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        made = like_class(cls, data)
+        made = like_class(cls, Tensor() if data is None else data)
         made.persistent = persistent
         return made
 
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        """Nothing is left to do after __new__."""
 
-__all__ = ["Buffer", "Parameter"]
+
+# -- tensors whose shape is not known yet ---------------------------------------------------------
+
+NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes.")
+
+
+class Uninitialized(Tensor):
+    """A tensor without a shape, until `materialize` gives it one."""
+
+    __slots__ = ()
+    becomes: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
+        self.data = self.new_empty(shape, device=device or self.device,
+                                   dtype=dtype or self.dtype)
+        self.__class__ = self.becomes  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(NO_SHAPE)
+
+    def size(self, dim: int | None = None) -> Any:
+        raise RuntimeError(NO_SHAPE)
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call "
+                           "`forward` to initialize the parameters before calling "
+                           "`module.share_memory()`.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def _nothing(device: Any, dtype: Any) -> Tensor:
+    made = Tensor()
+    return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter of a lazy module before its first call."""
+
+    __slots__ = ()
+    becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        made = like_class(cls, _nothing(device, dtype))
+        made._rg = requires_grad
+        return made
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        """Nothing is left to do after __new__."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self._rg, self.device, self.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(Uninitialized):
+    """A buffer of a lazy module before its first call."""
+
+    __slots__ = ()
+    becomes = Tensor
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> Any:
+        made = like_class(cls, _nothing(device, dtype))
+        made._rg, made.persistent = requires_grad, persistent
+        return made
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                 persistent: bool = True) -> None:
+        """Nothing is left to do after __new__."""
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(tensor, Uninitialized)
+
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]

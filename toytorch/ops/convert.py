@@ -169,6 +169,8 @@ def detach_(self: Tensor) -> Tensor:
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
     found = alias(self)
+    if self._names is not None:
+        found._names = self._names
     if self._batches is not None:
         found._batches = {mode: whole.detach() for mode, whole in self._batches.items()}
     return found

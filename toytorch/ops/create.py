@@ -87,14 +87,16 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         return put_out(finish(lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device,
-                              requires_grad), out)
+                              requires_grad), out, names)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-def put_out(made: Tensor, out: Any) -> Tensor:
+def put_out(made: Tensor, out: Any, names: Any = None) -> Tensor:
     """The made tensor, or `out` holding its elements."""
+    if names is not None:
+        made.names = names  # type: ignore[attr-defined]  # attached by ops/names.py
     if out is None:
         return made
     if out._array.shape != made._array.shape:
@@ -125,7 +127,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         kind = _kind(dtype or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(finish(lambda xp: xp.full(shape, xp.asarray(fill_value).astype(kind), kind),
-                          device, requires_grad), out)
+                          device, requires_grad), out, names)
 
 
 def _like(name: str, fill: str) -> Any:
@@ -314,7 +316,8 @@ def to_array(data: Any, dtype: Any) -> Any:
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None,
-           requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
+           requires_grad: builtins.bool = False, pin_memory: Any = False,
+           names: Any = None) -> Tensor:
     """A tensor with a copy of the data; the type is inferred from it.
 
     >>> tensor([[1, 2], [3, 4]]).dtype, tensor(1.5).dtype, tensor([True, 2]).dtype
@@ -337,7 +340,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None,
             raise RuntimeError("Only Tensors of floating point and complex dtype can require "
                                "gradients")
         made.requires_grad_()
-    return made
+    return put_out(made, None, names)
 
 
 def from_numpy(ndarray: Any) -> Tensor:

@@ -74,7 +74,7 @@ def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         _need_float(kernel_name, dtype)
         made = drawn(lambda lead: wrap(_draw(how, (*lead, *shape), dtype, device, generator)))
-        return create.put_out(made.requires_grad_() if requires_grad else made, out)
+        return create.put_out(made.requires_grad_() if requires_grad else made, out, names)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function

@@ -84,6 +84,11 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
+    if isinstance(start_dim, (list, tuple)) or isinstance(start_dim, str):
+        from toytorch.ops.names import flattened
+        if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
+            return flattened(input, start_dim, end_dim)  # type: ignore[arg-type]
+        start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
     first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if input.ndim == 0:
         return convert.reshape(input, 1)
@@ -105,6 +110,9 @@ def ravel(input: Tensor) -> Tensor:
 @public("unflatten", method=True)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """A dimension as several."""
+    if isinstance(dim, str):
+        from toytorch.ops.names import unflattened
+        return unflattened(input, dim, sizes)
     d = wrap_dim(dim, input.ndim)
     sizes = tuple(sizes)
     if not sizes:

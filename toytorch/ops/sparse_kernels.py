@@ -7,7 +7,6 @@ they are functions of the op's arguments, in which tensors are SparseArrays or d
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -208,7 +207,7 @@ def look_up(a: Any, indices: Any) -> Any:
     """The blocks of an array, sparse or dense, at the places that columns of indices name."""
     if not is_sparse(a):
         found = a[tuple(indices)]
-        return found if len(indices) else xp_of(a).broadcast_to(a, (indices.shape[1], *a.shape))
+        return found if len(indices) else xp_of(a).repeat(a[None], indices.shape[1], 0)
     table = a.coalesce()
     xp, places = xp_of(table), table.places()
     wanted = positions(indices, a.shape[:a.sparse_dim])
@@ -218,8 +217,6 @@ def look_up(a: Any, indices: Any) -> Any:
         hit = places[at] == wanted
         made[hit] = table.values[at[hit]]
     return made
-
-
 
 
 def _divider(name: str) -> Kernel:
@@ -236,6 +233,16 @@ def _divider(name: str) -> Kernel:
 
 for _name in ("div", "div.floor", "div.trunc", "floor_divide"):
     kernel(_name)(_divider(_name))
+
+
+@kernel("relu_backward")
+def _relu_backward(g: Any, y: Any) -> SparseArray:
+    if not is_sparse(g):
+        g = SparseArray(y.indices, look_up(g, y.indices), y.shape, y.coalesced)
+    open_ = look_up(y, g.indices) > 0
+    made: SparseArray = g.with_values(g.values * open_)
+    return made
+
 
 # -- layout ---------------------------------------------------------------------------------------
 
@@ -422,6 +429,16 @@ def _sum(a: SparseArray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return made
 
 
+@kernel("linalg_vector_norm")
+def _norm(a: SparseArray, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None and len(reduce.axes(dim, a.ndim)) < a.ndim:
+        raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must "
+                           "either be empty or contain all dimensions of the input")
+    a = a.coalesce()
+    return registry["linalg_vector_norm"].kernel_on(xp_of(a))(
+        a.values.reshape(-1), order, None, False, dtype)
+
+
 def sum_dims(a: SparseArray, dims: Any, kind: Any = None) -> Any:
     """The sum over some dimensions; a dense array where no coordinates remain."""
     over = {wrap_dim(d, a.ndim) for d in dims}
@@ -449,11 +466,3 @@ def spread_dims(g: Any, a: SparseArray, dims: Any) -> SparseArray:
     values = xp_of(a).broadcast_to(blocks, (a.nnz, *a.shape[n:]))
     return SparseArray(a.indices, values.copy(), a.shape, True)
 
-
-def groups(a: SparseArray, dim: int) -> tuple[Any, Any]:
-    """For each entry the number of its row along a sparse dimension, and the number of rows."""
-    xp, n = xp_of(a), a.sparse_dim
-    others = [d for d in range(n) if d != dim]
-    places = positions(a.indices[others], [a.shape[d] for d in others])
-    rows, which = xp.unique(places, return_inverse=True)
-    return which.reshape(-1), math.prod(rows.shape)

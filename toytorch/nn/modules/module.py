@@ -1,0 +1,259 @@
+"""The base class of all networks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from toytorch.autograd.modes import no_grad
+from toytorch.core.device import memory_format as memory_format_class
+from toytorch.core.dtype import dtype as dtype_class
+from toytorch.core.node import Handle
+from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.nn.modules.hooks import EVERYWHERE, Hook, add, call_with_hooks
+from toytorch.nn.modules.state import Stateful
+
+T = TypeVar("T", bound="Module")
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
+         "_node_hooks")
+ANYWHERE = tuple(EVERYWHERE.values())
+
+
+class Module(Stateful):
+    """A network or a part of one, like `torch.nn.Module`.
+
+    A subclass creates parameters and children as attributes and defines `forward`.
+
+    >>> import toytorch.nn as nn
+    >>> class Twice(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Linear(2, 2)
+    ...     def forward(self, x):
+    ...         return self.layer(self.layer(x))
+    >>> Twice()
+    Twice(
+      (layer): Linear(in_features=2, out_features=2, bias=True)
+    )
+    """
+
+    call_super_init = False
+    dump_patches = False
+    _compiled: Any = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs and not self.call_super_init:
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
+                            f"'{next(iter(kwargs))}'")
+        if args and not self.call_super_init:
+            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but "
+                            f"{len(args) + 1} were given")
+        super().__init__()
+        for name in HOOKS:
+            object.__setattr__(self, name, {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in HOOKS:
+            self.__dict__.setdefault(name, {})
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the output; every subclass defines its own."""
+        raise NotImplementedError(f"Module [{type(self).__name__}] is missing the required "
+                                  "\"forward\" function")
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._compiled is not None:
+            return self._compiled(*args, **kwargs)
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
+                or self._backward_pre_hooks or self._node_hooks or any(ANYWHERE)):
+            return self.forward(*args, **kwargs)
+        return call_with_hooks(self, args, kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles this module's call in place; `toytorch.compile` makes another module."""
+        compiler = getattr(sys.modules["toytorch"], "compile", None)
+        if compiler is not None:
+            self._compiled = compiler(lambda *a, **k: call_with_hooks(self, a, k), *args, **kwargs)
+
+    def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> Handle:
+        """Calls hook(module, args, output) after forward; it may replace the output.
+
+        prepend      before the hooks that are there already
+        with_kwargs  hook(module, args, kwargs, output)
+        always_call  also when forward raises
+        """
+        return add(self._forward_hooks, Hook(hook, with_kwargs, always_call), prepend)
+
+    def register_forward_pre_hook(self, hook: Any, *, prepend: bool = False,
+                                  with_kwargs: bool = False) -> Handle:
+        """Calls hook(module, args) before forward; it may replace the arguments."""
+        return add(self._forward_pre_hooks, Hook(hook, with_kwargs), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(module, grad_output) before backward passes; it may replace grad_output."""
+        return add(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
+        if self._node_hooks:
+            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a"
+                               " single Module. Please use only one of them.")
+        return add(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Any) -> Handle:
+        """The older form: calls hook(module, ...) with the gradients of the last node alone."""
+        if self._backward_hooks:
+            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a"
+                               " single Module. Please use only one of them.")
+        return add(self._node_hooks, hook)
+
+    # -- changing everything at once ----------------------------------------------------------
+
+    def apply(self: T, fn: Callable[[Module], Any]) -> T:
+        """Calls fn on every module below and on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self: T, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> T:
+        """Replaces every parameter's and buffer's values by fn of them."""
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        with no_grad():
+            for p in self._parameters.values():
+                if p is not None:
+                    p.data = fn(p.data)
+                    if p.grad is not None:
+                        held = p.grad.requires_grad
+                        p._grad = fn(p.grad.data).requires_grad_(held)
+            for name, b in self._buffers.items():
+                if b is not None:
+                    self._buffers[name] = fn(b)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Parameters and buffers with another floating type, on another device, or both.
+
+        `to(dtype)`, `to(device, dtype)`, `to(tensor)` and `to(memory_format=channels_last)`, which
+        concerns tensors of four and five dimensions alone.
+        """
+        options = dict(kwargs)
+        for a in args:
+            if isinstance(a, dtype_class):
+                options["dtype"] = a
+            elif isinstance(a, Tensor):
+                options["dtype"], options["device"] = a.dtype, a.device
+            elif isinstance(a, memory_format_class):
+                options["memory_format"] = a
+            elif isinstance(a, bool):
+                options["non_blocking"] = a
+            else:
+                options["device"] = a
+        target, form = options.pop("dtype", None), options.pop("memory_format", None)
+        options = {k: v for k, v in options.items() if v is not None}
+        if target is not None and target.rank < 2:
+            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got "
+                            f"desired dtype={target}")
+
+        def convert(t: Any) -> Any:
+            chosen = dict(options)
+            if target is not None and t.dtype.rank >= 2:
+                chosen["dtype"] = target
+            moved = t.to(**chosen) if chosen else t
+            if form is not None and t.ndim in (4, 5):
+                return moved.contiguous(memory_format=form)
+            return moved
+        return self._apply(convert)
+
+    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+        """New memory on a device, its values not set."""
+        return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse)
+
+    def _cast(self: T, name: str) -> T:
+        return self._apply(lambda t: getattr(t, name)() if t.dtype.is_floating_point else t)
+
+    def float(self: T) -> T:
+        """Floating-point state as float32."""
+        return self._cast("float")
+
+    def double(self: T) -> T:
+        """Floating-point state as float64."""
+        return self._cast("double")
+
+    def half(self: T) -> T:
+        """Floating-point state as float16."""
+        return self._cast("half")
+
+    def bfloat16(self: T) -> T:
+        """Floating-point state as bfloat16."""
+        return self._cast("bfloat16")
+
+    def cpu(self: T) -> T:
+        """State in the CPU's memory."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self: T, device: Any = None) -> T:
+        """State on a GPU."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def type(self: T, dst_type: Any) -> T:
+        """State in another type."""
+        target = as_dtype(dst_type)
+        return self._apply(lambda t: t.to(dtype=target))
+
+    def share_memory(self: T) -> T:
+        """State in memory that other processes can see."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self: T, mode: bool = True) -> T:
+        """Switches dropout and the like on."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        object.__setattr__(self, "training", mode)
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self: T) -> T:
+        """Switches dropout and the like off."""
+        return self.train(False)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Says for all parameters whether gradients are wanted."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or sets them to 0."""
+        for p in self.parameters():
+            if p.grad is not None:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad.grad_fn is not None:
+                    p.grad = p.grad.detach().zero_()
+                else:
+                    p.grad.requires_grad_(False).zero_()
+
+    # -- printing -----------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets after the name."""
+        return ""
+
+    def _get_name(self) -> str:
+        return self.__class__.__name__
+
+    def __repr__(self) -> str:
+        extra = [line for line in self.extra_repr().split("\n") if line]
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ")
+                    for name, child in self._modules.items()]
+        if not children and len(extra) <= 1:
+            return f"{self._get_name()}({''.join(extra)})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"

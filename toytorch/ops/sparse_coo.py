@@ -1,0 +1,440 @@
+"""Making sparse tensors, reading their parts, and the ways to dense tensors and back.
+
+The gradient of a sparse tensor is sparse wherever the op that needs it looks at stored entries
+only: `to_dense`, `coalesce`, `values`, `torch.sparse.mm`. It then has an entry for each place that
+the tensor has one for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.backends import sparse as arrays
+from toytorch.backends.sparse import SparseArray, unsupported, xp_of
+from toytorch.core import dtype as types
+from toytorch.core.inplace import bump
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops import create
+from toytorch.ops.define import general, public
+from toytorch.ops.sparse_kernels import kernel, look_up, need_sparse
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def _construct(xp: Any, indices: Any, values: Any, size: Any, coalesced: Any) -> SparseArray:
+    return SparseArray(indices, values, size, coalesced)
+
+
+construct = general(
+    "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
+    "-> Tensor", _construct, function=False, method=False, out=False, upcast=False,
+    node="SparseCooTensorWithDimsAndTensorsBackward0",
+    d_values=lambda g, indices: entries.function(g, indices),
+    doc="A sparse tensor of places and values.")
+
+
+def _entries(xp: Any, a: Any, indices: Any) -> Any:
+    return look_up(a, indices)
+
+
+entries = general(
+    "_sparse_entries(Tensor self, Tensor indices) -> Tensor", _entries, function=False,
+    method=False, out=False, upcast=False, node="IndexBackward0",
+    d_self=lambda g, indices, self_shape: construct.function(indices, g, tuple(self_shape)),
+    doc="The elements, or blocks of them, at the places that columns of indices name.")
+kernel("_sparse_entries")(look_up)
+
+
+def _nothing_dense(xp: Any, a: Any, *rest: Any) -> Any:
+    raise RuntimeError("expected sparse coordinate tensor layout but got Strided")
+
+
+def _dense_gradient(g: Any, self: Any, masked_grad: bool) -> Any:
+    if not masked_grad:
+        return g if g.is_sparse else to_sparse(g, self._array.sparse_dim)
+    return sparse_mask(g, self.detach().coalesce())
+
+
+dense = general("to_dense(Tensor self, bool masked_grad=True) -> Tensor", _nothing_dense,
+                function=False, method=False, out=False, upcast=False, d_self=_dense_gradient,
+                doc="All elements in a dense tensor.")
+kernel("to_dense")(lambda a, masked_grad: a.dense())
+
+
+def _to_sparse(xp: Any, a: Any, sparse_dim: int | None) -> SparseArray:
+    dims = a.ndim if sparse_dim is None else sparse_dim
+    if not 0 <= dims <= a.ndim:
+        raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{a.ndim}] range, "
+                           f"but {dims} is given")
+    if a.ndim and not dims:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    if not a.ndim:
+        return SparseArray(xp.empty((0, int(a != 0)), np.int64), a.reshape(1)[:int(a != 0)], ())
+    full = (a != 0).any(tuple(range(dims, a.ndim))) if dims < a.ndim else a != 0
+    places = full.nonzero()
+    return SparseArray(xp.stack(places).astype(np.int64, copy=False), a[places], a.shape, True)
+
+
+sparse = general("to_sparse(Tensor self, int? sparse_dim=None) -> Tensor", _to_sparse,
+                 function=False, method=False, out=False, upcast=False,
+                 variant=lambda self, sparse_dim: 1 if sparse_dim is None else 0,
+                 d_self=lambda g: to_dense(g), doc="The non-zero elements by their places.")
+
+coalesced = general("coalesce(Tensor self) -> Tensor", _nothing_dense, function=False, method=False,
+                    out=False, upcast=False, d_self=lambda g: g,
+                    doc="The entries in order, those at one place added up.")
+kernel("coalesce")(lambda a: a.coalesce())
+
+stored = general(
+    "values(Tensor self) -> Tensor", _nothing_dense, function=False, method=False, out=False,
+    upcast=False, d_self=lambda g, self, self_shape: construct.function(
+        wrap(self._array.indices), g, tuple(self_shape), True),
+    doc="The values of a coalesced tensor's entries.")
+kernel("values")(lambda a: a.values)
+
+
+def _mask(a: Any, mask: Any) -> SparseArray:
+    mask = need_sparse("sparse_mask", mask)
+    if a.shape != mask.shape:
+        raise RuntimeError("sparse_mask(): operands have incompatible sizes; self has size "
+                           f"{list(a.shape)} but mask has size {list(mask.shape)}")
+    return SparseArray(mask.indices, look_up(a, mask.indices), mask.shape, mask.coalesced)
+
+
+def _mask_dense(xp: Any, a: Any, mask: Any) -> SparseArray:
+    return _mask(a, mask)
+
+
+masked = general("sparse_mask(Tensor self, Tensor mask) -> Tensor", _mask_dense, function=False,
+                 method=False, out=False, upcast=False, d_self=lambda g: to_dense(g),
+                 doc="The elements at the places where a sparse mask has entries.")
+masked_sparse = general("sparse_mask.sparse(Tensor self, Tensor mask) -> Tensor", _mask_dense,
+                        function=False, method=False, out=False, upcast=False, d_self=lambda g: g,
+                        doc="`sparse_mask` of a sparse tensor.")
+kernel("sparse_mask", "sparse_mask.sparse")(_mask)
+
+# -- the constructor ------------------------------------------------------------------------------
+
+
+class check_sparse_tensor_invariants:
+    """Whether constructors look at every index: a switch, a context manager and a decorator.
+
+    >>> with check_sparse_tensor_invariants():
+    ...     check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state, self.before = enable, False
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether indices are checked."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Checks indices from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Trusts indices from now on."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self) -> None:
+        self.before = self.is_enabled()
+        check_sparse_tensor_invariants._enabled = self.state
+
+    def __exit__(self, *exc: Any) -> None:
+        check_sparse_tensor_invariants._enabled = self.before
+
+    def __call__(self, function: Any) -> Any:
+        import functools
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+        return checked
+
+
+@public("sparse_coo_tensor", tensor_first=False)
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, requires_grad: bool = False,
+                      check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None) -> Tensor:
+    """A tensor that is zero except for values at places: column k of indices is where values[k] is.
+
+    Values at one place add up.
+
+    >>> sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if values is None:
+        return _without_entries(indices if size is None else size, dtype, device, requires_grad)
+    places = _as_tensor(indices, types.int64, device).to(types.int64)
+    held = _as_tensor(values, dtype, device)
+    if places.ndim == 1 and not isinstance(indices, Tensor):
+        places = places.unsqueeze(0) if places.numel() else places
+    if places.ndim != 2:
+        raise RuntimeError("indices must be sparse_dim x nnz, but got: "
+                           f"{list(places.shape)}")
+    if held.ndim == 0:
+        held = held.unsqueeze(0)
+    sizes = inferred(places, held) if size is None else tuple(int(n) for n in size)
+    check_sizes(places, held, sizes)
+    if check_sparse_tensor_invariants.is_enabled() if check_invariants is None else (
+            check_invariants):
+        check_indices(places._array, sizes, bool(is_coalesced))
+    made: Tensor = construct.function(places, held, sizes, is_coalesced)
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _as_tensor(value: Any, dtype: Any, device: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(dtype=value.dtype if dtype is None else dtype, device=device)
+    return create.tensor(value, dtype=dtype, device=device)
+
+
+def _without_entries(size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    if size is None:
+        raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - got ()")
+    sizes = (size,) if isinstance(size, int) else tuple(int(n) for n in size)
+    made = without_entries(sizes, dtype or types.get_default_dtype(), device)
+    return made.requires_grad_() if requires_grad else made
+
+
+def without_entries(sizes: Any, dtype: Any, device: Any = None) -> Tensor:
+    """A sparse tensor of zeros."""
+    like = create.empty(0, dtype=dtype, device=device)
+    return wrap(arrays.empty(tuple(sizes), like._array.dtype, xp=xp_of(like._array)), dtype)
+
+
+def inferred(places: Any, held: Any) -> tuple[int, ...]:
+    """The smallest size that has room for every place."""
+    if not places.numel():
+        return (0,) * int(places.shape[0]) + tuple(held.shape[1:])
+    if int(places._array.min()) < 0:
+        raise RuntimeError(f"found negative index {int(places._array.min())} in indices")
+    return (*(int(n) + 1 for n in places._array.max(1)), *held.shape[1:])
+
+
+def check_sizes(places: Any, held: Any, sizes: Any) -> None:
+    """Refuses parts that do not fit each other."""
+    dims, nnz = places.shape
+    if any(n < 0 for n in sizes):
+        raise RuntimeError("numel: integer multiplication overflow")
+    if len(sizes) != dims + held.ndim - 1:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+                           f"{len(sizes)}, sparse_dim = {dims}, dense_dim = {held.ndim - 1}")
+    if nnz != held.shape[0]:
+        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: "
+                           f"{nnz}, nnz from values: {held.shape[0]}")
+    wanted = [nnz, *sizes[dims:]]
+    if list(held.shape) != wanted:
+        raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(held.shape)}")
+
+
+def check_indices(indices: Any, sizes: Any, is_coalesced: bool) -> None:
+    """Refuses places outside the tensor, and a wrong promise that they are in order."""
+    for d, row in enumerate(indices):
+        if not row.size:
+            continue
+        if int(row.min()) < 0:
+            raise RuntimeError(f"found negative index {int(row.min())} for dim {d}")
+        if int(row.max()) >= sizes[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {sizes[d]}"
+                               f" but found index {int(row.max())}")
+    places = arrays.positions(indices, sizes)
+    if is_coalesced and (places[1:] <= places[:-1]).any():
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced "
+                           "COO tensor")
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None,
+              blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+    """The tensor in coordinates; with sparse_dim, entries are blocks of the other dimensions.
+
+    >>> Tensor([[0., 5.], [0., 0.]]).to_sparse()
+    tensor(indices=tensor([[0],
+                           [1]]),
+           values=tensor([5.]),
+           size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if blocksize is not None or dense_dim is not None or (
+            layout is not None and layout.name not in ("sparse_coo", "strided")):
+        raise NotImplementedError("toytorch has one sparse layout, torch.sparse_coo")
+    if layout is not None and layout.name == "strided":
+        return to_dense(self)
+    if self.is_sparse:
+        if sparse_dim is not None and sparse_dim != self._array.sparse_dim:
+            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim "
+                               "argument !=self.sparse_dim() is not supported")
+        return self
+    return sparse.function(self, sparse_dim)  # type: ignore[no-any-return]
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """All elements in a dense tensor; itself where it is dense.
+
+    The gradient of a sparse tensor has entries at its places only, unless masked_grad is False.
+    """
+    if not self.is_sparse:
+        return self if dtype is None else self.to(dtype)
+    if dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    return dense.function(self, masked_grad is None or masked_grad)  # type: ignore[no-any-return]
+
+
+def _need(self: Tensor, name: str, kind: str = "sparse coordinate tensor") -> SparseArray:
+    if not self.is_sparse:
+        raise RuntimeError(f"{name} expected {kind} layout but got Strided")
+    found: SparseArray = self._array
+    return found
+
+
+def _parts(self: Tensor, name: str) -> SparseArray:
+    return need_sparse(name, self._array)
+
+
+def coalesce(self: Tensor) -> Tensor:
+    """The tensor with its entries in order and one for each place; itself where it is so."""
+    if _need(self, "coalesce").coalesced:
+        return self
+    return coalesced.function(self)  # type: ignore[no-any-return]
+
+
+def is_coalesced(self: Tensor) -> bool:
+    """Whether entries are known to be in order, with one for each place."""
+    return _need(self, "is_coalesced").coalesced
+
+
+def indices(self: Tensor) -> Tensor:
+    """The places of a coalesced tensor's entries, (sparse_dim, nnz)."""
+    if not _need(self, "indices").coalesced:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() "
+                           "first")
+    return wrap(self._array.indices)
+
+
+def values(self: Tensor) -> Tensor:
+    """The values of a coalesced tensor's entries, over the same memory."""
+    if not _need(self, "values", "sparse tensor").coalesced:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() "
+                           "first")
+    return stored.function(self)  # type: ignore[no-any-return]
+
+
+def _indices(self: Tensor) -> Tensor:
+    """The places of the entries as they are stored."""
+    return wrap(_parts(self, "_indices").indices)
+
+
+def _values(self: Tensor) -> Tensor:
+    """The values of the entries as they are stored; no gradient passes here."""
+    return wrap(_parts(self, "_values").values, self.dtype)
+
+
+def _nnz(self: Tensor) -> int:
+    """The number of entries."""
+    return _parts(self, "_nnz").nnz
+
+
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions the coordinates name; 0 for a dense tensor."""
+    return self._array.sparse_dim if self.is_sparse else 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions each entry has."""
+    return self._array.dense_dim if self.is_sparse else self.ndim
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements at the places where a sparse mask has entries."""
+    op = masked_sparse if self.is_sparse else masked
+    return op.function(self, mask)  # type: ignore[no-any-return]
+
+
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Says whether entries are in order, one for each place; whoever says so must know."""
+    _parts(self, "_coalesced_").coalesced = bool(coalesced)
+    return self
+
+
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another size with the same entries, in place; dimensions may only grow."""
+    a, size = _parts(self, "sparse_resize_"), tuple(size)
+    _fit_dims(size, sparse_dim, dense_dim)
+    if a.nnz:
+        for kind, old, new in (("sparse", a.sparse_dim, sparse_dim),
+                               ("dense", a.dense_dim, dense_dim)):
+            if old != new:
+                raise RuntimeError(f"changing the number of {kind} dimensions (from {old} to {new})"
+                                   " on a non-empty sparse tensor is not supported.")
+        for kind, old, new in (("sparse", a.shape[:sparse_dim], size[:sparse_dim]),
+                               ("dense", a.shape[sparse_dim:], size[sparse_dim:])):
+            if any(m < n for n, m in zip(old, new)):
+                raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(old)} to "
+                                   f"{list(new)}) on a non-empty sparse tensor is not supported.")
+    else:
+        return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+    grown = [(0, 0), *((0, m - n) for n, m in zip(a.shape[sparse_dim:], size[sparse_dim:]))]
+    self._array = SparseArray(a.indices, xp_of(a).pad(a.values, grown), size, a.coalesced)
+    bump(self)
+    return self
+
+
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another size without entries, in place."""
+    a = _parts(self, "sparse_resize_and_clear_")
+    _fit_dims(size, sparse_dim, dense_dim)
+    self._array = arrays.empty(tuple(size), a.dtype, sparse_dim, xp_of(a))
+    bump(self)
+    return self
+
+
+def _fit_dims(size: Any, sparse_dim: int, dense_dim: int) -> None:
+    if len(size) != sparse_dim + dense_dim:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+                           f"{len(size)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
+
+
+METHODS = (to_sparse, to_dense, coalesce, is_coalesced, indices, values, _indices, _values, _nnz,
+           sparse_dim, dense_dim, sparse_mask, _coalesced_, sparse_resize_,
+           sparse_resize_and_clear_)
+for _method in METHODS:
+    setattr(Tensor, _method.__name__, _method)
+Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]
+kernel("_to_device")(lambda a, device, source: SparseArray(
+    moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced))
+
+
+def moved(array: Any, device: Any) -> Any:
+    """A dense array on another device."""
+    target = base.of_device(device)
+    with target.on(device):
+        return target.from_numpy(base.of_array(array).to_numpy(array))
+
+
+def refused(name: str) -> Any:
+    """A kernel for an op that PyTorch has for dense tensors only, under its own name."""
+    def run(*args: Any) -> Any:
+        raise NotImplementedError(unsupported(name, "SparseCPU"))
+    return run
+
+
+for _name in ("eq", "ne", "gt", "ge", "lt", "le"):
+    kernel(_name)(refused(_name + ".Tensor"))
+kernel("mean")(refused("mean.dim"))
+kernel("index")(refused("index.Tensor"))

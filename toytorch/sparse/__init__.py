@@ -1,0 +1,141 @@
+"""Functions on sparse tensors: `torch.sparse`.
+
+Sparse tensors are in coordinates (`torch.sparse_coo`). They have
+
+    torch.sparse_coo_tensor, to_sparse, to_dense, coalesce, indices, values, sparse_mask, clone,
+    to, detach, zeros_like; neg, abs and the other functions with f(0) = 0; add, sub, mul,
+    division by numbers, pow; sum, any, norm; mm, mv, bmm, addmm, matmul with dense and sparse;
+    t, transpose, permute, unsqueeze, select, unbind, index_select, cat, stack
+
+and the functions below. Other ops raise NotImplementedError. Zeros that are not stored count as
+zeros everywhere except in `sparse.softmax`, where they are minus infinity, and in gradients here,
+which are kept for stored entries only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.backends.sparse import unsupported
+from toytorch.core.tensor import Tensor, as_dtype, wrap
+from toytorch.ops import create, matmul, sparse_products, sparse_reduce
+from toytorch.ops import shape as shape_ops
+from toytorch.ops.sparse_coo import check_sparse_tensor_invariants, sparse_coo_tensor
+
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
+           "softmax", "spdiags", "sum"]
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """Matrix product in which a sparse operand gets a sparse gradient, at its own entries.
+
+    >>> import toytorch as torch
+    >>> a = torch.tensor([[0., 2.], [0., 0.]]).to_sparse().requires_grad_()
+    >>> torch.sparse.mm(a, torch.ones(2, 1)).sum().backward(); a.grad
+    tensor(indices=tensor([[0],
+                           [1]]),
+           values=tensor([1.]),
+           size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if reduce is not None:
+        raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", "SparseCPU"))
+    if mat1.is_sparse and mat2.is_sparse:
+        return sparse_products.sparse_sparse.function(mat1, mat2)  # type: ignore[no-any-return]
+    if mat2.is_sparse:  # the sparse operand goes first
+        return mm(mat2.t(), mat1.t()).transpose(0, 1)  # type: ignore[no-any-return]
+    zero = create.zeros(mat1.shape[0], mat2.shape[-1], dtype=mat1.dtype, device=mat1.device)
+    return addmm(zero, mat1, mat2, beta=0)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·mat + alpha·mat1·mat2 with `mm`'s gradients."""
+    op = sparse_products.sparse_addmm if mat1.is_sparse else matmul.addmm
+    return op.function(mat, mat1, mat2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
+                  out: Any = None) -> Tensor:
+    """beta·input + alpha·mat1·mat2, computed at the entries of input only.
+
+    >>> import toytorch as torch
+    >>> places = torch.eye(2).to_sparse()
+    >>> sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    if not input.is_sparse:
+        raise NotImplementedError(unsupported("sparse_sampled_addmm", "CPU"))
+    for name, m in (("mat1", mat1), ("mat2", mat2)):
+        if m.is_sparse or m.ndim != 2:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a dense matrix")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied "
+                           f"({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
+    for d, n in enumerate((mat1.shape[0], mat2.shape[1])):
+        if input.shape[d] != n:
+            raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match mat{d + 1}.shape[{d}]")
+    base = input.coalesce()
+    made = sparse_products.sampled.function(mat1, mat2, base.detach())
+    made = made if alpha == 1 else made * alpha
+    if beta != 0:
+        made = (base if beta == 1 else base * beta) + made
+    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+
+
+def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """Sum over dimensions, sparse where coordinates remain; gradients at the entries of input.
+
+    >>> import toytorch as torch
+    >>> sum(torch.eye(2).to_sparse(), 0).to_dense()
+    tensor([1., 1.])
+    """
+    if not input.is_sparse:
+        raise NotImplementedError(unsupported("_indices", "CPU"))
+    if dim is None:
+        return input.coalesce().values().sum(dtype=dtype)  # type: ignore[no-any-return]
+    if dtype is not None:
+        input = input.to(as_dtype(dtype))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    return sparse_reduce.dims_sum.function(input, dims)  # type: ignore[no-any-return]
+
+
+def _softmax(name: str) -> Any:
+    op = getattr(sparse_reduce, name)
+
+    def function(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        if dtype is not None:
+            input = input.to(as_dtype(dtype))
+        return op.function(input, dim)  # type: ignore[no-any-return]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` along dim over the entries that are stored; others count as -∞."
+    return function
+
+
+softmax, log_softmax = _softmax("softmax"), _softmax("log_softmax")
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
+    """A sparse matrix with the rows of `diagonals` on its diagonals.
+
+    >>> import toytorch as torch
+    >>> spdiags(torch.tensor([[1, 2, 3]]), torch.tensor([1]), (3, 3)).to_dense()
+    tensor([[0, 2, 0],
+            [0, 0, 3],
+            [0, 0, 0]])
+    """
+    if layout is not None and layout.name != "sparse_coo":
+        raise RuntimeError("toytorch has one sparse layout, torch.sparse_coo")
+    diagonals, offsets = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)
+    if len(offsets) != len(diagonals):
+        raise RuntimeError(f"Number of diagonals ({len(diagonals)}) does not match the number of "
+                           f"offsets ({len(offsets)})")
+    n, m = shape
+    steps = offsets._array[:, None]
+    if len(set(offsets.tolist())) != len(offsets):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    columns = create.tensor(range(diagonals.shape[1]))._array[None]
+    rows = columns - steps
+    inside = (rows >= 0) & (rows < n) & (columns < m)
+    which, where = inside.nonzero()
+    places = [wrap(rows[which, where]), wrap(where)]
+    values = diagonals[wrap(which), wrap(where)]
+    return sparse_coo_tensor(shape_ops.stack.function(places), values, (n, m))
