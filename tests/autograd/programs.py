@@ -412,7 +412,7 @@ class Draw:
         names = tuple(self.name() for _ in keep) if failure is None else ("_",)
         cut = f"[:{len(keep)}]" if len(parts) > len(keep) else ""
         comma = "," if isinstance(value, (tuple, list)) and len(keep) == 1 and not cut else ""
-        if family is not VIEWS and not (len(parts) > 1 or parts[0]._base is not None) and (
+        if failure is None and family is not VIEWS and not (len(parts) > 1 or parts[0]._base is not None) and (
                 self.loose(text, family is POINTWISE)):
             text = f"({text}).contiguous()"
         if len(parts) > len(keep):

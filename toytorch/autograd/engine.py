@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.sparse import SparseArray
 from toytorch.core import state
 from toytorch.core.node import AccumulateGrad, Node, Output, as_function, node_of
 from toytorch.core.tensor import Tensor, wrap
@@ -269,7 +270,7 @@ class Engine:
             add(old._array, grad._array, out=old._array)  # saves a fresh tensor for each term
             return
         else:
-            total = old + grad
+            total = joined(old, grad)
             if not state.local.grad and total.ndim and state.shortcut is not state.SLOW:
                 sums.add(key)
         if key is target:
@@ -309,6 +310,13 @@ class Engine:
                     tensor._accumulate(captured[id(tensor)])
 
 
+def joined(old: Tensor, grad: Tensor) -> Tensor:
+    """The sum of two gradients; a sparse one is added to a dense one, never the other way."""
+    if old._array.__class__ is SparseArray and grad._array.__class__ is not SparseArray:
+        old, grad = grad, old
+    return old + grad  # type: ignore[no-any-return]
+
+
 def references_of_one_name() -> int:
     """What getrefcount says of an object that one local name holds (Python 3.14 counts less)."""
     thing = object()
@@ -328,6 +336,9 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
+    if array.__class__ is SparseArray:  # writes to it replace its parts, they do not change them
+        return wrap(array.copy() if id(array) in given else array.with_values(array.values),
+                    grad.dtype)
     alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
              and array.flags.c_contiguous and leaf._array.flags.c_contiguous)
     if alone and storage is None:

@@ -164,17 +164,27 @@ def body(array: Any, indent: int) -> str:
     return lines_of(array, indent, summarize, form)
 
 
-def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """The text with its properties, on new lines where they would not fit."""
+def with_suffixes(text: str, suffixes: list[str], indent: int, new_line: bool = False) -> str:
+    """The text with its properties, on new lines where they would not fit (or from a new one)."""
     parts, length = [text], len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if length + len(suffix) + 2 > _options.linewidth:
+        if length + len(suffix) + 2 > _options.linewidth or new_line:
             parts.append(",\n" + " " * indent + suffix)
-            length = indent + len(suffix)
+            length, new_line = indent + len(suffix), False
         else:
             parts.append(", " + suffix)
             length += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+def sparse_body(array: Any, indent: int) -> str:
+    """The indices and values of a sparse tensor."""
+    parts = []
+    for name, part in (("indices", array.indices), ("values", array.values)):
+        part, start = base.of_array(part).to_numpy(part), f"{name}=tensor("
+        text = body(part, indent + len(start)) if part.size else f"[], size={tuple(part.shape)}"
+        parts.append(start + text + ")")
+    return (",\n" + " " * indent).join(parts)
 
 
 def tensor_repr(tensor: Tensor) -> str:
@@ -183,16 +193,24 @@ def tensor_repr(tensor: Tensor) -> str:
     device = tensor.device
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")
-    array = base.of_array(tensor._array).to_numpy(tensor._array)
     default = types.get_default_dtype()
-    if not array.size:
+    known = (default, types.default_complex(), types.int64, types.bool)
+    sparse = tensor.is_sparse
+    array = tensor._array if sparse else base.of_array(tensor._array).to_numpy(tensor._array)
+    if sparse:
+        suffixes += [f"size={tuple(array.shape)}", f"nnz={array.nnz}"]
+        if tensor.dtype not in known:
+            suffixes.append(f"dtype={tensor.dtype}")
+        suffixes.append(f"layout={tensor.layout}")
+        text = sparse_body(array, len(prefix))
+    elif not array.size:
         if array.ndim != 1:
             suffixes.append(f"size={tuple(array.shape)}")
         if tensor.dtype is not default:
             suffixes.append(f"dtype={tensor.dtype}")
         text = "[]"
     else:
-        if tensor.dtype not in (default, types.default_complex(), types.int64, types.bool):
+        if tensor.dtype not in known:
             suffixes.append(f"dtype={tensor.dtype}")
         text = body(array, len(prefix))
     if tensor._edge is not None:
@@ -205,7 +223,7 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"names={tensor._names!r}")
     for tangent in (tensor._tangents or {}).values():
         suffixes.append(f"tangent={tangent!r}")
-    return with_suffixes(prefix + text, suffixes, len(prefix))
+    return with_suffixes(prefix + text, suffixes, len(prefix), sparse)
 
 
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:

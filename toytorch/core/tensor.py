@@ -386,6 +386,8 @@ class Tensor:
         old = self._grad
         if old is None:
             self._grad = grad
+        elif old._array.__class__ is SparseArray and grad._array.__class__ is not SparseArray:
+            self._grad = grad + old
         elif state.local.grad:
             self._grad = old + grad  # create_graph: the sum is itself differentiable
         else:

@@ -183,7 +183,8 @@ def _new(name: str) -> Any:
                requires_grad: bool = False, layout: Any = None, pin_memory: Any = False,
                **more: Any) -> Tensor:
         return factory(*size, dtype=dtype or self.dtype,  # type: ignore[no-any-return]
-                       device=device or self.device, requires_grad=requires_grad, **more)
+                       device=device or self.device, requires_grad=requires_grad,
+                       layout=layout or self.layout, **more)
     method.__name__ = f"new_{name}"
     method.__doc__ = f"`{name}` with the type and place of this tensor unless others are given."
     return method

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, sparse
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
 from toytorch.core.function import spread
@@ -73,6 +73,14 @@ def _kind(dtype: Any) -> Any:
     return dtype.numpy
 
 
+def without_entries(fill: str, shape: Any, dtype: Any, device: Any = None,
+                    requires_grad: builtins.bool = False) -> Tensor:
+    """A sparse tensor of zeros, the only fill that needs no entries."""
+    if fill not in ("zeros", "empty"):
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+    return finish(lambda xp: sparse.empty(tuple(shape), _kind(dtype), xp=xp), device, requires_grad)
+
+
 def _filled(name: str, fill: str, doc: str) -> Any:
     def function(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, requires_grad: builtins.bool = False,
@@ -86,6 +94,8 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         shape = _size(shape, None)
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
+        if layout is sparse_coo:
+            return without_entries(fill, shape, dtype, device, requires_grad)
         return put_out(finish(lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device,
                               requires_grad), out, names)
     function.__name__ = function.__qualname__ = name
@@ -134,6 +144,9 @@ def _like(name: str, fill: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  requires_grad: builtins.bool = False, pin_memory: Any = False,
                  memory_format: Any = None) -> Tensor:
+        if (input.layout if layout is None else layout) is sparse_coo:
+            return without_entries(fill, input.shape, dtype or input.dtype,
+                                   input.device if device is None else device, requires_grad)
         kind = _kind(dtype or input.dtype)
         same = device is None or device_class(device).type == input.device.type
         if same and input._array.__class__ is np.ndarray and (

@@ -74,14 +74,28 @@ def _frequencies(indices: Any) -> Any:
 embedding_record: Op = general(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool sparse=False) -> Tensor", _embedding, method=False, out=False, upcast=False,
-    d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq:
-    dense_backward.function(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
+    d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse:
+    (sparse_backward if sparse else dense_backward.function)(
+        g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
     doc="The rows of a table that indices name.")
 dense_backward: Op = general(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, "
     "int padding_idx, bool scale_grad_by_freq) -> Tensor", _embedding_backward, function=False,
     method=False, out=False, d_grad_output=_embedding_backward_gradient,
     doc="The gradient of embedding: the sums of the rows' gradients.")
+
+
+def sparse_backward(g: Any, indices: Any, count: int, padding_idx: int,
+                    by_frequency: bool) -> Any:
+    """The gradient as a sparse tensor with one entry, a row, for each index."""
+    if by_frequency:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse "
+                           "gradients")
+    rows, flat = g.reshape(-1, g.shape[-1]), indices.reshape(-1)
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        rows, flat = rows[kept], flat[kept]
+    return sparse_coo_tensor(flat.unsqueeze(0), rows, (count, g.shape[-1]))
 
 
 @public("embedding_renorm_")

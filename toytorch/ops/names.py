@@ -10,12 +10,14 @@ Names travel with every op, by the kind of its record:
     others        ops along a dimension keep the names; what has no rule asks for `rename(None)`
 
 PyTorch had them from 1.3 to 2.8 and took them out; these are its rules and its words. As long as no
-tensor has names, no call is slower for them: the first one switches on a mode that sees every call.
+tensor has names, no call is slower for them: while there are such tensors, a mode sees every call.
 """
 
 from __future__ import annotations
 
 import re
+import threading
+import weakref
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +27,8 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 
 Names = tuple[Any, ...]
+_lock = threading.RLock()
+_alive = 0  # tensors with names
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 # Ops whose result has the shape of their first argument: it has the names, too.
 SAME = frozenset("""clone alias _to_copy cumsum cumprod cummax cummin logcumsumexp softmax log_softmax
@@ -71,11 +75,21 @@ def put(tensor: Tensor, names: Names | None) -> Tensor:
         if tensor._names is not None:
             tensor._names = None
         return tensor
+    if tensor._names is None:
+        weakref.finalize(tensor, count, -1).atexit = False
+        count(1)
     tensor._names = checked(names, tensor.ndim)
-    if state.everywhere is None:
-        state.everywhere = Propagation()
-        state.watch(1)
     return tensor
+
+
+def count(change: int) -> None:
+    """Counts the tensors with names; the mode is in force while there are any."""
+    global _alive
+    with _lock:
+        before, _alive = _alive, _alive + change
+    if (before > 0) != (_alive > 0):
+        state.everywhere = Propagation() if _alive > 0 else None
+        state.watch(1 if _alive > 0 else -1)
 
 
 def position(tensor: Tensor, name: Any) -> Any:
@@ -150,8 +164,8 @@ def any_named(args: Any) -> bool:
 
 def numbered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with numbers in place of the names of dimensions."""
-    first = args[0]
-    like = first if isinstance(first, Tensor) else first[0]
+    like = next((t for a in args for t in (a if a.__class__ in (list, tuple) else [a])
+                 if isinstance(t, Tensor)))
     return tuple(positions(like, a) if s.name in DIMS else a
                  for s, a in zip(op.schema.args, args))
 

@@ -207,14 +207,7 @@ def _without_entries(size: Any, dtype: Any, device: Any, requires_grad: bool) ->
     if size is None:
         raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - got ()")
     sizes = (size,) if isinstance(size, int) else tuple(int(n) for n in size)
-    made = without_entries(sizes, dtype or types.get_default_dtype(), device)
-    return made.requires_grad_() if requires_grad else made
-
-
-def without_entries(sizes: Any, dtype: Any, device: Any = None) -> Tensor:
-    """A sparse tensor of zeros."""
-    like = create.empty(0, dtype=dtype, device=device)
-    return wrap(arrays.empty(tuple(sizes), like._array.dtype, xp=xp_of(like._array)), dtype)
+    return create.without_entries("zeros", sizes, dtype, device, requires_grad)
 
 
 def inferred(places: Any, held: Any) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends.native import Loop
+from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer, check_positive
@@ -41,6 +42,9 @@ class SGD(Optimizer):
     def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
                group: dict[str, Any]) -> None:
         p, g, lr = param._array, grad._array, float(group["lr"])
+        if g.__class__ is SparseArray:
+            self.update_sparse(param, grad, state, group)
+            return
         decay, momentum = float(group["weight_decay"]), float(group["momentum"])
         g = -g if group["maximize"] else g
         if not momentum:
@@ -62,3 +66,20 @@ class SGD(Optimizer):
                 v += share * g
                 p -= lr * (g + momentum * v if group["nesterov"] else v)
         bump(param)
+
+    def update_sparse(self, param: Tensor, grad: Tensor, state: dict[str, Any],
+                      group: dict[str, Any]) -> None:
+        """`update` for a sparse gradient: only the rows that it has entries for change."""
+        g: Any = -grad if group["maximize"] else grad
+        if group["weight_decay"]:
+            g = g.add(param, alpha=float(group["weight_decay"]))
+        momentum = float(group["momentum"])
+        if momentum and "momentum_buffer" not in state:
+            state["momentum_buffer"] = g.clone()
+        elif momentum:
+            share = 1 - float(group["dampening"])
+            state["momentum_buffer"].mul_(momentum).add_(g, alpha=share)
+        if momentum:
+            buffer = state["momentum_buffer"]
+            g = g.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        param.add_(g, alpha=-float(group["lr"]))  # type: ignore[attr-defined]
