@@ -56,7 +56,9 @@ for _name, _op in _registry.items():
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import autograd, cuda, fft, func, linalg, masked, nn, optim, special, utils
+from toytorch import (autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
+                      special, utils)
+from toytorch.utils.dlpack import from_dlpack, to_dlpack
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

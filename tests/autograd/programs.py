@@ -365,7 +365,8 @@ class Draw:
         self.memo: dict[str, str] = {}
         self.dim = 0
         first = re.search(r"<([afn]|square)>", step)
-        self.memo[first[1] if first else "b"] = getattr(self, "_" + (first[1] if first else "a"))()
+        self.first = first[1] if first else "b"
+        self.memo[self.first] = getattr(self, "_" + (first[1] if first else "a"))()
         text = re.sub(r"<(\w+)>", self.token, step)
         off = "with torch.no_grad(): " * (rng.random() < (0.35 if "out=" in text else 0.08))
         if family is WRITES:
@@ -376,7 +377,7 @@ class Draw:
     def write(self, line: Line) -> None:
         if len(self.run.tensors()) < 3 and line.text.startswith("del"):
             return
-        a = self.memo.get("out") if "out=" in line.text else self.memo["a"]
+        a = self.memo.get("out") if "out=" in line.text else self.memo[self.first]
         target = self.run.names.get(a or "")
         target = target if isinstance(target, torch.Tensor) else None
         leaf = target is not None and attempt(lambda: target.is_leaf and target.requires_grad)[0]

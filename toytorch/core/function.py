@@ -132,4 +132,8 @@ def describe(op: Op) -> str:
     lines = [op.doc, "", f"    {op.schema}"]
     if op.expr:
         lines.append(f"    formula: {op.expr}")
+    lines += [f"    d {name} = {op.formulas[name]}" if name in op.formulas else
+              f"    d {name}: a function of {', '.join(op.needs[name])}" for name in op.derivatives]
+    lines += ["", f"The whole page of this op: print(torch.ops.reference.page(torch.ops.registry["
+              f"{op.name!r}]))"]
     return "\n".join(lines)

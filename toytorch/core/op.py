@@ -35,14 +35,15 @@ from toytorch.core.tensor import Tensor, new, wrap
 
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
-KINDS = ("pointwise", "reduction", "view", "general", "create", "random", "composite")
+KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
 PROMOTION = ("default", "float", "count", "none")
 
 
 class Op:
     """One operation.
 
-    kind        how arguments reach the kernel (see `toytorch.core.dispatch`)
+    kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
+                "general" for ops that make sparse tensors of dense ones, which have no short cut
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
     promotion   "default": operands meet in their common type; "float": integers become the default
                 float first; "count": masks become integers; "none": the kernel sees the arrays

@@ -423,6 +423,23 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy's functions make of tensors: tensors again."""
+        return wrap(array.astype(np.uint8) if array.dtype == bool else np.asarray(array))
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        """Where and how the elements lie on a GPU, for other libraries."""
+        if not self.is_cuda:
+            raise AttributeError("Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                                 f"{self.type()} If CUDA data is required use tensor.cuda() to "
+                                 "copy tensor to device memory.")
+        if self._rg:
+            raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. "
+                               "If gradients aren't required, use var.detach() to get Variable "
+                               "that doesn't require grad.")
+        return self._array.__cuda_array_interface__
+
     def item(self) -> Any:
         """The one element as a Python number."""
         if self._batches is not None:

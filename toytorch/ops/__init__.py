@@ -1,5 +1,7 @@
 """All op records, by name: `toytorch.ops.mul` is the record, `toytorch.mul` the function."""
 
+import importlib
+
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
 from toytorch.ops import (
@@ -116,5 +118,7 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
 def __getattr__(name: str) -> Op:
     if name in registry:
         return registry[name]
+    if name == "reference":  # seldom wanted, and imports much
+        return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]
     raise AttributeError(f"there is no op record {name!r}; toytorch.ops.registry lists all "
                          f"{len(registry)}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.backends.sparse import SparseArray
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
 from toytorch.core.device import memory_format as format_class
@@ -109,7 +110,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether elements in row-major order lie side by side in memory."""
     array = self._array
     if array.flags.c_contiguous:
-        return True
+        return array.__class__ is not SparseArray
     return is_row_major(array.shape, strides_of(array))
 
 
@@ -146,6 +147,8 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
     from toytorch.core.size import infer_size, view_strides
     wanted = infer_size(spread(shape_ if shape is None else (shape,)), input._array.size)
     array = input._array
+    if array.__class__ is SparseArray:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
     if not array.flags.c_contiguous and view_strides(
             array.shape, strides_of(array), wanted) is None:
         return view.unsafe_view.function(contiguous(input), wanted)  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.backends import base, sparse
 from toytorch.core import dtype as types
 from toytorch.core.device import device as device_class
+from toytorch.core.device import sparse_coo
 from toytorch.core.function import spread
 from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
@@ -71,6 +72,12 @@ def _kind(dtype: Any) -> Any:
             raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
                             ) from None
     return dtype.numpy
+
+
+def refuse_fill(fill: str) -> None:
+    """Refuses to fill a sparse tensor with what is not zero."""
+    if fill not in ("zeros", "empty"):
+        raise NotImplementedError(sparse.unsupported("fill_.Scalar", "SparseCPU"))
 
 
 def without_entries(fill: str, shape: Any, dtype: Any, device: Any = None,
@@ -145,6 +152,7 @@ def _like(name: str, fill: str) -> Any:
                  requires_grad: builtins.bool = False, pin_memory: Any = False,
                  memory_format: Any = None) -> Tensor:
         if (input.layout if layout is None else layout) is sparse_coo:
+            refuse_fill(fill)
             return without_entries(fill, input.shape, dtype or input.dtype,
                                    input.device if device is None else device, requires_grad)
         kind = _kind(dtype or input.dtype)
@@ -175,6 +183,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     >>> full_like(ones(2), 7)
     tensor([7., 7.])
     """
+    if (input.layout if layout is None else layout) is sparse_coo:
+        refuse_fill("full")
     return full(input.shape, fill_value, dtype=dtype or input.dtype,
                 device=device or input.device, requires_grad=requires_grad)
 

@@ -18,7 +18,7 @@ from toytorch.core import dtype as types
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
-from toytorch.ops.define import general, public
+from toytorch.ops.define import define, general, public
 from toytorch.ops.sparse_kernels import kernel, look_up, need_sparse
 
 # -- records --------------------------------------------------------------------------------------
@@ -28,9 +28,9 @@ def _construct(xp: Any, indices: Any, values: Any, size: Any, coalesced: Any) ->
     return SparseArray(indices, values, size, coalesced)
 
 
-construct = general(
+construct = define(
     "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
-    "-> Tensor", _construct, function=False, method=False, out=False, upcast=False,
+    "-> Tensor", _construct, kind="layout", function=False, method=False, out=False, upcast=False,
     node="SparseCooTensorWithDimsAndTensorsBackward0",
     d_values=lambda g, indices: entries.function(g, indices),
     doc="A sparse tensor of places and values.")
@@ -78,8 +78,8 @@ def _to_sparse(xp: Any, a: Any, sparse_dim: int | None) -> SparseArray:
     return SparseArray(xp.stack(places).astype(np.int64, copy=False), a[places], a.shape, True)
 
 
-sparse = general("to_sparse(Tensor self, int? sparse_dim=None) -> Tensor", _to_sparse,
-                 function=False, method=False, out=False, upcast=False,
+sparse = define("to_sparse(Tensor self, int? sparse_dim=None) -> Tensor", _to_sparse,
+                 kind="layout", function=False, method=False, out=False, upcast=False,
                  variant=lambda self, sparse_dim: 1 if sparse_dim is None else 0,
                  d_self=lambda g: to_dense(g), doc="The non-zero elements by their places.")
 
@@ -109,10 +109,11 @@ def _mask_dense(xp: Any, a: Any, mask: Any) -> SparseArray:
 
 
 masked = general("sparse_mask(Tensor self, Tensor mask) -> Tensor", _mask_dense, function=False,
-                 method=False, out=False, upcast=False, d_self=lambda g: to_dense(g),
+                 method=False, out=False, upcast=False, d_self=lambda g, mask: to_dense(sparse_mask(g, mask)),
                  doc="The elements at the places where a sparse mask has entries.")
 masked_sparse = general("sparse_mask.sparse(Tensor self, Tensor mask) -> Tensor", _mask_dense,
-                        function=False, method=False, out=False, upcast=False, d_self=lambda g: g,
+                        function=False, method=False, out=False, upcast=False,
+                        d_self=lambda g, mask: sparse_mask(g, mask),
                         doc="`sparse_mask` of a sparse tensor.")
 kernel("sparse_mask", "sparse_mask.sparse")(_mask)
 
@@ -181,10 +182,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         return _without_entries(indices if size is None else size, dtype, device, requires_grad)
     places = _as_tensor(indices, types.int64, device).to(types.int64)
     held = _as_tensor(values, dtype, device)
-    if places.ndim == 1 and not isinstance(indices, Tensor):
-        places = places.unsqueeze(0) if places.numel() else places
     if places.ndim != 2:
-        raise RuntimeError("indices must be sparse_dim x nnz, but got: "
+        raise RuntimeError("indices must be a matrix, (sparse_dim, nnz), but it has the shape "
                            f"{list(places.shape)}")
     if held.ndim == 0:
         held = held.unsqueeze(0)

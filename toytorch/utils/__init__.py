@@ -1,5 +1,5 @@
 """Around training: data, checkpointing."""
 
-from toytorch.utils import checkpoint, data
+from toytorch.utils import checkpoint, data, dlpack
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "dlpack"]

@@ -1,0 +1,222 @@
+"""Convolutions over one, two and three dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional as F
+from toytorch.nn import init
+from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
+from toytorch.nn.parameter import Parameter
+from toytorch.ops.create import empty
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What all convolutions share: sizes, a weight and a bias.
+
+    The weight is (out, in/groups, *kernel_size), or (in, out/groups, *kernel_size) where it is
+    transposed; it starts uniform in ±1/√(in/groups·kernel size).
+    """
+
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: Any
+    dilation: tuple[int, ...]
+    transposed: bool
+    output_padding: tuple[int, ...]
+    groups: int
+    padding_mode: str
+    weight: Any
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
+                 stride: tuple[int, ...], padding: Any, dilation: tuple[int, ...],
+                 transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
+                 padding_mode: str, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of "
+                                 f"{{'valid', 'same'}}")
+            if padding == "same" and any(s != 1 for s in stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got "
+                             f"padding_mode='{padding_mode}'")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.transposed, self.output_padding = dilation, transposed, output_padding
+        self.groups, self.padding_mode = groups, padding_mode
+        self._reversed_padding_repeated_twice = self._border()
+        channels = (in_channels, out_channels // groups) if transposed \
+            else (out_channels, in_channels // groups)
+        self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _border(self) -> tuple[int, ...]:
+        """The padding as `F.pad` takes it: (before, after) from the last dimension backwards."""
+        if not isinstance(self.padding, str):
+            return _reverse_repeat_tuple(self.padding, 2)
+        border: list[int] = []
+        for d, k in zip(reversed(self.dilation), reversed(self.kernel_size)):
+            total = d * (k - 1) if self.padding == "same" else 0
+            border += [total // 2, total - total // 2]
+        return tuple(border)
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in:
+                init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                 f"stride={self.stride}"]
+        for name, plain in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
+            value = getattr(self, name)
+            if value != (plain,) * len(value):
+                parts.append(f"{name}={value}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class _Conv(_ConvNd):
+    """A convolution over `dims` dimensions."""
+
+    dims = 0
+    function: Any = None
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+        each = _ntuple(self.dims)
+        super().__init__(in_channels, out_channels, each(kernel_size), each(stride),
+                         padding if isinstance(padding, str) else each(padding), each(dilation),
+                         False, each(0), groups, bias, padding_mode, device, dtype)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        convolve, padding = type(self).function, self.padding
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            padding = 0
+        return convolve(  # type: ignore[no-any-return]
+            input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+
+class Conv1d(_Conv):
+    """A convolution of (B, C, L): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
+
+    >>> Conv1d(2, 4, 3, padding=1)
+    Conv1d(2, 4, kernel_size=(3,), stride=(1,), padding=(1,))
+    """
+
+    dims, function = 1, staticmethod(F.conv1d)
+
+
+class Conv2d(_Conv):
+    """A convolution of (B, C, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
+
+    >>> import toytorch as torch
+    >>> Conv2d(3, 8, 5, padding="same")(torch.zeros(1, 3, 10, 10)).shape
+    torch.Size([1, 8, 10, 10])
+    """
+
+    dims, function = 2, staticmethod(F.conv2d)
+
+
+class Conv3d(_Conv):
+    """A convolution of (B, C, D, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i)."""
+
+    dims, function = 3, staticmethod(F.conv3d)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """The gradient of a convolution with respect to its input, as a layer of its own."""
+
+    dims = 0
+    function: Any = None
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+                 padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
+                 dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:
+        if padding_mode != "zeros":
+            raise ValueError('Only "zeros" padding mode is supported for '
+                             f"{type(self).__name__}")
+        each = _ntuple(self.dims)
+        super().__init__(in_channels, out_channels, each(kernel_size), each(stride),
+                         each(padding), each(dilation), True, each(output_padding), groups, bias,
+                         padding_mode, device, dtype)
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The result; of the sizes that a stride may come from, `output_size` chooses one."""
+        convolve = type(self).function
+        return convolve(  # type: ignore[no-any-return]
+            input, self.weight, self.bias, self.stride, self.padding,
+            self._output_padding(input, output_size), self.groups, self.dilation)
+
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        if output_size is None:
+            return self.output_padding
+        n, lead = self.dims, input.ndim - self.dims
+        sizes = list(output_size)
+        sizes = sizes[lead:] if len(sizes) == n + lead else sizes
+        if len(sizes) != n:
+            raise ValueError(f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have "
+                             f"{n} or {n + lead} elements (got {len(sizes)})")
+        smallest = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
+            input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)]
+        largest = [m + s - 1 for m, s in zip(smallest, self.stride)]
+        if any(not low <= size <= high for low, size, high in zip(smallest, sizes, largest)):
+            raise ValueError(f"requested an output size of {sizes}, but valid sizes range from "
+                             f"{smallest} to {largest} (for an input of {input.size()[2:]})")
+        return tuple(size - low for size, low in zip(sizes, smallest))
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """A transposed convolution of (B, C, L); Zeiler et al. 2010."""
+
+    dims, function = 1, staticmethod(F.conv_transpose1d)
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """A transposed convolution of (B, C, H, W); Zeiler et al. 2010.
+
+    >>> import toytorch as torch
+    >>> ConvTranspose2d(1, 1, 3, stride=2)(torch.zeros(1, 1, 4, 4), output_size=(10, 9)).shape
+    torch.Size([1, 1, 10, 9])
+    """
+
+    dims, function = 2, staticmethod(F.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """A transposed convolution of (B, C, D, H, W); Zeiler et al. 2010."""
+
+    dims, function = 3, staticmethod(F.conv_transpose3d)

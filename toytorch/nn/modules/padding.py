@@ -1,0 +1,171 @@
+"""Borders: zeros, a constant, the image mirrored, its edge repeated, or its other side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional as F
+from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.utils import _ntuple
+
+
+class _PadNd(Module):
+    """A border of (before, after) pairs, from the last dimension backwards."""
+
+    mode = "constant"
+    dims = 0
+    padding: tuple[int, ...]
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = _ntuple(2 * self.dims)(padding)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    """A border of one value."""
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """A border of one value around (B, C, L)."""
+
+    dims = 1
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """A border of one value around (B, C, H, W)."""
+
+    dims = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """A border of one value around (B, C, D, H, W)."""
+
+    dims = 3
+
+
+class ZeroPad1d(ConstantPad1d):
+    """A border of zeros around (B, C, L)."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
+    """A border of zeros around (B, C, H, W).
+
+    >>> import toytorch as torch
+    >>> ZeroPad2d((1, 0, 0, 1))(torch.ones(1, 1, 1, 1))
+    tensor([[[[0., 1.],
+              [0., 0.]]]])
+    """
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad3d(ConstantPad3d):
+    """A border of zeros around (B, C, D, H, W)."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ReflectionPadNd(_PadNd):
+    mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """(B, C, L) mirrored at its ends."""
+
+    dims = 1
+
+
+class ReflectionPad2d(_ReflectionPadNd):
+    """(B, C, H, W) mirrored at its edges."""
+
+    dims = 2
+
+
+class ReflectionPad3d(_ReflectionPadNd):
+    """(B, C, D, H, W) mirrored at its faces."""
+
+    dims = 3
+
+
+class _ReplicationPadNd(_PadNd):
+    mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
+    """(B, C, L) with its ends repeated."""
+
+    dims = 1
+
+
+class ReplicationPad2d(_ReplicationPadNd):
+    """(B, C, H, W) with its edges repeated."""
+
+    dims = 2
+
+
+class ReplicationPad3d(_ReplicationPadNd):
+    """(B, C, D, H, W) with its faces repeated."""
+
+    dims = 3
+
+
+class _CircularPadNd(_PadNd):
+    mode = "circular"
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in (self.dims + 1, self.dims + 2):
+            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got "
+                             f"{input.ndim}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        return F.pad(input, self.padding, "circular")
+
+
+class CircularPad1d(_CircularPadNd):
+    """(B, C, L) as if its ends met."""
+
+    dims = 1
+
+
+class CircularPad2d(_CircularPadNd):
+    """(B, C, H, W) as if opposite edges met."""
+
+    dims = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """(B, C, D, H, W) as if opposite faces met."""
+
+    dims = 3
