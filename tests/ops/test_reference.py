@@ -24,7 +24,7 @@ def folder(tmp_path_factory: Any) -> Path:
 
 
 def test_every_op_has_a_page(folder: Path) -> None:
-    index = (folder / "index.md").read_text()
+    index = (folder / "README.md").read_text()
     for name in [*PUBLIC, *reference.PUBLIC]:
         assert f"({name}.md)" in index
     for link in re.findall(r"\((.*?\.md)\)", index):
@@ -54,7 +54,7 @@ def test_examples_give_what_they_show() -> None:
         if not text:
             continue
         call, _, result = text.removeprefix(">>> ").partition("\n")
-        if name not in RANDOM and "dropout" not in name:
+        if name not in RANDOM | {"poisson", "binomial", "multinomial"} and "dropout" not in name:
             again = eval(call, {"torch": toytorch})  # the package's own text
             shown += 1
             assert repr(again) == result, call

@@ -21,8 +21,26 @@ from toytorch.autograd.modes import (
 )
 from toytorch.core.tensor import Tensor as Variable
 
-__all__ = ["Engine", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-           "set_detect_anomaly", "Function", "Variable", "backward", "enable_grad", "engine", "forward_ad", "functional", "grad", "gradcheck",
-           "gradgradcheck", "graph",
-           "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-           "set_grad_enabled"]
+__all__ = [
+    "Engine",
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "engine",
+    "forward_ad",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]

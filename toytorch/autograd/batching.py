@@ -17,14 +17,21 @@ from toytorch.ops import registry
 
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 # Ops of one tensor along dimensions that the record names.
-ALONG = frozenset("""transpose unsqueeze narrow slice select diagonal unfold split unbind flip cumsum
-cumprod cummax cummin logcumsumexp softmax log_softmax sort topk kthvalue sum mean prod var std amax
-amin max.dim min.dim median.dim argmax argmin logsumexp linalg_vector_norm permute squeeze
-_log_softmax_backward_data _softmax_backward_data gather scatter scatter_add cat stack""".split())
+ALONG = frozenset((
+    "transpose", "unsqueeze", "narrow", "slice", "select", "diagonal", "unfold", "split",
+    "unbind", "flip", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax",
+    "log_softmax", "sort", "topk", "kthvalue", "sum", "mean", "prod", "var", "std", "amax",
+    "amin", "max.dim", "min.dim", "median.dim", "argmax", "argmin", "logsumexp",
+    "linalg_vector_norm", "permute", "squeeze", "_log_softmax_backward_data",
+    "_softmax_backward_data", "gather", "scatter", "scatter_add", "cat", "stack",
+))
 # Ops that treat leading dimensions as a batch anyway.
-NATIVE = frozenset("""alias clone _to_copy tril triu real imag view_as_real view_as_complex
-linalg_det linalg_slogdet linalg_inv_ex linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_svd
-linalg_svdvals linalg_qr linalg_matrix_exp linalg_pinv""".split())
+NATIVE = frozenset((
+    "alias", "clone", "_to_copy", "tril", "triu", "real", "imag", "view_as_real",
+    "view_as_complex", "linalg_det", "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex",
+    "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "linalg_qr",
+    "linalg_matrix_exp", "linalg_pinv",
+))
 ELEMENTWISE = frozenset(["masked_fill", "softplus", "gelu", "glu_none"])
 
 

@@ -53,7 +53,7 @@ class Level:
         """Gives a tensor its tangent."""
         tensor._tangents = {**(tensor._tangents or {}), self: tangent}
 
-    def has_dual(self, args: tuple[Any, ...]) -> bool:
+    def has_dual(self, args: Any) -> bool:
         """Whether any tensor among the arguments has a tangent."""
         return any(self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
                    for a in args)
@@ -211,14 +211,14 @@ def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
         return x
     with enable_grad():
         again = dispatch.call(op, tuple(fresh(a, t) for a, t in zip(args, tangents)))
-        outs = [o for o in (list(again) if op.many else [again])]
+        outs = list(again) if op.many else [again]
         live = [o for o in outs if o._rg]
         us = [zeros_like(o.detach()).requires_grad_() for o in live]
         if not live:
             return [None] * len(results)
         shares = grad(live, xs, us, create_graph=True, allow_unused=True)
         pairs = [(v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._rg]
-        moved = grad([v for v, _ in pairs], us, [t for _, t in pairs], create_graph=True,
+        moved: Any = grad([v for v, _ in pairs], us, [t for _, t in pairs], create_graph=True,
                      allow_unused=True) if pairs else [None] * len(us)
     if not tracked:
         moved = [None if m is None else without_history(m) for m in moved]

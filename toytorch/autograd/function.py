@@ -6,8 +6,7 @@ from typing import Any
 
 from toytorch.core import state
 from toytorch.core.dispatch import edge
-from toytorch.core.node import (SAVED_TWICE, Node, Output, Packed, check_version, remember,
-                                 sequence)
+from toytorch.core.node import SAVED_TWICE, Node, Output, Packed, check_version, remember, sequence
 from toytorch.core.op import fit, revive
 from toytorch.core.tensor import Tensor, alias
 

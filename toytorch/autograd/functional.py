@@ -116,11 +116,11 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
             out_many, outs = as_tuple(func(*duals), "outputs of the user-provided function", "jvp")
         moved = []
         for i, o in enumerate(outs):
-            t = level.get(o)
-            if t is None and strict:
+            moved_here = level.get(o)
+            if moved_here is None and strict:
                 raise RuntimeError(f"Output {i} of the user-provided function is independent of "
                                    "the inputs. This is not allowed in strict mode.")
-            moved.append(zeros_like(o) if t is None else t)
+            moved.append(zeros_like(o) if moved_here is None else moved_here)
     return finished(outs, out_many, create_graph), finished(moved, out_many, create_graph)
 
 
@@ -196,7 +196,7 @@ def scalar(func: Any, name: str) -> Any:
         if outs[0].numel() != 1:
             raise RuntimeError("The Tensor returned by the function given to "
                                f"{name} should contain a single element")
-        return outs[0].squeeze()
+        return outs[0].squeeze()  # type: ignore[no-any-return]
     return checked
 
 

@@ -8,11 +8,11 @@ from typing import Any
 from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, lifted, released
 from toytorch.autograd.modes import enable_grad
-from toytorch.core.tensor import Tensor
 from toytorch.autograd.vmap import vmap
+from toytorch.core.pytree import tree_flatten, tree_map, tree_unflatten
+from toytorch.core.tensor import Tensor
 from toytorch.ops import registry
 from toytorch.ops.create import eye, zeros_like
-from toytorch.core.pytree import tree_flatten, tree_map, tree_unflatten
 
 
 def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
@@ -183,7 +183,7 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False,
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples. "
-                           f"E.g. it should be valid to call f(*primals).")
+                           "E.g. it should be valid to call f(*primals).")
     values, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:

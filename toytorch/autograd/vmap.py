@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from toytorch.autograd import batching
 from toytorch.core import dispatch, inplace, state
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor, new
-from toytorch.autograd import batching
-from toytorch.ops import registry
 from toytorch.core.pytree import broadcast_to, tree_flatten, tree_unflatten
+from toytorch.core.tensor import Tensor, new
+from toytorch.ops import registry
 
 RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
                     "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
@@ -47,11 +47,10 @@ class Batch:
             return dispatch.call(op, args, out)
         if out is not None:
             raise RuntimeError(f"vmap: {op.name}(): out= is not supported inside vmap")
-        result = batching.run(op, args, self.full, self.size)
-        many = op.many
-        seen = [self.hide(r) for r in result] if many else self.hide(result)
+        result: Any = batching.run(op, args, self.full, self.size)
+        seen: Any = [self.hide(r) for r in result] if op.many else self.hide(result)
         if op.kind == "view":
-            for v in seen if many else [seen]:
+            for v in seen if op.many else [seen]:
                 v._storage = args[0]._memory()
                 inplace.register_view(args[0], v)
         if op.derivatives and state.local.grad and dispatch.wants_grad(op, args):
@@ -60,7 +59,7 @@ class Batch:
 
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
         """A write into a batched tensor."""
-        target = args[0]
+        target: Tensor = args[0]
         if op.name in RANDOM:
             self.check_randomness()
         whole = self.full(target)

@@ -2,8 +2,8 @@
 
 NumPy goes through memory once per operation; `p -= lr * g` is two passes and a temporary. A Loop is
 the same line in one pass: LLVM compiles it, through llvmlite, with this processor's vector
-instructions. No compiler needs to be installed. Compiling takes some 20 ms, so small arrays are left
-to NumPy.
+instructions. No compiler needs to be installed. Compiling takes some 20 ms, so small arrays are
+left to NumPy.
 
     >>> import numpy as np
     >>> step = Loop("p = p - lr * g", arrays="p g", numbers="lr")
@@ -18,7 +18,7 @@ import ast
 import ctypes
 import os
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,7 +55,8 @@ class Loop:
     """Assignments carried out for every element of equally long arrays, in one pass.
 
     text     lines such as "m = b * m + (1 - b) * g"; + - * /, sqrt, exp, erf, maximum(x, y),
-             comparisons and `a if x > y else b`. A name that is assigned and no array is a value in between.
+             comparisons and `a if x > y else b`. A name that is assigned and no array is a value
+             in between.
     arrays   names of the arrays, in the order of the call
     numbers  names of the numbers that follow them
     """
@@ -177,8 +178,9 @@ class Formula:
     """
 
     FLAGS = ("contract",)
-    ARITHMETIC = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-    TESTS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+    ARITHMETIC: ClassVar = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+    TESTS: ClassVar = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+                       ast.NotEq: "!="}
 
     def __init__(self, ir: Any, b: Any, real: Any, places: dict[str, Any],
                  values: dict[str, Any]) -> None:
@@ -195,7 +197,7 @@ class Formula:
         """The instruction that computes an expression."""
         b = self.b
         if isinstance(e, ast.Constant):
-            return self.real(float(e.value))
+            return self.real(float(e.value))  # type: ignore[arg-type]  # loops hold numbers only
         if isinstance(e, ast.Name):
             if e.id not in self.values:
                 self.values[e.id] = b.load(self.places[e.id])

@@ -49,6 +49,8 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
+    if out is not None:
+        refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
     results = compute(op, args)
     if out is not None:
         return write_out(op, args, results, out)
@@ -474,7 +476,8 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
         state.everywhere.on_inplace(op, args)
     needs = state.local.grad and bool(op.derivatives) and (
         wants_grad(op, args) or (target._base is not None and target._base._rg))
-    writing.check(target, needs)
+    if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
+        writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
         writing.refuse_overlap(target)
     if op.kind == "pointwise":
@@ -519,13 +522,19 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[...] = result
 
 
+def refuse_grad(name: str, args: Any, out: Any) -> None:
+    """Refuses out= where a graph would be recorded."""
+    tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
+    flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
+    if state.local.grad and any(isinstance(t, Tensor) and t._rg for t in flat):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+
+
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
-    if state.local.grad and (wants_grad(op, args) or any(o._rg for o in outs)):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
-                           "differentiation, but one of the arguments requires grad.")
     for o, array in zip(outs, arrays):
         array = np.asarray(array) if isinstance(array, np.generic) else array
         if op.apart and isinstance(o, Tensor):

@@ -52,8 +52,9 @@ def strided_overlap(shape: Any, strides: Any) -> bool:
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
 
-SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor refer "
-          "to a single memory location. Please clone() the tensor before performing the operation.")
+SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor "
+          "refer to a single memory location. Please clone() the tensor before performing the "
+          "operation.")
 OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. Please clone() the tensor before performing the operation.")
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core import state
 from toytorch.backends.sparse import SparseArray
+from toytorch.core import state
 from toytorch.core.device import cpu, device, sparse_coo, strided
 from toytorch.core.device import layout as layout_class
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
@@ -25,8 +25,8 @@ from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, Untyp
 
 new = object.__new__
 ndarray = np.ndarray
-NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over calling "
-            ".{0}() on a Tensor: there is one value for each example")
+NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
+            "calling .{0}() on a Tensor: there is one value for each example")
 SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
           "_no_grad_view", "_deaf")
 

@@ -97,6 +97,8 @@ def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
 
 def _one_dtype(common: Any, args: Any) -> None:
     for name, a in zip(("end", "weight"), args[1:]):
+        if name == "weight" and not getattr(a, "ndim", 0) and not common.is_complex:
+            continue  # as a number
         if getattr(a, "dtype", args[0].dtype) is not args[0].dtype:
             from toytorch.ops.matmul import C_NAMES
             raise RuntimeError(f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
@@ -125,16 +127,20 @@ addcmul = pointwise(
     doc="self + value·tensor1·tensor2.")
 
 
-def _addcdiv(xp: Any, a: Any, b: Any, c: Any, value: Any) -> Any:
-    if a.dtype.kind in "iub":
+def _no_integer_quotient(common: Any, args: Any) -> None:
+    if all(a.dtype.rank < 2 for a in args[1:3]):
         raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  "
                            "release addcdiv will perform a true division of tensor1 and tensor2.")
+
+
+def _addcdiv(xp: Any, a: Any, b: Any, c: Any, value: Any) -> Any:
     return a + _times(xp, value, b) / c
 
 
 addcdiv = pointwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", _addcdiv,
-    expr="self + value * tensor1 / tensor2", d_self=lambda g: g,
+    expr="self + value * tensor1 / tensor2", checks=_no_integer_quotient,
+    d_self=lambda g: g,
     d_tensor1=lambda g, tensor2, value: g * (value / tensor2),
     d_tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)),
     doc="self + value·tensor1/tensor2.")

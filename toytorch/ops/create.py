@@ -325,7 +325,9 @@ def to_array(data: Any, dtype: Any) -> Any:
     shape = _shape_of(data)
     _check_nested(data, shape)
     if not shape:
-        return np.full(shape, data, dtype=_kind(kind))
+        if isinstance(data, complex) and kind.rank < 3:
+            raise TypeError("must be real number, not complex")
+        return np.full(shape, _in_range(data, kind), dtype=_kind(kind))
     if 0 in shape:
         return np.zeros(shape, _kind(kind))
     array = np.asarray(_plain(data))
@@ -335,7 +337,21 @@ def to_array(data: Any, dtype: Any) -> Any:
         raise RuntimeError("Could not infer dtype of object")
     if array.dtype.kind == "c" and kind.rank < 3:
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    if kind.rank == 1 and array.size:
+        _in_range(array.min(), kind), _in_range(array.max(), kind)
     return array.astype(_kind(kind))
+
+
+def _in_range(number: Any, kind: Any) -> Any:
+    """A number that the type can hold: integers wrap in unsigned types, all else must fit."""
+    if kind.rank != 1 or isinstance(number, (complex, str)):
+        return number
+    limits = np.iinfo(_kind(kind))
+    whole = isinstance(number, (int, np.integer))
+    low = -limits.max if not kind.is_signed and whole else limits.min
+    if not low <= number <= limits.max:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return np.asarray(int(number)).astype(_kind(kind)) if whole else number
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None,

@@ -28,7 +28,10 @@ def pointwise(signature: str, kernel: Any, *, inplace: bool = True, **fields: An
 def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
     """An op of two operands that answers yes or no for each element."""
     return define(f"{name}(Tensor self, Operand other) -> BoolTensor", kernel, kind="pointwise",
-                  inplace=True, doc=doc, **fields)
+                  inplace=True, doc=doc,
+                  variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
+                  # Its result has no gradient, but what an in-place comparison destroys had one.
+                  d_self=lambda g: g * 0, d_other=lambda g: g * 0, **fields)
 
 
 def reduction(signature: str, kernel: Any, **fields: Any) -> Op:
@@ -44,6 +47,13 @@ def view(signature: str, kernel: Any, **fields: Any) -> Op:
 def general(signature: str, kernel: Any, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
+
+
+def underived(name: str) -> Callable[[Any], Any]:
+    """The derivative of an op that has none: refuses when a gradient arrives."""
+    def refuse(g: Any) -> Any:
+        raise RuntimeError(f"derivative for {name} is not implemented")
+    return refuse
 
 
 # -- functions composed of records ----------------------------------------------------------------

@@ -30,10 +30,6 @@ log1p = pointwise("log1p(Tensor self) -> Tensor", "log1p", expr="log1p(self)", p
                   d_self=lambda g, self: g / (self + 1), doc="log(1 + x), exact near 0.")
 
 
-def _logaddexp_share(g: Any, a: Any, result: Any) -> Any:
-    return g * (a - result).exp().masked_fill(result == -math.inf, 0)
-
-
 def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind != "c":
         return xp.logaddexp(a, b)
@@ -43,8 +39,8 @@ def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
 
 logaddexp = pointwise("logaddexp(Tensor self, Tensor other) -> Tensor", _logaddexp,
                       expr="log(exp(self) + exp(other))", promotion="float", inplace=False,
-                      d_self=lambda g, self, result: _logaddexp_share(g, self, result),
-                      d_other=lambda g, other, result: _logaddexp_share(g, other, result),
+                      d_self=lambda g, self, other: g * (self - other).sigmoid(),
+                      d_other=lambda g, self, other: g * (other - self).sigmoid(),
                       doc="log(eᵃ + eᵇ) without overflow.")
 hypot = pointwise("hypot(Tensor self, Tensor other) -> Tensor", "hypot",
                   expr="sqrt(self * self + other * other)", promotion="default",

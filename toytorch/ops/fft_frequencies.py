@@ -46,13 +46,20 @@ def _shift(x: Any, dim: Any, back: bool) -> Any:
     return x.roll(steps, dims)
 
 
+def _need_shifts(x: Tensor, dim: Any) -> None:
+    if dim is None and not x.ndim:
+        raise RuntimeError("`shifts` required")
+
+
 @public("fft.fftshift")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The zero frequency moved to the middle."""
+    _need_shifts(input, dim)
     return _shift(input, dim, False)  # type: ignore[no-any-return]
 
 
 @public("fft.ifftshift")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`."""
+    _need_shifts(input, dim)
     return _shift(input, dim, True)  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops import pointwise as elementwise
-from toytorch.ops.define import define, pointwise, public
+from toytorch.ops.define import define, pointwise, public, underived
 from toytorch.ops.operands import no_complex, one_tensor, only_floats
 from toytorch.ops.questions import result_type
 from toytorch.ops.results import public_with_names
@@ -49,6 +49,12 @@ frexp = define("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", _frex
 public_with_names(frexp)
 
 
+def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
+    """`other`, where it is whole numbers, in the floating type of x."""
+    whole = other.dtype.rank < 2 <= x.dtype.rank
+    return other.to(x.dtype.to_real()) if whole else other
+
+
 @public("ldexp", method=True)
 def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     """input·2ᵒᵗʰᵉʳ.
@@ -59,14 +65,14 @@ def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if not isinstance(other, Tensor):
         raise TypeError("ldexp(): argument 'other' (position 2) must be Tensor, not "
                         f"{type(other).__name__}")
-    power: Any = elementwise.pow.function(2.0, other)
+    power: Any = elementwise.pow.function(2.0, _as_exponent(input, other))
     return elementwise.mul.function(input, power, out=out)  # type: ignore[no-any-return]
 
 
 @public(method=True)
 def ldexp_(self: Tensor, other: Any) -> Tensor:
     """In-place form of `ldexp`."""
-    return dispatch.inplace(elementwise.mul, (self, elementwise.pow.function(2.0, other)))
+    return dispatch.inplace(elementwise.mul, (self, elementwise.pow.function(2.0, _as_exponent(self, other))))
 
 
 def _need_one_type(common: Any, args: Any) -> None:
@@ -82,11 +88,13 @@ def _heaviside(xp: Any, a: Any, values: Any) -> Any:
 
 heaviside = pointwise("heaviside(Tensor self, Tensor values) -> Tensor", _heaviside,
                       expr="self == 0 ? values : self > 0", checks=_need_one_type,
+                      node="NotImplemented", d_self=underived("aten::heaviside"),
+                      d_values=underived("aten::heaviside"),
                       doc="0 below 0, 1 above, and values at 0.")
 
 # -- angles ---------------------------------------------------------------------------------------
 
-DEGREE = math.pi / 180
+DEGREE, LN2 = math.pi / 180, math.log(2)
 NO_ANGLE = no_complex("deg2rad and rad2deg are not supported for complex tensors.")
 
 
@@ -117,15 +125,11 @@ sinc = pointwise("sinc(Tensor self) -> Tensor", _sinc, expr="sin(pi * self) / (p
 # -- logarithms -----------------------------------------------------------------------------------
 
 
-def _share(g: Any, a: Any, result: Any) -> Any:
-    return g * (a - result).exp2().masked_fill(result == -math.inf, 0)
-
-
 logaddexp2 = pointwise("logaddexp2(Tensor self, Tensor other) -> Tensor", "logaddexp2",
                        expr="log2(exp2(self) + exp2(other))", promotion="float", inplace=False,
                        checks=only_floats("logaddexp2"),
-                       d_self=lambda g, self, result: _share(g, self, result),
-                       d_other=lambda g, other, result: _share(g, other, result),
+                       d_self=lambda g, self, other: g * ((self - other) * LN2).sigmoid(),
+                       d_other=lambda g, self, other: g * ((other - self) * LN2).sigmoid(),
                        doc="log₂(2ᵃ + 2ᵇ) without overflow.")
 
 

@@ -14,6 +14,7 @@ from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import index as gathering
 from toytorch.ops.create import tensor as make_tensor
+from toytorch.ops.element import as_element
 from toytorch.ops.view import alias, select, slice_, unsqueeze
 
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
@@ -149,14 +150,13 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     target, tensors = apply_views(x, parts)
     number = not isinstance(value, Tensor)
     if number:
-        if isinstance(value, (list, tuple, np.ndarray)):
-            if not isinstance(value, np.ndarray):
-                raise TypeError(f"can't assign a {type(value).__name__} to a "
-                                f"torch.{x.dtype.legacy}Tensor")
-            value = make_tensor(value)
+        if isinstance(value, (list, tuple)):
+            raise TypeError(f"can't assign a {type(value).__name__} to a "
+                            f"torch.{x.dtype.legacy}Tensor")
+        if isinstance(value, (bool, int, float, complex)):
+            value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
         else:
-            value = make_tensor(value)
-        value = value.to(x.dtype)
+            value = make_tensor(value).to(x.dtype)
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):

@@ -181,6 +181,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of vectors, one a row."""
     need_tensors(tensors)
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if len(tensors) == 1:
         return tensors[0]
     return shape.stack.function([g.reshape(-1) for g in meshgrid(*tensors)], 1)  # type: ignore

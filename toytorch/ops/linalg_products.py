@@ -7,6 +7,7 @@ from typing import Any
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.size import broadcast_pair, wrap_dim
+from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import put_out
 from toytorch.ops.define import general, public
@@ -44,6 +45,8 @@ addmv = general(
 
 
 def _addbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+    for d, m in ((1, b1), (2, b2)):  # the sizes of the result are looked up first
+        wrap_dim(d, m.ndim, False)
     if b1.ndim == 3 and b2.ndim == 3 and b1.shape[0] == b2.shape[0] and \
             b1.shape[2] == b2.shape[1] and b1.dtype == b2.dtype:
         n, m, k = b1.shape  # the sum of products is one product of the batch side by side

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.product import product as small_product
-from toytorch.core.size import broadcast_pair
+from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.ops.define import general
 
 
@@ -180,6 +180,8 @@ addmm = general(
 
 
 def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+    for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
+        wrap_dim(d, m.ndim, False)
     product = _bmm(xp, b1, b2)
     if alpha != 1:
         product *= product.dtype.type(alpha)
@@ -220,4 +222,5 @@ def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
 
 linear = general("linear(Tensor bias, Tensor self, Tensor weight) -> Tensor", _linear,
                  function=False, method=False, out=False, node="AddmmBackward0",
-                 d_self="mm(g, weight)", d_weight="mm(g.T, self)", d_bias="g.sum(0)", doc="x·Wᵀ + b for a matrix x.")
+                 d_self="mm(g, weight)", d_weight="mm(g.T, self)", d_bias="g.sum(0)",
+                 doc="x·Wᵀ + b for a matrix x.")

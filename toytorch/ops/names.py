@@ -31,10 +31,15 @@ _lock = threading.RLock()
 _alive = 0  # tensors with names
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 # Ops whose result has the shape of their first argument: it has the names, too.
-SAME = frozenset("""clone alias _to_copy cumsum cumprod cummax cummin logcumsumexp softmax log_softmax
-sort topk narrow slice fill zero copy masked_fill bernoulli normal uniform random dropout
-index_fill flip roll bernoulli.chances renorm tril triu""".split())
-DROPS = frozenset("max.dim min.dim median.dim mode nanmedian.dim kthvalue select".split())
+SAME = frozenset((
+    "clone", "alias", "_to_copy", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp",
+    "softmax", "log_softmax", "sort", "topk", "narrow", "slice", "fill", "zero", "copy",
+    "masked_fill", "bernoulli", "normal", "uniform", "random", "dropout", "index_fill", "flip",
+    "roll", "bernoulli.chances", "renorm", "tril", "triu",
+))
+DROPS = frozenset((
+    "max.dim", "min.dim", "median.dim", "mode", "nanmedian.dim", "kthvalue", "select",
+))
 UNSUPPORTED = ("aten::{} is not yet supported with named tensors. Please drop names via `tensor = "
                "tensor.rename(None)`, call the op with an unnamed tensor, and set names on the "
                "result of the operation.")
@@ -42,7 +47,8 @@ UNSUPPORTED = ("aten::{} is not yet supported with named tensors. Please drop na
 
 def names_of(value: Any) -> Names:
     """The names of a tensor's dimensions, None where there is none."""
-    return value._names or (None,) * value.ndim
+    names: Names = value._names or (None,) * value.ndim
+    return names
 
 
 def listed(names: Sequence[Any]) -> str:
@@ -164,8 +170,8 @@ def any_named(args: Any) -> bool:
 
 def numbered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with numbers in place of the names of dimensions."""
-    like = next((t for a in args for t in (a if a.__class__ in (list, tuple) else [a])
-                 if isinstance(t, Tensor)))
+    like = next(t for a in args for t in (a if a.__class__ in (list, tuple) else [a])
+                if isinstance(t, Tensor))
     return tuple(positions(like, a) if s.name in DIMS else a
                  for s, a in zip(op.schema.args, args))
 

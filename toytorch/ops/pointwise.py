@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import toytorch.core.dtype as types
 from toytorch.backends.native import Loop
 from toytorch.core.op import Op
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import pointwise, underived
 from toytorch.ops.operands import one_tensor
 
 # -- arithmetic -----------------------------------------------------------------------------------
@@ -124,7 +122,9 @@ div_trunc = pointwise("div.trunc(Operand self, Operand other) -> Tensor", _trunc
                       d_self=lambda g: g * 0, d_other=lambda g: g * 0,
                       node="DivBackward1", doc="Quotient rounded towards zero.")
 floor_divide = pointwise("floor_divide(Operand self, Operand other) -> Tensor", _floor_divide,
-                         expr="floor(self / other)", doc="Quotient rounded down.")
+                         expr="floor(self / other)", node="NotImplemented",
+                         d_self=underived("aten::floor_divide"),
+                         d_other=underived("aten::floor_divide"), doc="Quotient rounded down.")
 
 
 def _remainder(xp: Any, a: Any, b: Any) -> Any:
@@ -243,7 +243,8 @@ def _sgn_gradient(g: Any, self: Any, result: Any) -> Any:
 
 def _sign(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "c":
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers.")
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
+                                  "numbers. Please use torch.sgn instead.")
     if a.dtype.kind == "b":
         return a.copy()
     s = xp.sign(a)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from toytorch.core import dispatch
 from toytorch.core.size import broadcast_pair, wrap_dims
 from toytorch.core.tensor import Tensor
 from toytorch.ops import convert, create, matmul, pointwise, view
@@ -23,6 +24,11 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             raise TypeError(f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
                             f"{type(value).__name__}")
     m, n = input._array.ndim, other._array.ndim
+    if out is not None:
+        dispatch.refuse_grad("matmul", (input, other), out)
+        if out.dtype is not input.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {input.dtype.name}, but got "
+                               f"{out.dtype.name} instead")
     if m == 2 and n == 2:
         return matmul.mm.function(input, other, out=out)  # type: ignore[no-any-return]
     if m == 0 or n == 0:
@@ -80,6 +86,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)

@@ -41,7 +41,8 @@ TYPES = {
     "none": "The kernel sees every argument in its own type."}
 # What an example tries, for each kind of argument, until the op accepts it.
 TENSORS = ("[0.5, 1.0, 2.0]", "[[2.0, 1.0], [1.0, 3.0]]", "[[[1.0, 2.0], [3.0, 4.0]]]",
-           "[[[[1.0, 2.0], [3.0, 4.0]]]]", "[1, 0, 1]", "[True, False, True]", "1.0", "[[0, 1]]",
+           "[[[[1.0, 2.0], [3.0, 4.0]]]]", "[1, 0, 1]", "[True, False, True]", "1.0",
+           "[[0, 1]]",
            "[[[[[1.0, 2.0], [3.0, 4.0]]]]]", "[1 + 2j, 3 - 1j]", "[]", "2")
 VALUES = {"int": (0, 1, 2), "int[]": ([0], [1], [1, 1], [2, 2], [0, 0], [1, 1, 1]),
           "int...": ((2, -1), (1, 0), (2,), (3,), (0,)), "float": (0.5, 1.0, 0.0), "bool": (False,),
@@ -58,7 +59,8 @@ def page(op: Op) -> str:
     lines = [f"# {op.name}", "", op.doc, "", "```", str(op.schema), "```", ""]
     types = TYPES[op.promotion] if op.kind == "pointwise" else (
         "The type of the first tensor, unless the description says otherwise.")
-    lines += [f"**Shapes.** {SHAPES.get(op.kind, SHAPES['general'])}", "", f"**Types.** {types}", ""]
+    shapes = SHAPES.get(op.kind, SHAPES["general"])
+    lines += [f"**Shapes.** {shapes}", "", f"**Types.** {types}", ""]
     if op.expr:
         lines += ["**Formula**, as the fuser writes it:", "", "```", op.expr, "```", ""]
     lines += [*derivative_lines(op), ""]
@@ -133,9 +135,8 @@ def example(op: Op) -> str:
         result = attempt(op, tried)
         if result is not None:
             public = (op.has_function and op.name[0] != "_") or op.name in PUBLIC
-            home = "" if public else "ops"
-            call = f"torch.{home}{'.' * bool(home)}{name}({', '.join(tried)})"
-            return f">>> {call}\n{result}"
+            place = name if public else f"ops.registry[{op.name!r}]"
+            return f">>> torch.{place}({', '.join(tried)})\n{result}"
     return ""
 
 
@@ -194,7 +195,7 @@ def write(folder: str | Path) -> int:
     rows = [f"| [{n}]({n}.md) | {pages[n].splitlines()[2]} |" for n in names]
     index = ["# Reference", "", f"{len(names)} ops; each page is made from the op's record.", "",
              "| op | what it is |", "| --- | --- |", *rows]
-    (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     return len(names)
 
 
@@ -203,7 +204,7 @@ def main(arguments: list[str]) -> None:
     if len(arguments) != 1:
         sys.exit(textwrap.dedent("""\
             usage: python -m toytorch.ops.reference FOLDER
-            writes a Markdown page for every op, and index.md"""))
+            writes a Markdown page for every op, and README.md with the list"""))
     print(f"{write(arguments[0])} pages in {arguments[0]}")
 
 

@@ -40,7 +40,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         tensors = tuple(tensors[0])
     need_tensors(tensors)
     common = dims_of(tensors)
-    return tuple(view.expand.function(t, common) for t in tensors)
+    return tuple(t if t.shape == common else view.expand.function(t, common) for t in tensors)
 
 
 @public("broadcast_shapes", tensor_first=False)
@@ -84,10 +84,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    if isinstance(start_dim, (list, tuple)) or isinstance(start_dim, str):
+    if isinstance(start_dim, (list, tuple, str)):
         from toytorch.ops.names import flattened
         if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
-            return flattened(input, start_dim, end_dim)  # type: ignore[arg-type]
+            return flattened(input, start_dim, end_dim)
         start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
     first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if input.ndim == 0:
@@ -117,6 +117,9 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     sizes = tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not input.ndim:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor "
+                           "has no dimensions")
     try:
         sizes = infer_size(sizes, input.shape[d])
     except RuntimeError:
@@ -154,25 +157,35 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 @public("adjoint", method=True)
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-    return conj(view.transpose.function(input, -2, -1))
+    return conj(_swapped(input, "adjoint()"))
+
+
+def _swapped(x: Tensor, name: str) -> Tensor:
+    if x.ndim == 0:
+        return x
+    if x.ndim == 1:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. "
+                           f"Got {x.ndim}-D tensor.")
+    return view.transpose.function(x, -2, -1)  # type: ignore[no-any-return]
 
 
 def _transposed(self: Tensor) -> Tensor:
     return view.permute.function(self, tuple(reversed(range(self.ndim))))  # type: ignore
 
 
-def _matrix_transposed(self: Tensor) -> Tensor:
-    if self.ndim < 2:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
-                           f"{self.ndim}-D tensor.")
-    return view.transpose.function(self, -2, -1)  # type: ignore[no-any-return]
+def _hermitian(self: Tensor) -> Tensor:
+    if self.ndim not in (0, 2):
+        more = " For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""
+        raise RuntimeError("tensor.H is only supported on matrices (2-D tensors). Got "
+                           f"{self.ndim}-D tensor.{more}")
+    return conj(_swapped(self, "H"))
 
 
 Tensor.moveaxis, Tensor.swapdims = movedim, swapaxes  # type: ignore[attr-defined]
 Tensor.T = property(_transposed)  # type: ignore[attr-defined]
-Tensor.mT = property(_matrix_transposed)  # type: ignore[attr-defined]
-Tensor.H = property(lambda self: conj(_transposed(self)))  # type: ignore[attr-defined]
-Tensor.mH = property(adjoint)  # type: ignore[attr-defined]
+Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
+Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]
 Tensor.repeat = shape.repeat.function  # type: ignore[attr-defined]
 
 # -- parts of a dimension --------------------------------------------------------------------------

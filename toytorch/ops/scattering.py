@@ -123,8 +123,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number "
                            f"of dimensions, but got {input.ndim} dimensions for input, and "
                            f"{indices.ndim} dimensions for indices")
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
-    n = input.shape[d] if input.ndim else 1
+    n = input.shape[d]
     common = list(broadcast_shapes(
         [1 if i == d else m for i, m in enumerate(input.shape)],
         [1 if i == d else m for i, m in enumerate(indices.shape)]))

@@ -11,7 +11,7 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create, index, shape, sort
-from toytorch.ops.define import public
+from toytorch.ops.define import general, public
 
 
 @public("unique", method=True)
@@ -22,11 +22,8 @@ def unique(input: Tensor, sorted: builtins.bool = True, return_inverse: builtins
     >>> unique(create.tensor([3, 1, 3]))
     tensor([1, 3])
     """
-    if dim is not None:
-        dim = wrap_dim(dim, input.ndim)
-    found = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim)
-    values, inverse, counts = (wrap(np.asarray(a)) for a in found)
-    inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape(-1)
+    op = unique_all if dim is None else unique_dim
+    values, inverse, counts = op.function(input, dim)
     results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -39,8 +36,13 @@ def unique_consecutive(input: Tensor, return_inverse: builtins.bool = False,
     >>> unique_consecutive(create.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    a = input._array
-    d = 0 if dim is None else wrap_dim(dim, input.ndim)
+    values, inverse, counts = consecutive.function(input, dim)
+    results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _consecutive(xp: Any, a: Any, dim: Any) -> Any:
+    d = 0 if dim is None else wrap_dim(dim, a.ndim)
     rows = a.reshape(-1) if dim is None else np.moveaxis(a, d, 0)
     n = len(rows)
     changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
@@ -49,9 +51,28 @@ def unique_consecutive(input: Tensor, return_inverse: builtins.bool = False,
     counts = np.diff(np.append(starts, n))
     inverse = np.repeat(np.arange(len(starts)), counts)
     inverse = inverse.reshape(a.shape) if dim is None else inverse
-    results = [wrap(np.ascontiguousarray(values)), *([wrap(inverse)] if return_inverse else []),
-               *([wrap(counts)] if return_counts else [])]
-    return results[0] if len(results) == 1 else tuple(results)
+    return np.ascontiguousarray(values), inverse, counts
+
+
+def _unique(xp: Any, a: Any, dim: Any) -> Any:
+    d = None if dim is None else wrap_dim(dim, a.ndim)
+    values, inverse, counts = xp.unique(a, return_inverse=True, return_counts=True, axis=d)
+    return values, inverse.reshape(a.shape if d is None else -1), counts
+
+
+def _distinct(name: str, node: str, kernel: Any) -> Any:
+    def refuse(gs: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return general(f"{name}(Tensor self, int? dim=None) -> (Tensor, Tensor, Tensor)", kernel,
+                   results=(True, False, False), function=False, method=False, out=False,
+                   upcast=False, node=node, d_self=refuse,
+                   doc="Distinct elements, which of them each element is, and their numbers.")
+
+
+unique_all = _distinct("_unique2", "Unique2Backward0", _unique)
+unique_dim = _distinct("unique_dim", "UniqueDimBackward0", _unique)
+consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _consecutive)
 
 
 @public("isin", tensor_first=False)
@@ -68,7 +89,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: builtins.bool = Fa
         kinds = ", ".join(type(v).__name__ for v in operands)
         raise TypeError(f"isin() received an invalid combination of arguments - got ({kinds})")
     for v in operands:
-        if isinstance(v, Tensor) and v.dtype.is_complex:
+        if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
             raise RuntimeError("Unsupported input type encountered for isin(): "
                                f"{v.dtype.legacy}")
     a, b = (v._array if isinstance(v, Tensor) else np.asarray(v) for v in operands)

@@ -57,6 +57,8 @@ topk = general("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sor
 def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
+    if not n:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     if a.ndim == 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.core.dtype import FROM_NUMPY
 from toytorch.core.op import Op
 from toytorch.core.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.core.tensor import strides_of
@@ -61,9 +62,29 @@ def _view_dtype(xp: Any, a: Any, dtype: Any) -> Any:
     if target.itemsize == a.dtype.itemsize:
         return a.view(target)
     if a.ndim == 0:
-        raise RuntimeError("self.dim() cannot be 0 to view "
-                           f"{a.dtype} as {target} (different element sizes)")
+        raise RuntimeError(f"self.dim() cannot be 0 to view {_legacy(a.dtype)} as "
+                           f"{_legacy(target)} (different element sizes)")
+    if target.itemsize > a.dtype.itemsize:
+        _need_whole(a, target)
     return a.view(target)
+
+
+def _legacy(kind: Any) -> str:
+    return FROM_NUMPY[kind].legacy
+
+
+def _need_whole(a: Any, target: Any) -> None:
+    """Refuses to read elements of a larger type where they do not fill whole rows."""
+    ratio = target.itemsize // a.dtype.itemsize
+    steps = [s // a.dtype.itemsize for s in a.strides]
+    why = f"to view {_legacy(a.dtype)} as {_legacy(target)} (different element sizes), but got"
+    if a.shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {why} {a.shape[-1]}")
+    if steps[-1] != 1 and a.size:
+        raise RuntimeError(f"self.stride(-1) must be 1 {why} {steps[-1]}")
+    for i, step in enumerate(steps[:-1]):
+        if step % ratio:
+            raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {why} {step}")
 
 
 view_dtype = view("view.dtype(Tensor self, dtype dtype) -> Tensor", _view_dtype, function=False,

@@ -12,7 +12,6 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops.create import tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_positive
 
-
 ADAM = Loop("m = m + (g - m) * share\n"
             "v = beta2 * v + g * g * share2\n"
             "p = p - m * step / (sqrt(v) * scale + eps)",

@@ -10,7 +10,6 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer, check_positive
 
-
 STEP = Loop("p = p - lr * g", "p g", "lr")
 DECAYED = Loop("p = p - lr * (g + decay * p)", "p g", "lr decay")
 MOMENTUM = Loop("v = momentum * v + share * g\n"

@@ -123,7 +123,8 @@ def checkpoint(function: Any, *args: Any, use_reentrant: bool | None = None,
     if use_reentrant is None:
         warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed "
                       "explicitly. use_reentrant=False is recommended, but if you need to preserve "
-                      "the current default behavior, you can pass use_reentrant=True.", stacklevel=2)
+                      "the current default behavior, you can pass use_reentrant=True.",
+                      stacklevel=2)
         use_reentrant = True
     if determinism_check not in ("default", "none"):
         raise ValueError("determinism_check should be one of ['default', 'none'], got "

@@ -20,6 +20,7 @@ from tests.ops.samples import (
     reduce,
     shape,
     signal,
+    sparse,
     special,
     view,
 )  # fmt: skip
@@ -28,5 +29,6 @@ from tests.ops.samples.base import ENTRIES, Entry, Sample
 __all__ = ["ENTRIES", "Entry", "Sample"]
 assert all(
     (create, fft, index, linalg, masked, matmul, network_activation, network_image,
-     network_loss, pointwise, random, reduce, shape, signal, special, view)
+     network_loss, pointwise, random, reduce, shape, signal, sparse, special,
+     view)
 )

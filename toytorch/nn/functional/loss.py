@@ -16,6 +16,7 @@ from toytorch.ops.activation import log_sigmoid
 from toytorch.ops.define import tensor_first
 from toytorch.ops.loss import mse
 from toytorch.ops.loss_ctc import ctc_loss as ctc_record
+from toytorch.ops.reshaping import broadcast_tensors
 from toytorch.ops.windows import sizes_text
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
@@ -64,6 +65,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, its mean or its sum."""
     _warn_shapes(input, target)
+    input, target = broadcast_tensors(input, target)
     return _weighted((input - target).abs(), weight,
                      legacy_reduction(reduction, size_average, reduce))
 

@@ -1,0 +1,49 @@
+"""Windows of images as columns of a matrix, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional as F
+from toytorch.nn.modules.module import Module
+
+
+class Unfold(Module):
+    """Windows of (B, C, H, W) as columns: (B, C·window, number of windows).
+
+    >>> import toytorch as torch
+    >>> Unfold(2)(torch.ones(1, 1, 3, 3)).shape
+    torch.Size([1, 4, 4])
+    """
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+                 stride: Any = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation = kernel_size, dilation
+        self.padding, self.stride = padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
+                f"padding={self.padding}, stride={self.stride}")
+
+
+class Fold(Module):
+    """Columns summed into the image they are windows of."""
+
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+                 stride: Any = 1) -> None:
+        super().__init__()
+        self.output_size, self.kernel_size, self.dilation = output_size, kernel_size, dilation
+        self.padding, self.stride = padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding,
+                      self.stride)
+
+    def extra_repr(self) -> str:
+        return (f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
+                f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}")

@@ -1,0 +1,282 @@
+"""Pooling: windows of images taken together by their maximum or mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional as F
+from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.utils import _ntuple
+
+
+class _Pool(Module):
+    """A module whose repr lists some of its attributes."""
+
+    shown: tuple[str, ...] = ()
+    function: Any = None
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
+
+
+# -- maxima ---------------------------------------------------------------------------------------
+
+
+class _MaxPoolNd(_Pool):
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 return_indices: bool = False, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
+        self.stride = kernel_size if stride is None else stride
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.kernel_size, self.stride, self.padding,
+                                   self.dilation, ceil_mode=self.ceil_mode,
+                                   return_indices=self.return_indices)
+
+
+class MaxPool1d(_MaxPoolNd):
+    """Maxima of windows of (B, C, L)."""
+
+    function = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPoolNd):
+    """Maxima of windows of (B, C, H, W).
+
+    >>> import toytorch as torch
+    >>> MaxPool2d(2)(torch.arange(4.).reshape(1, 1, 2, 2))
+    tensor([[[[3.]]]])
+    """
+
+    function = staticmethod(F.max_pool2d)
+
+
+class MaxPool3d(_MaxPoolNd):
+    """Maxima of windows of (B, C, D, H, W)."""
+
+    function = staticmethod(F.max_pool3d)
+
+
+class _MaxUnpoolNd(_Pool):
+    shown = ("kernel_size", "stride", "padding")
+    dims = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        each = _ntuple(self.dims)
+        self.kernel_size, self.padding = each(kernel_size), each(padding)
+        self.stride = each(kernel_size if stride is None else stride)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return type(self).function(  # type: ignore[no-any-return]
+            input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """Puts maxima (B, C, L) back where MaxPool1d found them, zeros elsewhere."""
+
+    dims, function = 1, staticmethod(F.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """Puts maxima (B, C, H, W) back where MaxPool2d found them, zeros elsewhere."""
+
+    dims, function = 2, staticmethod(F.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """Puts maxima (B, C, D, H, W) back where MaxPool3d found them, zeros elsewhere."""
+
+    dims, function = 3, staticmethod(F.max_unpool3d)
+
+
+class _FractionalMaxPoolNd(Module):
+    dims = 0
+    function: Any = None
+
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                 return_indices: bool = False, _random_samples: Any = None) -> None:
+        super().__init__()
+        each, name = _ntuple(self.dims), type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio"
+                             if output_size is None else
+                             "only one of output_size and output_ratio may be specified")
+        self.kernel_size, self.return_indices = each(kernel_size), return_indices
+        self.output_size = None if output_size is None else each(output_size)
+        self.output_ratio = None if output_ratio is None else each(output_ratio)
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio,
+                                   self.return_indices, _random_samples=self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Maxima of windows of (B, C, H, W) with pseudo-random steps; Graham 2014."""
+
+    dims, function = 2, staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """Maxima of windows of (B, C, D, H, W) with pseudo-random steps; Graham 2014."""
+
+    dims, function = 3, staticmethod(F.fractional_max_pool3d)
+
+
+# -- means ----------------------------------------------------------------------------------------
+
+
+class _AvgPoolNd(_Pool):
+    shown = ("kernel_size", "stride", "padding")
+
+
+class AvgPool1d(_AvgPoolNd):
+    """Means of windows of (B, C, L)."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:
+        super().__init__()
+        each = _ntuple(1)
+        self.kernel_size, self.padding = each(kernel_size), each(padding)
+        self.stride = each(kernel_size if stride is None else stride)
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                            self.count_include_pad)
+
+
+class _WidePool(_AvgPoolNd):
+    """Means of windows with a divisor of one's own."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override: int | None = None) -> None:
+        super().__init__()
+        self.kernel_size, self.padding = kernel_size, padding
+        self.stride = kernel_size if stride is None else stride
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(  # type: ignore[no-any-return]
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override)
+
+
+class AvgPool2d(_WidePool):
+    """Means of windows of (B, C, H, W)."""
+
+    function = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_WidePool):
+    """Means of windows of (B, C, D, H, W)."""
+
+    function = staticmethod(F.avg_pool3d)
+
+
+class _LPPoolNd(_Pool):
+    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None,
+                 ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size = norm_type, kernel_size
+        self.stride, self.ceil_mode = stride, ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(  # type: ignore[no-any-return]
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool1d(_LPPoolNd):
+    """(Σ xᵖ)^{1/p} of windows of (B, C, L)."""
+
+    function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPoolNd):
+    """(Σ xᵖ)^{1/p} of windows of (B, C, H, W)."""
+
+    function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPoolNd):
+    """(Σ xᵖ)^{1/p} of windows of (B, C, D, H, W)."""
+
+    function = staticmethod(F.lp_pool3d)
+
+
+# -- to a given size ------------------------------------------------------------------------------
+
+
+class _AdaptiveMaxPoolNd(_Pool):
+    shown = ("output_size",)
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows of (B, C, L) as asked for."""
+
+    function = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows of (B, C, H, W) as asked for."""
+
+    function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows of (B, C, D, H, W) as asked for."""
+
+    function = staticmethod(F.adaptive_max_pool3d)
+
+
+class _AdaptiveAvgPoolNd(_Pool):
+    shown = ("output_size",)
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, self.output_size)  # type: ignore[no-any-return]
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """Means of as many windows of (B, C, L) as asked for."""
+
+    function = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """Means of as many windows of (B, C, H, W) as asked for; None keeps a size.
+
+    >>> import toytorch as torch
+    >>> AdaptiveAvgPool2d((1, None))(torch.ones(1, 3, 5, 7)).shape
+    torch.Size([1, 3, 1, 7])
+    """
+
+    function = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means of as many windows of (B, C, D, H, W) as asked for; None keeps a size."""
+
+    function = staticmethod(F.adaptive_avg_pool3d)
