@@ -374,14 +374,17 @@ look(engine.by_sequence, topological_order)
 # number when they are made, and a node can only point to nodes that existed
 # before it. So *newest first* is a topological order, for free. PyTorch numbers
 # its nodes too: among those that are ready to run, its engine takes the newest.
+# When nobody looks on, toytorch does the same and spares itself the sorting:
+# nodes where a gradient waits lie in a heap, and the newest runs next
+# (`Engine._descend`).
 #
-# And this is the loop that runs them. Find your four moves in it: take what
-# waits at a node, call it, deliver to its targets, add where something waits
-# already. The rest is hooks, gradients for chosen inputs, and dropping what
-# was saved.
+# This is the loop for a pass that is watched. Find your four moves in it: take
+# what waits at a node, call it, deliver to its targets, add where something
+# waits already. The rest is hooks, gradients for chosen inputs, and dropping
+# what was saved.
 
 # %%
-look(engine.Engine._visit, run_backward)
+look(engine.Engine._in_order, run_backward)
 
 # %% [markdown]
 # Nobody wrote a class `TanhBackward0`. It is generated from the record of the

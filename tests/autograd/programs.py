@@ -22,7 +22,7 @@ from tests.autograd.program_steps import FAMILIES, POINTWISE, VIEWS, WRITES
 from tests.oracle import ORACLE, SUBJECT, Side, attempt, differences, dtype_name, steps, told, torch
 
 DTYPES = ["float64"] * 9 + ["float32"] * 3 + ["complex128"] * 2 + ["int64"] * 3 + [
-    "bool", "int32", "uint8", "float16", "bfloat16", "complex64"]  # fmt: skip
+    "bool", "int32", "uint8", "float16", "complex64"]  # fmt: skip
 LEAF_SHAPES = [(2, 3), (3,), (2, 1), (), (1, 3), (3, 3), (2, 3, 2), (0, 3), (1,), (2, 2, 2), (4,)]
 RELAID = [s for s in WRITES if re.search("(t|squeeze|transpose)_\\(", s)]
 LIMIT = 100.0  # no value of a program is larger
@@ -32,7 +32,10 @@ FRAGILE = re.compile(  # jumps where values differ by a rounding error
     r"|quantile|kthvalue|mode|unique|bucket|search|heavi|hist|long|bool|int|uint8|copysign|shrink"
     r"|relu|clamp|abs|angle|isclose|threshold|nonzero|hard|atan2|svd|eig|qr"
 )
-LACKING = ("MKL FFT error", "setStorage", "Expected isFloatingType(grad", "not implemented for", "not supported for", "not yet implemented", "expected scalar type")
+LACKING = ("_cdist_backward", "MKL FFT error", "setStorage", "Expected isFloatingType(grad", "not implemented for", "not supported for", "not yet implemented", "expected scalar type")
+
+
+WRITTEN = "modified by an inplace operation"
 
 
 @dataclass
@@ -65,7 +68,7 @@ class Run:
     def step(self, line: Line) -> None:
         failure = attempt(exec, line.code, self.names)[1]
         self.errors.append(failure)
-        self.fates.append(type(failure).__name__ if failure else "")
+        self.fates.append(type(failure).__name__.lstrip("_") if failure else "")
         for name in line.makes:
             if isinstance(x := self.names.get(name), self.side.Tensor):
                 self.born[name] = x._version
@@ -95,7 +98,9 @@ class Draw:
     def pick(self, wanted: Any = lambda x: True) -> str:
         """The name of a tensor, the younger the likelier."""
         pool = self.run.tensors()
-        names = [k for k, v in pool.items() if wanted(v)] or list(pool)
+        names = [k for k, v in pool.items() if wanted(v)]
+        if not names:
+            raise LookupError
         back = min(int(self.rng.expovariate(0.35)), len(names) - 1)
         return names[-1 - back]
 
@@ -111,7 +116,11 @@ class Draw:
         return name
 
     def _a(self) -> str:
-        return self._tensor(lambda x: not x.is_complex() or self.rng.random() < 0.3)
+        real = self.rng.random() < 0.7
+        try:
+            return self._tensor(lambda x: not (real and x.is_complex()))
+        except LookupError:
+            return self._tensor()
 
     def _f(self) -> str:
         return self._tensor(lambda x: x.is_floating_point())
@@ -126,18 +135,26 @@ class Draw:
 
     def _b(self) -> str:
         shape = self.of.shape
-        fits = lambda x: attempt(torch.broadcast_shapes, shape, x.shape)[1] is None  # noqa: E731
-        return self.pick(fits if self.rng.random() < 0.95 else lambda x: True)
+        any_ = self.rng.random() > 0.95
+        return self.pick(
+            lambda x: any_ or attempt(torch.broadcast_shapes, shape, x.shape)[1] is None
+        )
 
     _c = _b
 
     def _B(self) -> str:
         """Something to write into <a>: what lies in its memory is copied first."""
+        any_ = self.rng.random() > 0.95
+
         def fits(x: Any) -> bool:
+            if any_:
+                return True
+            if x.requires_grad and not (self.of.dtype.is_floating_point or self.of.is_complex()):
+                return False
             shape, refused = attempt(torch.broadcast_shapes, self.of.shape, x.shape)
             return refused is None and shape == self.of.shape
 
-        name = self.pick(fits if self.rng.random() < 0.95 else lambda x: True)
+        name = self.pick(fits)
         return name + ".clone()" if self.together(self.run.names[name]) else name
 
     def _out(self) -> str:
@@ -148,15 +165,16 @@ class Draw:
         call = re.sub(r"<(\w+)>", self.token, self.step.replace(", out=<out>", ""))
         value = attempt(eval, call, self.run.names)[0]
         value = self.of if value is None else value
+        other = self.step.startswith(("torch.add", "torch.mul", "torch.sin", "torch.where"))
         free = [k for k, v in self.run.tensors().items()
-                if v.shape == value.shape and not self.together(v) and k not in call]
+                if v.shape == value.shape and (other or v.dtype is value.dtype) and not self.together(v) and k not in call]
         if free and self.rng.random() < 0.7:
             return self.rng.choice(free)
         return f"torch.empty(0, dtype={value.dtype})"
 
     def _d(self) -> str:
         n = max(self.of.ndim, 1)
-        if self.rng.random() < 0.02:
+        if self.rng.random() < 0.02 and self.of.numel():  # PyTorch looks at no dims of nothing
             return str(self.rng.choice([n, -n - 1]))
         self.dim = self.rng.randrange(n)
         return str(self.dim - n * self.rng.choice([0, 1]))
@@ -386,8 +404,10 @@ class Draw:
         leaf = target is not None and attempt(lambda: target.is_leaf and target.requires_grad)[0]
         if leaf and "no_grad" not in line.text and self.rng.random() < 0.7:
             return  # the refusal to write into leaves would end most programs' writes
-        if leaf and line.step in RELAID:
+        if line.step in RELAID and (leaf or "no_grad" in line.text):
             return  # its gradient would have a shape that the graph does not know
+        if "requires_grad_" in line.step and self.seen_elsewhere(target):
+            return  # views that exist already notice it late, if at all
         shared = target is not None and overlapping(target)
         self.add(line)
         if self.lacking() or not self.sane() or (shared and not self.run.fates[-1]):
@@ -403,7 +423,14 @@ class Draw:
         if all(x.is_contiguous() for x in used):
             return False
         alike = len({(x.shape, x.stride()) for x in used}) == 1
-        return not (pointwise and alike and not overlapping(used[0]))
+        wide = all(x.dtype.is_floating_point and x.itemsize > 2 for x in used)
+        return not (pointwise and alike and wide and not overlapping(used[0]))
+
+    def seen_elsewhere(self, x: Any) -> bool:
+        """Whether another tensor of the program lies in the memory of x."""
+        home = x.untyped_storage().data_ptr()
+        pool = self.run.tensors().values()
+        return sum(t.untyped_storage().data_ptr() == home for t in pool) > 1
 
     def read(self, off: str, text: str, step: str, family: list[str]) -> None:
         value, failure = attempt(eval, text, self.run.names)
@@ -469,7 +496,10 @@ def draw(seed: int) -> list[Line]:
     for _ in range(60):
         if len(d.lines) >= length:
             break
-        d.one()
+        try:
+            d.one()
+        except LookupError:
+            continue  # there is no tensor of the kind that the step asks for
     return d.lines
 
 
@@ -589,18 +619,18 @@ def compare_gradients(
     inputs = [k for k, v in theirs.items() if v.requires_grad and leaf[k]]
     results = [k for k, v in theirs.items() if v.requires_grad and leaf[k] is False]
     twice = len(lines) % 3 == 0
-    found = one_gradient(theirs, ours, results, inputs, twice)
+    found = one_gradient(lines, theirs, ours, results, inputs, twice)
     if found is None or found.what != "refused":
         return found
     for name in results:
-        found = one_gradient(theirs, ours, [name], inputs, False)
+        found = one_gradient(lines, theirs, ours, [name], inputs, False)
         if found is not None and found.what != "refused":
             return found
     return None
 
 
 def one_gradient(
-    theirs: dict[str, Any], ours: dict[str, Any], results: list[str], inputs: list[str],
+    lines: list[Line], theirs: dict[str, Any], ours: dict[str, Any], results: list[str], inputs: list[str],
     twice: bool,
 ) -> Disagreement | None:  # fmt: skip
     (w, refused), (g, failure) = (
@@ -609,6 +639,8 @@ def one_gradient(
     )
     if type(refused) is not type(failure):
         if any(words in str(refused) for words in LACKING):
+            return None
+        if failure is None and WRITTEN in str(refused) and unharmed(lines, results, inputs, g):
             return None
         return Disagreement("grad error", -1, f"{told(failure)}, in PyTorch: {told(refused)}")
     if refused is not None:
@@ -620,6 +652,22 @@ def one_gradient(
         if bad:
             return Disagreement("grad", -1, f"of {results} to {name}: {'; '.join(bad)}")
     return None
+
+
+def unharmed(lines: list[Line], results: list[str], inputs: list[str], got: Any) -> bool:
+    """Whether writes changed nothing that toytorch saved, though PyTorch saved more.
+
+    The gradients are those of a run in which every saved tensor is a copy.
+    """
+    twice = len(got) > len(inputs) and any(x is not None for x in got[len(inputs):])
+    with SUBJECT.root.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        pool = execute(lines, SUBJECT).names
+        want = gradients(SUBJECT, [pool[k] for k in results], [pool[k] for k in inputs], twice)
+    return all(
+        x is y or (x is not None and y is not None and np.allclose(
+            SUBJECT.numpy(x), SUBJECT.numpy(y), 1e-6, 1e-8, equal_nan=True))
+        for x, y in zip(want, got, strict=True)
+    )  # fmt: skip
 
 
 def gradients(side: Side, results: list[Any], inputs: list[Any], twice: bool) -> list[Any]:

@@ -252,6 +252,8 @@ class Tensor:
             first = "only" if self.__class__ is Tensor else "Only"
             raise RuntimeError(f"{first} Tensors of floating point and complex dtype can require "
                                "gradients")
+        if not requires_grad and self._deaf:
+            return self  # its base still asks for gradients
         self._rg, self._deaf = bool(requires_grad), False
         for ref in self._views or ():
             view = ref()

@@ -97,7 +97,7 @@ def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
 
 def _one_dtype(common: Any, args: Any) -> None:
     for name, a in zip(("end", "weight"), args[1:]):
-        if name == "weight" and not getattr(a, "ndim", 0) and not common.is_complex:
+        if name == "weight" and not getattr(a, "ndim", 0):
             continue  # as a number
         if getattr(a, "dtype", args[0].dtype) is not args[0].dtype:
             from toytorch.ops.matmul import C_NAMES

@@ -81,11 +81,12 @@ def refuse_fill(fill: str) -> None:
 
 
 def without_entries(fill: str, shape: Any, dtype: Any, device: Any = None,
-                    requires_grad: builtins.bool = False) -> Tensor:
+                    requires_grad: builtins.bool = False, sparse_dim: Any = None) -> Tensor:
     """A sparse tensor of zeros, the only fill that needs no entries."""
     if fill not in ("zeros", "empty"):
         raise RuntimeError("full(...) is not implemented for sparse layout")
-    return finish(lambda xp: sparse.empty(tuple(shape), _kind(dtype), xp=xp), device, requires_grad)
+    return finish(lambda xp: sparse.empty(tuple(shape), _kind(dtype), sparse_dim, xp), device,
+                  requires_grad)
 
 
 def _filled(name: str, fill: str, doc: str) -> Any:
@@ -154,7 +155,8 @@ def _like(name: str, fill: str) -> Any:
         if (input.layout if layout is None else layout) is sparse_coo:
             refuse_fill(fill)
             return without_entries(fill, input.shape, dtype or input.dtype,
-                                   input.device if device is None else device, requires_grad)
+                                   input.device if device is None else device, requires_grad,
+                                   input._array.sparse_dim if input.is_sparse else None)
         kind = _kind(dtype or input.dtype)
         same = device is None or device_class(device).type == input.device.type
         if same and input._array.__class__ is np.ndarray and (

@@ -199,7 +199,7 @@ def _where_share(g: Any, condition: Any, yes: bool) -> Any:
 where = pointwise(
     "where(Tensor condition, Operand self, Operand other) -> Tensor", _where, method=False,
     function=False, promotion="none", inplace=False, expr="condition ? self : other",
-    d_self=lambda g, condition: _where_share(g, condition, True),
+    apart="type", d_self=lambda g, condition: _where_share(g, condition, True),
     d_other=lambda g, condition: _where_share(g, condition, False),
     doc="self where the condition holds, other elsewhere.")
 

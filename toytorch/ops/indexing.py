@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dtype as types
+from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import index as gathering
 from toytorch.ops.create import tensor as make_tensor
@@ -147,6 +148,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     parts = [as_index(p) for p in as_tuple(index)]
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
+    if x._rg:
+        writing.check(x, True)
     target, tensors = apply_views(x, parts)
     number = not isinstance(value, Tensor)
     if number:
@@ -157,6 +160,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
         else:
             value = make_tensor(value).to(x.dtype)
+    elif value.dtype is not x.dtype and value.numel() == 1 and [
+            t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8]):
+        value = value.to(x.dtype)  # as masked_fill would
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):

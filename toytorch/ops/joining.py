@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.function import spread
+from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create, pointwise, shape, view
 from toytorch.ops.define import public
@@ -95,6 +96,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         repeats, input, dim = input, arange(len(input)), 0
     if not isinstance(repeats, Tensor):
         repeats = create.tensor(repeats)
+    if dim is not None and not input.ndim:
+        wrap_dim(dim + 1 if dim >= 0 else dim + 2, 0)  # PyTorch looks one dimension further
     return shape.repeat_interleave.function(input, repeats, dim)  # type: ignore[no-any-return]
 
 
@@ -166,6 +169,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         if t.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
                                f"got: {list(t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -184,8 +189,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     for t in tensors:
         if t.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
-        if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if len(tensors) == 1:
         return tensors[0]
     return shape.stack.function([g.reshape(-1) for g in meshgrid(*tensors)], 1)  # type: ignore

@@ -7,7 +7,6 @@ from typing import Any
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.size import broadcast_pair, wrap_dim
-from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import put_out
 from toytorch.ops.define import general, public
@@ -34,6 +33,9 @@ def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 def _addmv(xp: Any, a: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    if mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, "
+                           f"{vec.ndim}")
     return plus(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 

@@ -31,7 +31,7 @@ def same_dtype(a: Any, b: Any) -> None:
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
-    if a.dtype.kind == "b":
+    if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     small = small_product(a, b) if xp is np and a.ndim == b.ndim == 2 else None
     return xp.matmul(a, b) if small is None else small
@@ -84,6 +84,8 @@ bmm = general("bmm(Tensor self, Tensor mat2) -> Tensor", _bmm,
 
 
 def _mv(xp: Any, a: Any, v: Any) -> Any:
+    if not a.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {a.ndim}, {v.ndim}")
     if a.shape[1] != v.shape[0]:
@@ -183,6 +185,9 @@ def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
     for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
     product = _bmm(xp, b1, b2)
+    if a.dtype != product.dtype:
+        raise RuntimeError(f"Input dtypes must be the same, got: input {a.dtype}, batch1: "
+                           f"{b1.dtype}, batch2: {b2.dtype}")
     if alpha != 1:
         product *= product.dtype.type(alpha)
     if beta == 0:

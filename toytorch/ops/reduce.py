@@ -319,7 +319,7 @@ min_dim = reduction("min.dim(Tensor self, int dim, bool keepdim=False) "
 def _arg(name: str) -> Any:
     def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
         if a.dtype.kind == "b":
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+            raise RuntimeError(f"{name}(): does not support bool input")
         if a.dtype.kind == "c":
             raise RuntimeError(f"{name}: does not support complex input")
         if dim is not None:

@@ -81,7 +81,8 @@ def _to_sparse(xp: Any, a: Any, sparse_dim: int | None) -> SparseArray:
 sparse = define("to_sparse(Tensor self, int? sparse_dim=None) -> Tensor", _to_sparse,
                  kind="layout", function=False, method=False, out=False, upcast=False,
                  variant=lambda self, sparse_dim: 1 if sparse_dim is None else 0,
-                 d_self=lambda g: to_dense(g), doc="The non-zero elements by their places.")
+                 d_self=lambda g: to_dense(g, masked_grad=False),
+                 doc="The non-zero elements by their places.")
 
 coalesced = general("coalesce(Tensor self) -> Tensor", _nothing_dense, function=False, method=False,
                     out=False, upcast=False, d_self=lambda g: g,
@@ -109,7 +110,8 @@ def _mask_dense(xp: Any, a: Any, mask: Any) -> SparseArray:
 
 
 masked = general("sparse_mask(Tensor self, Tensor mask) -> Tensor", _mask_dense, function=False,
-                 method=False, out=False, upcast=False, d_self=lambda g, mask: to_dense(sparse_mask(g, mask)),
+                 method=False, out=False, upcast=False,
+                 d_self=lambda g, mask: to_dense(sparse_mask(g, mask), masked_grad=False),
                  doc="The elements at the places where a sparse mask has entries.")
 masked_sparse = general("sparse_mask.sparse(Tensor self, Tensor mask) -> Tensor", _mask_dense,
                         function=False, method=False, out=False, upcast=False,

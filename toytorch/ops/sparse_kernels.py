@@ -70,6 +70,11 @@ def _clone(a: SparseArray, memory_format: Any) -> SparseArray:
     return a.copy()
 
 
+@kernel("alias")
+def _alias(a: SparseArray) -> SparseArray:
+    return a.with_values(a.values)
+
+
 @kernel("copy")
 def _copy(a: Any, source: Any, non_blocking: bool) -> SparseArray:
     if not (is_sparse(a) and is_sparse(source)):

