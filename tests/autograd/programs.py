@@ -32,7 +32,7 @@ FRAGILE = re.compile(  # jumps where values differ by a rounding error
     r"|quantile|kthvalue|mode|unique|bucket|search|heavi|hist|long|bool|int|uint8|copysign|shrink"
     r"|relu|clamp|abs|angle|isclose|threshold|nonzero|hard|atan2|svd|eig|qr"
 )
-LACKING = ("_cdist_backward", "MKL FFT error", "setStorage", "Expected isFloatingType(grad", "not implemented for", "not supported for", "not yet implemented", "expected scalar type")
+LACKING = ("support automatic differentiation for outputs with complex", "_cdist_backward", "MKL FFT error", "setStorage", "Expected isFloatingType(grad", "not implemented for", "not supported for", "not yet implemented", "expected scalar type")
 
 
 WRITTEN = "modified by an inplace operation"
@@ -659,14 +659,14 @@ def unharmed(lines: list[Line], results: list[str], inputs: list[str], got: Any)
 
     The gradients are those of a run in which every saved tensor is a copy.
     """
-    twice = len(got) > len(inputs) and any(x is not None for x in got[len(inputs):])
     with SUBJECT.root.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         pool = execute(lines, SUBJECT).names
-        want = gradients(SUBJECT, [pool[k] for k in results], [pool[k] for k in inputs], twice)
+        want = gradients(SUBJECT, [pool[k] for k in results], [pool[k] for k in inputs], False)
+    n = len(inputs)  # of second gradients, saved copies would hide where they come from
     return all(
         x is y or (x is not None and y is not None and np.allclose(
             SUBJECT.numpy(x), SUBJECT.numpy(y), 1e-6, 1e-8, equal_nan=True))
-        for x, y in zip(want, got, strict=True)
+        for x, y in zip(want[:n], got[:n], strict=True)
     )  # fmt: skip
 
 

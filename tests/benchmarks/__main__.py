@@ -68,6 +68,7 @@ def measure(case: Case, ours: Any, theirs: Any, quick: bool) -> dict[str, Any]:
         "low": ratios[len(ratios) // 4],
         "high": ratios[3 * len(ratios) // 4],
         "target": case.target,
+        "traffic": case.traffic,
         "samples": len(pairs),
         "calls_per_sample": inner,
     }
@@ -80,6 +81,8 @@ def microseconds(seconds: float) -> str:
 
 def row(r: dict[str, Any]) -> str:
     target = f"≤ {r['target']}" if r["target"] else ""
+    if r["traffic"]:
+        target = f"{target:6}  {r['traffic'] / r['toytorch'] / 1e9:.0f} GB/s"
     return (
         f"{r['name']:44}{microseconds(r['toytorch']):>11}{microseconds(r['pytorch']):>11}"
         f"{r['ratio']:>8.2f}  {r['low']:.2f}...{r['high']:.2f}  {target}"

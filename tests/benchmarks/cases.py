@@ -15,9 +15,10 @@ class Case:
 
     name: str
     build: Callable[[Any], Work]
-    target: float | None = None  # the ratio that issue 2 asks for
+    target: float | None = None  # the ratio that was asked for
     inner: int = 200  # calls per timed sample
     samples: int = 60
+    traffic: int = 0  # bytes that have to be read and written, where that is what takes the time
 
 
 def _values(m: Any, *shape: int, grad: bool = False) -> Any:
@@ -84,6 +85,16 @@ def large(m: Any) -> Work:
     return lambda: (a * b + a).relu()
 
 
+def on_a_million(work: Callable[[Any, Any, Any], object]) -> Callable[[Any], Work]:
+    """An op on 1,000 x 1,000 float32."""
+
+    def build(m: Any) -> Work:
+        a, b = _values(m, 1000, 1000), _values(m, 1000, 1000)
+        return lambda: work(m, a, b)
+
+    return build
+
+
 def training_step(optimizer: str) -> Callable[[Any], Work]:
     """64 x 784-256-256-10, cross-entropy: forward, backward and the optimizer's step."""
 
@@ -126,4 +137,19 @@ CASES = [
     Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
     Case("MLP step 64x784-256-256-10, Adam", training_step("Adam"), 0.9, inner=4),
     Case("elementwise, 2 million floats", large, inner=2, samples=30),
+    *(
+        Case(f"{name}, 1 million floats", on_a_million(work), target, 4, 60, traffic)
+        for name, work, target, traffic in (
+            ("add", lambda m, a, b: a + b, 1.1, 12_000_000),
+            ("exp", lambda m, a, b: a.exp(), 1.1, 8_000_000),
+            ("tanh", lambda m, a, b: a.tanh(), 1.1, 8_000_000),
+            ("sum", lambda m, a, b: a.sum(), 1.1, 4_000_000),
+            ("mean over dim 0", lambda m, a, b: a.mean(0), 1.1, 4_000_000),
+            ("mean over dim 1", lambda m, a, b: a.mean(1), 1.1, 4_000_000),
+            ("softmax over dim 1", lambda m, a, b: a.softmax(1), None, 8_000_000),
+            ("gelu", lambda m, a, b: m.nn.functional.gelu(a), None, 8_000_000),
+            ("layer norm", lambda m, a, b: m.nn.functional.layer_norm(a, (1000,)), None,
+             8_000_000),
+        )  # fmt: skip
+    ),
 ]

@@ -148,9 +148,12 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     parts = [as_index(p) for p in as_tuple(index)]
     if index is False:
         return  # nothing is selected, and PyTorch does not even count a write
-    if x._rg:
-        writing.check(x, True)
-    target, tensors = apply_views(x, parts)
+    try:
+        target, tensors = apply_views(x, parts)
+    except IndexError as error:
+        if x._rg and "shape of the mask" in str(error):
+            writing.check(x, True)  # PyTorch looks at masks when it writes
+        raise
     number = not isinstance(value, Tensor)
     if number:
         if isinstance(value, (list, tuple)):

@@ -264,6 +264,8 @@ def _fill(xp: Any, a: Any, value: Any) -> Any:
     if getattr(value, "ndim", 0):
         raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value.ndim} dimensions.")
+    if hasattr(value, "dtype") and value.dtype.kind == "c" and a.dtype.kind != "c":
+        value = value.real  # of a tensor, what has no place is left out
     wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
     return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
 
