@@ -52,6 +52,13 @@ def test_large_sums_are_exact_enough() -> None:
     assert abs(float(total(x, (0,))) / (x[0].item() * x.size) - 1) < 1e-6
 
 
+def test_a_number_for_each_row() -> None:
+    x, shift = RNG.standard_normal((50, 100)), RNG.standard_normal(50)
+    y = np.empty_like(x)
+    assert Rows("y = x - shift", "y x", each="shift")(50, 100, y, x, shift)
+    np.testing.assert_array_equal(y, x - shift[:, None])
+
+
 def test_columns_with_a_remainder() -> None:
     x = RNG.standard_normal((1003, 37)).astype(np.float32)
     np.testing.assert_allclose(column_sum(x), x.sum(0, dtype=np.float64), atol=1e-4)

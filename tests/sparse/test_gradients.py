@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import torch, tt
+from tests.oracle import SELFTEST, torch, tt
 from tests.sparse.programs import Made, shown
 
+BEYOND = pytest.mark.skipif(SELFTEST, reason="what PyTorch does not do, or does wrong")
 # name: (function, makers of its leaves)
 TIDY, LOOSE = (lambda m: m.tidy(True)), (lambda m: m.loose(True))
 
@@ -183,6 +184,7 @@ def test_sgd(how: dict[str, Any]) -> None:
     shown(run)
 
 
+@BEYOND
 def test_second_derivative() -> None:
     """d²/dv² Σ (dense of v)⁴ / 12 at distinct places is v²."""
     v = tt.tensor([1.0, 2.0, 3.0], dtype=tt.float64, requires_grad=True)

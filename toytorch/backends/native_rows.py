@@ -28,8 +28,9 @@ BLOCK = 4096  # elements whose sum is taken in the array's own type, before it g
 class Rows:
     """The passes in `text`, over arrays of shape (rows, n).
 
-    arrays   names of (rows, n) arrays; columns: of (n,) arrays; each: of (rows,) arrays, which a
-             line with their name writes; numbers: of numbers. This is the order of the call.
+    arrays   names of (rows, n) arrays; columns: of (n,) arrays; each: of (rows,) arrays, which
+             are read, or written by the line with their name; numbers: of numbers. This is the
+             order of the call.
     """
 
     def __init__(self, text: str, arrays: str, columns: str = "", each: str = "",
@@ -119,7 +120,11 @@ class Passes:
         """All lines, for one row."""
         b = self.b
         first = b.mul(r, self.n)
-        for line in ast.parse(self.rows.text).body:
+        lines = ast.parse(self.rows.text).body
+        written = {line.targets[0].id for line in lines}  # type: ignore[attr-defined]
+        values |= {name: b.load(b.gep(self.data[name], [r])) for name in self.rows.each
+                   if name not in written}
+        for line in lines:
             assert isinstance(line, ast.Assign)
             target = line.targets[0]
             assert isinstance(target, ast.Name)

@@ -184,7 +184,8 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
     """Promotes the operands and runs the kernel; half types are computed in float32."""
     if any(isinstance(a, ndarray) for a in args):  # x + array works, as it does in PyTorch
         args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
-    arrays, xp, where = list(args), None, None
+    arrays, where = list(args), None
+    xp: Any = None
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor) and a._array.__class__ is SparseArray:

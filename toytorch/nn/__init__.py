@@ -1,13 +1,6 @@
 """Networks: modules, their functions without state, and starting values."""
+# ruff: noqa: F403 - modules say in __all__ what is public
 
-from toytorch.nn import functional, init, utils
-from toytorch.nn.activation import GELU, Dropout, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
-from toytorch.nn.container import Sequential
-from toytorch.nn.linear import Flatten, Identity, Linear
-from toytorch.nn.loss import CrossEntropyLoss, MSELoss, NLLLoss
-from toytorch.nn.module import Module
-from toytorch.nn.parameter import Buffer, Parameter
-
-__all__ = ["GELU", "Buffer", "CrossEntropyLoss", "Dropout", "Flatten", "Identity", "Linear",
-           "LogSoftmax", "MSELoss", "Module", "NLLLoss", "Parameter", "ReLU", "Sequential",
-           "Sigmoid", "Softmax", "Tanh", "functional", "init", "utils"]
+from toytorch.nn import functional, init, modules, parameter, utils
+from toytorch.nn.modules import *
+from toytorch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

@@ -28,14 +28,20 @@ def apply(xp: Any, a: Any, axis: int, m: Map) -> Any:
     """The map along one dimension of an array."""
     if m.weights is None:
         return xp.take(a, xp.asarray(m.places[:, 0]), axis)
+    exact = True
     if m.size <= 64 or m.places.shape[1] > 8:  # a product of matrices is quicker than many sums
-        return _product(xp, a, axis, dense(m))
+        made = _product(xp, a, axis, dense(m))
+        exact = xp is not np or bool(np.isfinite(made.sum()))
+        if exact:
+            return made  # else an infinity or NaN times a 0 of the matrix has spread
     ones = (1,) * (a.ndim - 1 - axis)
     total = None
     for t in range(m.places.shape[1]):
         weight = xp.asarray(m.weights[:, t].astype(a.dtype).reshape(-1, *ones))
         term = xp.take(a, xp.asarray(m.places[:, t]), axis)
         term *= weight
+        if not exact:
+            term[np.broadcast_to(weight == 0, term.shape)] = 0
         total = term if total is None else xp.add(total, term, out=total)
     return total
 
@@ -43,14 +49,18 @@ def apply(xp: Any, a: Any, axis: int, m: Map) -> Any:
 def apply_transposed(xp: Any, g: Any, axis: int, m: Map) -> Any:
     """The derivative of `apply`: every output's gradient goes to the inputs it came from."""
     if m.weights is not None and (m.size <= 64 or m.places.shape[1] > 8):
-        return _product(xp, g, axis, dense(m).T)
+        made = _product(xp, g, axis, dense(m).T)
+        if xp is not np or bool(np.isfinite(made.sum())):
+            return made
     order = np.argsort(m.places.reshape(-1), kind="stable")
     inputs = m.places.reshape(-1)[order]
     outputs = order // m.places.shape[1]
     parts = xp.take(g, xp.asarray(outputs), axis)
     if m.weights is not None:
         ones = (1,) * (g.ndim - 1 - axis)
-        parts *= xp.asarray(m.weights.reshape(-1)[order].astype(g.dtype).reshape(-1, *ones))
+        weight = xp.asarray(m.weights.reshape(-1)[order].astype(g.dtype).reshape(-1, *ones))
+        parts *= weight
+        parts[xp.broadcast_to(weight == 0, parts.shape)] = 0
     starts = np.flatnonzero(np.diff(inputs, prepend=-1))
     shape = (*g.shape[:axis], m.size, *g.shape[axis + 1:])
     made = xp.zeros(shape, g.dtype)

@@ -7,6 +7,7 @@ of all ways to read the rest. Steps run in a Python loop, places and samples in 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,9 @@ def _texts(targets: Any, lengths: Any, blank: int) -> Any:
 
 
 def _log_add(*values: Any) -> Any:
-    total = values[0]
-    for v in values[1:]:
-        total = np.logaddexp(total, v)
-    return total
+    most = functools.reduce(np.maximum, values)
+    most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))
+    return np.log(sum(np.exp(v - most) for v in values)) + most
 
 
 def _forward(logs: Any, texts: Any, places: Any, steps: Any, blank: int) -> Any:
@@ -118,7 +118,7 @@ def _ctc_backward(xp: Any, g: Any, logs: Any, targets: Any, steps: Any, lengths:
     bad = ~np.isfinite(loss)
     if bad.any():
         grad[:, bad] = 0 if zero_infinity else np.nan
-    return grad * g[None, :, None]
+    return (grad * g[None, :, None])
 
 
 ctc_loss: Op = general(

@@ -16,6 +16,7 @@ from toytorch.backends import sparse as arrays
 from toytorch.backends.sparse import SparseArray, unsupported, xp_of
 from toytorch.core import dtype as types
 from toytorch.core.inplace import bump
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
 from toytorch.ops.define import define, general, public
@@ -28,7 +29,7 @@ def _construct(xp: Any, indices: Any, values: Any, size: Any, coalesced: Any) ->
     return SparseArray(indices, values, size, coalesced)
 
 
-construct = define(
+construct: Op = define(
     "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
     "-> Tensor", _construct, kind="layout", function=False, method=False, out=False, upcast=False,
     node="SparseCooTensorWithDimsAndTensorsBackward0",
@@ -40,7 +41,7 @@ def _entries(xp: Any, a: Any, indices: Any) -> Any:
     return look_up(a, indices)
 
 
-entries = general(
+entries: Op = general(
     "_sparse_entries(Tensor self, Tensor indices) -> Tensor", _entries, function=False,
     method=False, out=False, upcast=False, node="IndexBackward0",
     d_self=lambda g, indices, self_shape: construct.function(indices, g, tuple(self_shape)),
@@ -376,11 +377,12 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
             if old != new:
                 raise RuntimeError(f"changing the number of {kind} dimensions (from {old} to {new})"
                                    " on a non-empty sparse tensor is not supported.")
-        for kind, old, new in (("sparse", a.shape[:sparse_dim], size[:sparse_dim]),
-                               ("dense", a.shape[sparse_dim:], size[sparse_dim:])):
-            if any(m < n for n, m in zip(old, new)):
-                raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(old)} to "
-                                   f"{list(new)}) on a non-empty sparse tensor is not supported.")
+        for kind, part in (("sparse", slice(sparse_dim)), ("dense", slice(sparse_dim, None))):
+            before, after = a.shape[part], size[part]
+            if any(m < n for n, m in zip(before, after)):
+                raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(before)} "
+                                   f"to {list(after)}) on a non-empty sparse tensor is not "
+                                   "supported.")
     else:
         return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
     grown = [(0, 0), *((0, m - n) for n, m in zip(a.shape[sparse_dim:], size[sparse_dim:]))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.ops import reduce
 
 Kernel = Callable[..., Any]
+K = TypeVar("K", bound=Kernel)
 
 
-def kernel(*names: str) -> Callable[[Kernel], Kernel]:
+def kernel(*names: str) -> Callable[[K], K]:
     """Enters a function in the table as the sparse kernel of the named ops."""
-    def enter(function: Kernel) -> Kernel:
+    def enter(function: K) -> K:
         for name in names:
             backend.kernels[name] = function
         return function

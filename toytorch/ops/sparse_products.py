@@ -167,7 +167,8 @@ def _sampled(a: Any, b: Any, mask: Any) -> SparseArray:
 sampled = general(
     "_sampled_mm(Tensor mat1, Tensor mat2, Tensor mask) -> Tensor", _sampled_dense, function=False,
     method=False, out=False, d_mat1=lambda g, mat2, mask: g.sparse_mask(mask).mm(mat2.t()),
-    d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(), node="SparseSampledAddmmBackward0",
+    d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(),
+    node="SparseSampledAddmmBackward0",
     doc="The elements of a product at the places where a sparse mask has entries.")
 
 

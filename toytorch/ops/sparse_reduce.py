@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.dtype import from_numpy_dtype
+from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.sparse_kernels import kernel, look_up, spread_dims, sum_dims
@@ -25,12 +26,12 @@ def _hidden(signature: str, name: str, **fields: Any) -> Any:
     return general(signature, _refuse(name), function=False, method=False, out=False, **fields)
 
 
-dims_sum = _hidden(
+dims_sum: Op = _hidden(
     "_sparse_sum(Tensor self, int[] dim) -> Tensor", "_sparse_sum",
     d_self=lambda g, self, dim: dims_spread.function(g, self.detach(), dim),
     node="SparseSumBackward0", doc="The sum over dimensions.")
 kernel("_sparse_sum")(sum_dims)
-dims_spread = _hidden(
+dims_spread: Op = _hidden(
     "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor", "_sparse_sum_backward",
     d_grad=lambda g, dim: dims_sum.function(g, dim),
     doc="The gradient of a sum for each entry of self.")

@@ -81,4 +81,4 @@ class SGD(Optimizer):
         if momentum:
             buffer = state["momentum_buffer"]
             g = g.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        param.add_(g, alpha=-float(group["lr"]))  # type: ignore[attr-defined]
+        param.add_(g, alpha=-float(group["lr"]))

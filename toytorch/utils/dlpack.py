@@ -130,7 +130,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
                              f"{(int(KINDS[target.type]), target.index or 0)} without copying. Set "
                              "copy=None or copy=True.")
         return made.to(target)  # type: ignore[no-any-return]
-    return made.clone() if copy else made  # type: ignore[no-any-return]
+    return made.clone() if copy else made
 
 
 def taken(xp: Any, theirs: Any) -> Any:

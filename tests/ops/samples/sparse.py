@@ -60,7 +60,8 @@ def _coalesce(side: Any) -> Any:
     return lambda i, v, size: side.root.sparse_coo_tensor(i, v, size).coalesce().values() ** 2
 
 
-entry("coalesce", lambda: (replace(s, second=False) for s in _constructed()), call=_coalesce, forms=False, covers=("values",))
+entry("coalesce", lambda: (replace(s, second=False) for s in _constructed()), call=_coalesce,
+      forms=False, covers=("values",))  # fmt: skip
 
 
 def _masked(side: Any) -> Any:

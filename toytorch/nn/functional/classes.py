@@ -36,6 +36,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     axis = 0 if input.ndim == 1 else 1
     logs = log_softmax(input, axis)
     if tuple(target.shape) == tuple(input.shape):
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_targets(logs, target, weight, reduction, label_smoothing, axis)
     loss = nll(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:

@@ -157,7 +157,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if tuple(spread.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(spread.shape):
             spread = spread.unsqueeze(-1)
-        elif tuple(input.shape[:-1]) != tuple(spread.shape[:-1]) or spread.shape[-1] != 1:
+        elif input.ndim != spread.ndim or sum(
+                v for n, v in zip(input.shape, spread.shape) if n != v) != 1:
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")

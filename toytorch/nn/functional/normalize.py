@@ -33,6 +33,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """
     if training:
         _refuse_single(input.shape)
+    if eps < 0 or (training and not eps):
+        kind = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {kind}, but got {eps}")
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
                             eps)
 

@@ -214,6 +214,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return resize.adaptive_average(3, input, output_size)
 
 
+MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
+
+
 def _power_mean(n: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any,
                 ceil_mode: bool, pool: Any) -> Tensor:
     """(Σ xᵖ)^{1/p} over windows; a negative sum counts as 0."""
@@ -221,6 +224,10 @@ def _power_mean(n: int, input: Tensor, norm_type: float, kernel_size: Any, strid
         raise RuntimeError(f"lp_pool{n}d: Expected {n + 1}D or {n + 2}D input, got "
                            f"{sizes_text(input.shape)}")
     size = math.prod(pools.full(f"lp_pool{n}d", "kernel_size", kernel_size, n))
+    if math.isinf(norm_type):
+        most = MAXIMA[n](input.abs() * math.copysign(1, norm_type), kernel_size, stride, 0, 1,
+                         ceil_mode)
+        return most * math.copysign(1, norm_type)  # type: ignore[no-any-return]
     means = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)  # type: ignore
 
@@ -265,6 +272,8 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
         samples = images.detach().new_empty([*images.shape[:2], n]).uniform_()
     elif samples.dtype is not input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    elif samples.shape[0] > images.shape[0]:
+        samples = samples[:images.shape[0]]
     values, places = pools.FRACTIONAL_MAX[n].function(images, kernel, out, samples)
     return (values.squeeze(0), places.squeeze(0)) if single else (values, places)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.nn.module import Module
+from toytorch.nn.modules.module import Module
 
 
 def table_of(module: Module, name: str) -> tuple[dict[str, Any], str] | None:

@@ -1,0 +1,199 @@
+"""Recurrent layers on arrays: all steps forward, all steps back.
+
+Sequences lie one step after the other, (N, width): step t is the rows lo:hi of `spans`, one row for
+each sequence that is still running, the longest first. The inputs' share of every gate is known
+before the first step; a step adds the state's share, hidden·Wᵀ.
+
+Backward goes through the steps in the opposite order and leaves the gradients of all gates, from
+which those of the weights are one matrix product.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spans = list[tuple[int, int]]
+
+
+def squash(xp: Any, a: Any) -> None:
+    """Sigmoid in place: (tanh(x/2) + 1)/2, which overflows nowhere."""
+    a *= 0.5
+    xp.tanh(a, out=a)
+    a *= 0.5
+    a += 0.5
+
+
+def before(xp: Any, after: Any, start: Any, spans: Spans) -> Any:
+    """The state before each step, from the states after."""
+    state, found = start.copy(), xp.empty_like(after)
+    for lo, hi in spans:
+        found[lo:hi] = state[:hi - lo]
+        state[:hi - lo] = after[lo:hi]
+    return found
+
+
+# -- LSTM -----------------------------------------------------------------------------------------
+
+
+def lstm_forward(xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any,
+                 spans: Spans) -> tuple[Any, ...]:
+    """i, f, o = σ(·), g = tanh(·); c ← f·c + i·g; h ← o·tanh c, projected where there is w_hr.
+
+    Results: outputs, last h, last c; then what backward needs: the gates, all c, all tanh c.
+    """
+    n, h, c = c0.shape[1], h0.copy(), c0.copy()
+    acts = xp.empty_like(gates)
+    cells = xp.empty((len(gates), n), gates.dtype)
+    tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
+    turned = w_hh.T
+    for lo, hi in spans:
+        rows, a = hi - lo, acts[lo:hi]
+        xp.matmul(h[:rows], turned, out=a)
+        a += gates[lo:hi]
+        squash(xp, a[:, :2 * n])
+        squash(xp, a[:, 3 * n:])
+        xp.tanh(a[:, 2 * n:3 * n], out=a[:, 2 * n:3 * n])
+        cell, tanh = c[:rows], tanhs[lo:hi]
+        cell *= a[:, n:2 * n]
+        cell += xp.multiply(a[:, :n], a[:, 2 * n:3 * n], out=tanh)
+        cells[lo:hi] = cell
+        xp.tanh(cell, out=tanh)
+        out = outputs[lo:hi]
+        if w_hr is None:
+            xp.multiply(a[:, 3 * n:], tanh, out=out)
+        else:
+            xp.matmul(a[:, 3 * n:] * tanh, w_hr.T, out=out)
+        h[:rows] = out
+    return outputs, h, c, acts, cells, tanhs
+
+
+def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> tuple[Any, ...]:
+    """The gradients of gates, h0, c0, w_hh and w_hr."""
+    g_out, g_h, g_c = grads
+    _, h0, c0, w_hh, w_hr = inputs
+    outputs, acts, cells, tanhs = saved
+    n, dh, dc = c0.shape[1], g_h.copy(), g_c.copy()
+    c_before = before(xp, cells, c0, spans)
+    d_gates = xp.empty_like(acts)
+    d_projected = xp.empty_like(outputs)
+    for lo, hi in reversed(spans):
+        rows = hi - lo
+        d = d_projected[lo:hi]
+        xp.add(dh[:rows], g_out[lo:hi], out=d)
+        dm = d if w_hr is None else d @ w_hr
+        i, f, g, o = (acts[lo:hi, k * n:(k + 1) * n] for k in range(4))
+        di, df, dg, do = (d_gates[lo:hi, k * n:(k + 1) * n] for k in range(4))
+        tanh, cell = tanhs[lo:hi], dc[:rows]
+        xp.multiply(dm, tanh, out=do)
+        do *= o - o * o
+        scratch = 1 - tanh * tanh
+        scratch *= o
+        scratch *= dm
+        cell += scratch
+        xp.multiply(cell, g, out=di)
+        di *= i - i * i
+        xp.multiply(cell, c_before[lo:hi], out=df)
+        df *= f - f * f
+        xp.multiply(cell, i, out=dg)
+        dg *= 1 - g * g
+        cell *= f
+        xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
+    d_w = d_gates.T @ before(xp, outputs, h0, spans)
+    d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n:] * tanhs)
+    return d_gates, dh, dc, d_w, d_r
+
+
+# -- GRU ------------------------------------------------------------------------------------------
+
+
+def gru_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any,
+                spans: Spans) -> tuple[Any, ...]:
+    """r, z = σ(·); n = tanh(input's share + r·state's share); h ← n + z·(h - n).
+
+    Results: outputs, last h; then what backward needs: r, z and n, and the state's share of n.
+    """
+    n, h = h0.shape[1], h0.copy()
+    acts = xp.empty_like(gates)
+    shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
+    turned = w_hh.T
+    for lo, hi in spans:
+        rows, a = hi - lo, acts[lo:hi]
+        xp.matmul(h[:rows], turned, out=a)
+        if b_hh is not None:
+            a += b_hh
+        shares[lo:hi] = a[:, 2 * n:]
+        a[:, :2 * n] += gates[lo:hi, :2 * n]
+        squash(xp, a[:, :2 * n])
+        new = a[:, 2 * n:]
+        new *= a[:, :n]
+        new += gates[lo:hi, 2 * n:]
+        xp.tanh(new, out=new)
+        state = h[:rows]
+        state -= new
+        state *= a[:, n:2 * n]
+        state += new
+        outputs[lo:hi] = state
+    return outputs, h, acts, shares
+
+
+def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> tuple[Any, ...]:
+    """The gradients of gates, h0, w_hh and b_hh."""
+    g_out, g_h = grads
+    _, h0, w_hh, b_hh = inputs
+    outputs, acts, shares = saved
+    n, dh = h0.shape[1], g_h.copy()
+    h_before = before(xp, outputs, h0, spans)
+    d_gates, d_state = xp.empty_like(acts), xp.empty_like(acts)
+    for lo, hi in reversed(spans):
+        rows = hi - lo
+        d = dh[:rows]
+        d += g_out[lo:hi]
+        r, z, new = (acts[lo:hi, k * n:(k + 1) * n] for k in range(3))
+        dr, dz, dn = (d_gates[lo:hi, k * n:(k + 1) * n] for k in range(3))
+        xp.subtract(1, z, out=dn)
+        dn *= d
+        dn *= 1 - new * new
+        xp.subtract(h_before[lo:hi], new, out=dz)
+        dz *= d
+        dz *= z - z * z
+        xp.multiply(dn, shares[lo:hi], out=dr)
+        dr *= r - r * r
+        d_state[lo:hi] = d_gates[lo:hi]
+        d_state[lo:hi, 2 * n:] *= r
+        d *= z
+        d += d_state[lo:hi] @ w_hh
+    d_b = None if b_hh is None else d_state.sum(0)
+    return d_gates, dh, d_state.T @ h_before, d_b
+
+
+# -- the plain recurrent layer --------------------------------------------------------------------
+
+
+def rnn_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, relu: bool,
+                spans: Spans) -> tuple[Any, ...]:
+    """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
+    h, outputs, turned = h0.copy(), xp.empty_like(gates), w_hh.T
+    for lo, hi in spans:
+        out = outputs[lo:hi]
+        xp.matmul(h[:hi - lo], turned, out=out)
+        out += gates[lo:hi]
+        if relu:
+            xp.maximum(out, 0, out=out)
+        else:
+            xp.tanh(out, out=out)
+        h[:hi - lo] = out
+    return outputs, h
+
+
+def rnn_backward(xp: Any, grads: Any, inputs: Any, relu: bool, outputs: Any,
+                 spans: Spans) -> tuple[Any, ...]:
+    """The gradients of gates, h0 and w_hh."""
+    g_out, g_h = grads
+    _, h0, w_hh = inputs
+    dh, d_gates = g_h.copy(), xp.empty_like(outputs)
+    for lo, hi in reversed(spans):
+        d = d_gates[lo:hi]
+        xp.add(dh[:hi - lo], g_out[lo:hi], out=d)
+        d *= outputs[lo:hi] > 0 if relu else 1 - outputs[lo:hi] ** 2
+        xp.matmul(d, w_hh, out=dh[:hi - lo])
+    return d_gates, dh, d_gates.T @ before(xp, outputs, h0, spans)

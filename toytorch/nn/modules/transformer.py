@@ -1,0 +1,245 @@
+"""The transformer: attention and feed-forward layers, for sequences to sequences."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.nn import functional as F
+from toytorch.nn import init
+from toytorch.nn.modules.attention import MultiheadAttention
+from toytorch.nn.modules.container import ModuleList
+from toytorch.nn.modules.dropout import Dropout
+from toytorch.nn.modules.linear import Linear
+from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.normalization import LayerNorm
+from toytorch.ops.create import full
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+def activation_of(given: Any) -> Any:
+    """An activation by name, or the function or module itself."""
+    if isinstance(given, str) and given not in ACTIVATIONS:
+        raise RuntimeError(f"activation should be relu/gelu, not {given}")
+    return ACTIVATIONS[given] if isinstance(given, str) else given
+
+
+def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+    """-∞ above the diagonal, 0 elsewhere: no position sees those after it."""
+    made = full((size, size), -math.inf, device=device, dtype=dtype or Tensor().dtype)
+    return made.triu(1)  # type: ignore[no-any-return]
+
+
+def is_causal_mask(mask: Tensor | None, said: bool | None, length: int) -> bool:
+    """Whether a mask is the causal one: as was said, or by looking at it."""
+    if said is not None or mask is None:
+        return bool(said)
+    like = causal_mask(length, mask.device, mask.dtype) if mask.is_floating_point() else \
+        causal_mask(length, mask.device) != 0
+    return mask.shape == like.shape and bool((mask == like).all())
+
+
+class _Layer(Module):
+    """What both kinds of layer share: self-attention, and two linear maps around an activation."""
+
+    norm_first: bool
+
+    def _set_up(self, norms: int, cross: bool, d_model: int, nhead: int, width: int,
+                dropout: float, activation: Any, eps: float, batch_first: bool, norm_first: bool,
+                bias: bool, make: dict[str, Any]) -> None:
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias,
+                                            batch_first=batch_first, **make)
+        if cross:
+            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias,
+                                                     batch_first=batch_first, **make)
+        self.linear1 = Linear(d_model, width, bias, **make)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(width, d_model, bias, **make)
+        self.norm_first = norm_first
+        for i in range(1, norms + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps, bias=bias, **make))
+        for i in range(1, norms + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = activation_of(activation)
+
+    def _sa_block(self, x: Tensor, mask: Any, padding: Any, causal: bool = False) -> Tensor:
+        made = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding,
+                              need_weights=False, is_causal=causal)[0]
+        return self.dropout1(made)  # type: ignore[no-any-return]
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self.linear2(  # type: ignore[no-any-return]
+            self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """x ← norm(x + attention(x)), x ← norm(x + W₂·act(W₁·x)); Vaswani et al. 2017.
+
+    norm_first: x ← x + attention(norm(x)), which trains more easily; Xiong et al. 2020.
+    """
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048,
+                 dropout: float = 0.1, activation: Any = F.relu, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+                 device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self._set_up(2, False, d_model, nhead, dim_feedforward, dropout, activation,
+                     layer_norm_eps, batch_first, norm_first, bias,
+                     {"device": device, "dtype": dtype})
+
+    def forward(self, src: Tensor, src_mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+        x, masks = src, (src_mask, src_key_padding_mask, is_causal)
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *masks)
+            return x + self.dropout2(self._ff_block(self.norm2(x)))  # type: ignore[no-any-return]
+        x = self.norm1(x + self._sa_block(x, *masks))
+        return self.norm2(x + self.dropout2(self._ff_block(x)))  # type: ignore[no-any-return]
+
+
+class TransformerDecoderLayer(_Layer):
+    """An encoder layer with attention to the encoder's result between its two parts."""
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048,
+                 dropout: float = 0.1, activation: Any = F.relu, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+                 device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self._set_up(3, True, d_model, nhead, dim_feedforward, dropout, activation,
+                     layer_norm_eps, batch_first, norm_first, bias,
+                     {"device": device, "dtype": dtype})
+
+    def _mha_block(self, x: Tensor, memory: Tensor, mask: Any, padding: Any,
+                   causal: bool) -> Tensor:
+        made = self.multihead_attn(x, memory, memory, attn_mask=mask, key_padding_mask=padding,
+                                   need_weights=False, is_causal=causal)[0]
+        return self.dropout2(made)  # type: ignore[no-any-return]
+
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+                memory_is_causal: bool = False) -> Tensor:
+        x, own = tgt, (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        other = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), *other)
+            return x + self.dropout3(self._ff_block(self.norm3(x)))  # type: ignore[no-any-return]
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, *other))
+        return self.norm3(x + self.dropout3(self._ff_block(x)))  # type: ignore[no-any-return]
+
+
+class _Stack(Module):
+    """Copies of one layer, and a norm after the last."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
+        self.num_layers, self.norm = num_layers, norm
+
+    def _length(self, x: Tensor) -> int:
+        batch_first = self.layers[0].self_attn.batch_first
+        return int(x.shape[0 if x.ndim == 2 or not batch_first else 1])
+
+    def _normed(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """A stack of encoder layers."""
+
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+                 enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+
+    def forward(self, src: Tensor, mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None,
+                is_causal: bool | None = None) -> Tensor:
+        causal = is_causal_mask(mask, is_causal, self._length(src))
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, is_causal=causal,
+                        src_key_padding_mask=src_key_padding_mask)
+        return self._normed(src)
+
+
+class TransformerDecoder(_Stack):
+    """A stack of decoder layers."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None,
+                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
+        causal = is_causal_mask(tgt_mask, tgt_is_causal, self._length(tgt))
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                        tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                        memory_is_causal=memory_is_causal)
+        return self._normed(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder; Vaswani et al. 2017.
+
+    >>> import toytorch as torch
+    >>> model = Transformer(8, 2, 1, 1, 16)
+    >>> model(torch.ones(5, 3, 8), torch.ones(4, 3, 8)).shape
+    torch.Size([4, 3, 8])
+    """
+
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
+                 num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Any = F.relu, custom_encoder: Any = None, custom_decoder: Any = None,
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:
+        super().__init__()
+        make: dict[str, Any] = {"device": device, "dtype": dtype}
+        options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
+                   batch_first, norm_first, bias)
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*options, **make), num_encoder_layers,
+            LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*options, **make), num_decoder_layers,
+            LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def _reset_parameters(self) -> None:
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """-∞ above the diagonal, 0 elsewhere."""
+        return causal_mask(sz, device, dtype)
+
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None,
+                tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+                src_key_padding_mask: Tensor | None = None,
+                tgt_key_padding_mask: Tensor | None = None,
+                memory_key_padding_mask: Tensor | None = None,
+                src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
+                memory_is_causal: bool = False) -> Tensor:
+        batch = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask,
+                              is_causal=src_is_causal)
+        return self.decoder(  # type: ignore[no-any-return]
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal)

@@ -1,0 +1,260 @@
+"""L-BFGS: Newton's method with curvature guessed from the last steps, and a line search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from toytorch.autograd.modes import enable_grad, no_grad
+from toytorch.core.tensor import Tensor
+from toytorch.ops.create import zeros_like
+from toytorch.ops.shape import cat
+from toytorch.optim.optimizer import Optimizer, check_positive
+
+
+class LBFGS(Optimizer):
+    """Steps along -H·∇, where H, an inverse Hessian, is made of the last `history_size` steps:
+
+        s = xₖ₊₁ - xₖ;  y = ∇ₖ₊₁ - ∇ₖ;  H ← (1 - s·yᵀ/yᵀs)·H·(1 - y·sᵀ/yᵀs) + s·sᵀ/yᵀs
+
+    A call of `step(closure)` makes up to `max_iter` of them, and evaluates the closure (which
+    computes the loss and calls backward) up to about `max_eval` times. Without `line_search_fn`
+    each has length lr; "strong_wolfe" looks for one after which loss and slope have shrunk enough.
+    Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4 and 3.5; `torch.optim.LBFGS`.
+
+    >>> import toytorch as torch
+    >>> x = torch.tensor([3., 1.], requires_grad=True)
+    >>> optimizer = LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = (x[0] - 1) ** 2 + 10 * (x[1] + 2) ** 2
+    ...     loss.backward()
+    ...     return loss
+    >>> _ = optimizer.step(closure); x.detach().round(decimals=3)
+    tensor([ 1., -2.])
+    """
+
+    def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
+                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9,
+                 history_size: int = 100, line_search_fn: str | None = None) -> None:
+        check_positive(learning_rate=lr)
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+            "history_size": history_size, "line_search_fn": line_search_fn})
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Minimises the loss that `closure` computes; returns the loss before the first step."""
+        if closure is None:
+            raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
+        for hook in list(self._pre_hooks.values()):
+            hook(self, (closure,), {})
+        with no_grad():
+            loss = self._minimise(enable_grad()(closure))
+        for hook in list(self._post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _minimise(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        params = group["params"]
+        state = self.state[params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first = closure()
+        loss, grad, evals = float(first), flat_grad(params), 1
+        state["func_evals"] += 1
+        small, still = group["tolerance_grad"], group["tolerance_change"]
+        done = largest(grad) <= small  # which NaN is not
+        for left in reversed(range(0 if done else group["max_iter"])):
+            state["n_iter"] += 1
+            direction = self._direction(state, grad, group["history_size"])
+            length = group["lr"]
+            if state["n_iter"] == 1:
+                length = min(1.0, 1.0 / float(grad.abs().sum())) * group["lr"]
+            state["d"], state["t"] = direction, length
+            state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
+            slope = float(grad.dot(direction))
+            if slope > -still:
+                break
+            before, used = loss, 0
+            if group["line_search_fn"] is not None:
+                if group["line_search_fn"] != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                line = Line(closure, params, direction)
+                found = strong_wolfe(line, Point(0.0, loss, grad, slope), float(length))
+                length, loss, grad, used = found.at, found.loss, found.grad, line.evals
+                state["t"] = length
+                move(params, length, direction)
+            else:
+                move(params, float(length), direction)
+                if left:
+                    loss, grad, used = float(closure()), flat_grad(params), 1
+            evals += used
+            state["func_evals"] += used
+            if evals >= group["max_eval"] or largest(grad) <= small or (
+                    largest(direction) * float(length) <= still) or abs(loss - before) < still:
+                break
+        return first
+
+    @staticmethod
+    def _direction(state: dict[str, Any], grad: Tensor, history: int) -> Tensor:
+        """-H·∇, by the recursion over the last steps s and changes of gradient y."""
+        if state["n_iter"] == 1:
+            state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
+            state["H_diag"] = 1.0
+            steepest: Tensor = -grad
+            return steepest
+        changes, moves, scales = state["old_dirs"], state["old_stps"], state["ro"]
+        y, s = grad - state["prev_flat_grad"], state["d"] * state["t"]
+        ys = float(y.dot(s))
+        if ys > 1e-10:  # else the loss curves the wrong way here
+            if len(changes) == history:
+                for past in (changes, moves, scales):
+                    past.pop(0)
+            changes.append(y)
+            moves.append(s)
+            scales.append(1.0 / ys)
+            state["H_diag"] = ys / float(y.dot(y))
+        q, shares = -grad, []
+        for y, s, scale in zip(reversed(changes), reversed(moves), reversed(scales)):
+            shares.append(float(s.dot(q)) * scale)
+            q = q - y * shares[-1]
+        r: Tensor = q * state["H_diag"]
+        for y, s, scale, share in zip(changes, moves, scales, reversed(shares)):
+            r = r + s * (share - float(y.dot(r)) * scale)
+        return r
+
+
+# -- parameters as one vector ---------------------------------------------------------------------
+
+
+def flat_grad(params: list[Tensor]) -> Tensor:
+    """The gradients of all parameters in one vector; zeros where there is none."""
+    parts = [zeros_like(p) if p.grad is None else p.grad for p in params]
+    vector: Tensor = cat.function([g.reshape(-1) for g in parts])
+    return vector
+
+
+def move(params: list[Tensor], length: float, direction: Tensor) -> None:
+    """x ← x + length·direction."""
+    start = 0
+    for p in params:
+        part = direction[start:start + p.numel()].reshape(p.shape)
+        p.add_(part, alpha=length)
+        start += p.numel()
+
+
+def largest(x: Tensor) -> float:
+    """max |x|."""
+    return float(x.abs().max())
+
+
+# -- the line search ------------------------------------------------------------------------------
+
+
+class Point(NamedTuple):
+    """A step length, and the loss, its gradient and its slope along the line there."""
+
+    at: float
+    loss: float
+    grad: Tensor
+    slope: float
+
+
+class Line:
+    """The loss along a direction from where the parameters are."""
+
+    def __init__(self, closure: Callable[[], Any], params: list[Tensor],
+                 direction: Tensor) -> None:
+        self.closure, self.params, self.direction, self.evals = closure, params, direction, 0
+        self.start = [p.clone() for p in params]
+        self.reach = largest(direction)
+
+    def __call__(self, at: float) -> Point:
+        move(self.params, at, self.direction)
+        loss, grad = float(self.closure()), flat_grad(self.params)
+        for p, before in zip(self.params, self.start):
+            p.copy_(before)
+        self.evals += 1
+        return Point(at, loss, grad, float(grad.dot(self.direction)))
+
+
+def strong_wolfe(line: Line, origin: Point, at: float, c1: float = 1e-4, c2: float = 0.9,
+                 tolerance: float = 1e-9, limit: int = 25) -> Point:
+    """A point where the loss has fallen by c1 of what the slope promised, and |slope| to c2 of it.
+
+    First the step grows until a minimum must lie between the last two points; then these close in.
+    """
+    def too_high(p: Point) -> bool:
+        return p.loss > origin.loss + c1 * p.at * origin.slope
+
+    def flat(p: Point) -> bool:
+        return abs(p.slope) <= -c2 * origin.slope
+
+    last, here = origin, line(at)
+    tries = 0
+    while tries < limit:
+        if too_high(here) or (tries > 1 and here.loss >= last.loss):
+            break
+        if flat(here):
+            return here
+        if here.slope >= 0:
+            break
+        limits = here.at + 0.01 * (here.at - last.at), here.at * 10
+        last, here = here, line(cubic_minimum(last, here, limits))
+        tries += 1
+    else:
+        last = origin
+    return close_in(line, last, here, too_high, flat, tolerance, limit - tries)
+
+
+def close_in(line: Line, a: Point, b: Point, too_high: Callable[[Point], bool],
+             flat: Callable[[Point], bool], tolerance: float, tries: int) -> Point:
+    """The better end of [a, b] after up to `tries` points between them."""
+    ends = [a, b]
+    low = 0 if a.loss <= b.loss else 1
+    slow = False
+    for _ in range(tries):
+        left, right = sorted(e.at for e in ends)
+        if (right - left) * line.reach < tolerance:
+            break
+        at = cubic_minimum(ends[0], ends[1])
+        margin = 0.1 * (right - left)
+        near = min(right - at, at - left) < margin
+        if near and (slow or at >= right or at <= left):  # twice close to an end: step inside
+            at = right - margin if abs(at - right) < abs(at - left) else left + margin
+            near = False
+        slow = near
+        here = line(at)
+        if too_high(here) or here.loss >= ends[low].loss:
+            ends[1 - low] = here
+            low = 0 if ends[0].loss <= ends[1].loss else 1
+            continue
+        if flat(here):
+            return here
+        if here.slope * (ends[1 - low].at - ends[low].at) >= 0:
+            ends[1 - low] = ends[low]
+        ends[low] = here
+    return ends[low]
+
+
+def cubic_minimum(a: Point, b: Point, limits: tuple[float, float] | None = None) -> float:
+    """Where the cubic through two points, with their slopes, is least; within limits.
+
+    Nocedal and Wright, equation 3.59.
+    """
+    if a.at > b.at:
+        a, b = b, a
+    low, high = limits or (a.at, b.at)
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.at - b.at)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2
+    d2 = math.sqrt(square)
+    best = b.at - (b.at - a.at) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    return min(max(best, low), high)
