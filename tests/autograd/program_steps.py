@@ -48,7 +48,7 @@ POINTWISE = steps("""
     torch.lerp(<a>, <b>, 0.3)
     torch.lerp(<a>, <b>, <c>)
     torch.addcmul(<a>, <b>, <c>, value=0.5)
-    torch.addcdiv(<a>, <b>, <c>.square() + 1, value=2)
+    torch.addcdiv(<a>, <b>, <c>.square() + 1.5, value=2)
     torch.atan2(<a>, <b>)
     torch.hypot(<a>, <b>)
     torch.copysign(<a>, <b>)
@@ -221,7 +221,7 @@ SHAPES = steps("""
     <a>.flip(<ds>)
     <a>.roll(1, <d>)
     <a>.roll((1, -1), (<d>, <e>))
-    torch.rot90(<a>, 1, (<d>, <e>))
+    torch.rot90(<a>, 1, (-1, -2))
     <a>.repeat(<reps>)
     <a>.tile((2,))
     <a>.repeat_interleave(2, <d>)
@@ -326,8 +326,8 @@ INDEXING = steps("""
     <a>.index_fill(<d>, <rows>, 0.5)
     <a>.index_put((<rows>,), <num1>, accumulate=True)
     <a>.select_scatter(<a>.select(<d>, <i>) * 2, <d>, <i>)
-    <a>.slice_scatter(<a>.narrow(<d>, 0, 1) * 2, <d>, 0, 1).contiguous()
-    <a>.diagonal_scatter(<a>.diagonal() * 2).contiguous()
+    <a>.slice_scatter(<a>.narrow(<d>, 0, 1) * 2, <d>, 0, 1) * 1
+    <a>.diagonal_scatter(<a>.diagonal() * 2) * 1
     <a>.nonzero()
     torch.put(<a>, <flat>, <num1>, accumulate=True)
     torch.argwhere(<a>)
@@ -350,7 +350,7 @@ PRODUCTS = steps("""
     torch.addmm(<c>, <a>, <right>, beta=0.5, alpha=2)
     torch.baddbmm(<c>, <a>, <right>)
     torch.addmv(<c>, <a>, <right>)
-    torch.einsum('...i,...i->...', <a>, <b>.to(<a>.dtype))
+    torch.einsum('...i,...i->...', <f>, <b>.to(<f>.dtype)).contiguous()
     torch.einsum('ij,kj->ik', <a>, <a>)
     torch.einsum('ii->i', <a>)
     torch.cross(<a>, <b>, dim=-1)
@@ -371,7 +371,7 @@ PRODUCTS = steps("""
     F.max_pool1d(<f>, 2)
     F.dropout(<a>, 0.0)
     F.cross_entropy(<f>, <f>.detach().softmax(-1))
-    torch.linalg.det(<square>)
+    torch.linalg.det(<square> + 3 * torch.eye(<square>.shape[-1]))
     torch.linalg.inv(<square>).clone(memory_format=torch.contiguous_format)
     torch.linalg.solve(<square>, <square>.sin()).clone(memory_format=torch.contiguous_format)
     torch.linalg.cholesky(<square> @ <square>.mT).clone(memory_format=torch.contiguous_format)
@@ -428,7 +428,7 @@ WRITES = steps("""
     <a>.scatter_(<d>, <perm>, 0.5)
     <a>.scatter_(<d>, <perm>, <like>.to(<a>.dtype))
     <a>.scatter_add_(<d>, <ids>, <a>.clone())
-    <a>.cumsum_(<d>)
+    <f>.cumsum_(<d>)
     <a>.tril_()
     <a>.fill_diagonal_(0.5)
     <a>.put_(<flat1>, <num1>)
@@ -440,7 +440,7 @@ WRITES = steps("""
     <a>[<basic>] = <B>
     <a>[<i>] = <B>
     <a>[<key>] = <B>
-    <a>[<mask>] = <num>
+    <a>[<mask>] = -1
     <a>[<a> > 0] = 0
     <a>[<rows>] = 1.5
     <a>[<basic>] += 1

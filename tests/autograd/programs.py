@@ -22,7 +22,7 @@ from tests.autograd.program_steps import FAMILIES, POINTWISE, VIEWS, WRITES
 from tests.oracle import ORACLE, SUBJECT, Side, attempt, differences, dtype_name, steps, told, torch
 
 DTYPES = ["float64"] * 9 + ["float32"] * 3 + ["complex128"] * 2 + ["int64"] * 3 + [
-    "bool", "int32", "uint8", "float16", "complex64"]  # fmt: skip
+    "bool", "int32", "uint8", "complex64"]  # fmt: skip
 LEAF_SHAPES = [(2, 3), (3,), (2, 1), (), (1, 3), (3, 3), (2, 3, 2), (0, 3), (1,), (2, 2, 2), (4,)]
 RELAID = [s for s in WRITES if re.search("(t|squeeze|transpose)_\\(", s)]
 LIMIT = 100.0  # no value of a program is larger
@@ -149,8 +149,9 @@ class Draw:
         def fits(x: Any) -> bool:
             if any_:
                 return True
-            if x.requires_grad and not (self.of.dtype.is_floating_point or self.of.is_complex()):
-                return False
+            exact = not (self.of.dtype.is_floating_point or self.of.is_complex())
+            if x.requires_grad and (exact or x.is_complex() > self.of.is_complex()):
+                return False  # a tensor that holds no gradients would ask for them
             shape, refused = attempt(torch.broadcast_shapes, self.of.shape, x.shape)
             return refused is None and shape == self.of.shape
 
@@ -409,6 +410,8 @@ class Draw:
         if "requires_grad_" in line.step and self.seen_elsewhere(target):
             return  # views that exist already notice it late, if at all
         shared = target is not None and overlapping(target)
+        if shared and "put_" in line.step:
+            return
         self.add(line)
         if self.lacking() or not self.sane() or (shared and not self.run.fates[-1]):
             self.undo()  # a write to a place that is several elements depends on the order
@@ -420,7 +423,7 @@ class Draw:
         makes of transposed operands differs from kernel to kernel.
         """
         used = [self.run.names[n] for n in set(re.findall(r"\bv\d+\b", text))]
-        if all(x.is_contiguous() for x in used):
+        if all(x.stride() == torch.empty(x.shape).stride() for x in used):
             return False
         alike = len({(x.shape, x.stride()) for x in used}) == 1
         wide = all(x.dtype.is_floating_point and x.itemsize > 2 for x in used)
@@ -479,7 +482,7 @@ def overlapping(x: Any) -> bool:
 
 def sane(x: Any) -> bool:
     """Small, finite, of a type that both sides have."""
-    if x.numel() > SIZE or x.ndim > 5 or dtype_name(x.dtype) in ("complex32", "uint64"):
+    if x.numel() > SIZE or x.ndim > 5 or dtype_name(x.dtype) in ("complex32", "float16"):
         return False
     if not x.numel():
         return True
@@ -640,6 +643,8 @@ def one_gradient(
     if type(refused) is not type(failure):
         if any(words in str(refused) for words in LACKING):
             return None
+        if all("is not implemented" in str(e) for e in (refused, failure)):
+            return None  # either of two
         if failure is None and WRITTEN in str(refused) and unharmed(lines, results, inputs, g):
             return None
         return Disagreement("grad error", -1, f"{told(failure)}, in PyTorch: {told(refused)}")

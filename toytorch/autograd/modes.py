@@ -48,7 +48,26 @@ class Mode:
         return wrapper
 
 
-class no_grad(Mode):
+class Recording(Mode):
+    """Switches recording to what the subclass says, and back; also a bare decorator."""
+
+    enabled: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else object.__new__(cls)(function)
+
+    def __init__(self, function: Any = None) -> None:
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(state.local.grad)
+        state.set_grad(self.enabled)
+
+    def __exit__(self, *exc: Any) -> None:
+        state.set_grad(self.before.pop())
+
+
+class no_grad(Recording):
     """No graph is recorded inside, like `torch.no_grad`.
 
     >>> import toytorch as torch
@@ -58,35 +77,13 @@ class no_grad(Mode):
     False
     """
 
-    def __new__(cls, function: Any = None) -> Any:
-        return object.__new__(cls) if function is None else object.__new__(cls)(function)
-
-    def __init__(self, function: Any = None) -> None:
-        self.before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self.before.append(state.local.grad)
-        state.set_grad(False)
-
-    def __exit__(self, *exc: Any) -> None:
-        state.set_grad(self.before.pop())
+    enabled = False
 
 
-class enable_grad(Mode):
+class enable_grad(Recording):
     """Graphs are recorded inside, also within `no_grad`, like `torch.enable_grad`."""
 
-    def __new__(cls, function: Any = None) -> Any:
-        return object.__new__(cls) if function is None else object.__new__(cls)(function)
-
-    def __init__(self, function: Any = None) -> None:
-        self.before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self.before.append(state.local.grad)
-        state.set_grad(True)
-
-    def __exit__(self, *exc: Any) -> None:
-        state.set_grad(self.before.pop())
+    enabled = True
 
 
 class set_grad_enabled(Mode):

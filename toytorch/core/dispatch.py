@@ -425,11 +425,12 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     why = source._no_grad_view
     if not state.local.grad:
         why = NO_GRAD_VIEW
-    elif views.__class__ is list:
-        why = MANY_VIEWS % op.node_name
-    if why is not None:
-        for v in views if views.__class__ is list else [views]:
-            writing.protect(v, why)
+    elif why is not None and why is not NO_GRAD_VIEW:
+        why = MANY_VIEWS % (0, op.node_name)
+    many = views.__class__ is list
+    if why is not None or many:
+        for i, v in enumerate(views if many else [views]):
+            writing.protect(v, MANY_VIEWS % (i, op.node_name) if many and state.local.grad else why)
             if source._rg and v._edge is None and v.dtype.rank > 1:
                 v._rg = v._deaf = True  # as its base, though nothing is recorded
     return views
@@ -442,7 +443,7 @@ NO_GRAD_VIEW = (
     "don't want "
     "the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 MANY_VIEWS = (
-    "Output 0 of %s is a view and is being modified inplace. This view is the output of a function "
+    "Output %d of %s is a view and is being modified inplace. This view is the output of a function "
     "that returns multiple views. Such functions do not allow the output views to be modified "
     "inplace. You should replace the inplace operation by an out-of-place one.")
 
@@ -537,6 +538,8 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)
     for o, array in zip(outs, arrays):
+        if op.kind == "pointwise" and isinstance(o, Tensor):
+            writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         if op.apart.startswith("memory") and isinstance(o, Tensor):
             writing.refuse_overlap(o)

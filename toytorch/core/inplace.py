@@ -103,9 +103,12 @@ def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
     storage = view._memory()
-    if not hasattr(storage, "fragile"):
-        storage.fragile = []
-    storage.fragile.append(weakref.ref(view))
+    fragile = getattr(storage, "fragile", None)
+    if fragile is None:
+        fragile = storage.fragile = []
+    elif len(fragile) > 16 and not len(fragile) & (len(fragile) - 1):
+        fragile[:] = [v for v in fragile if v() is not None]
+    fragile.append(weakref.ref(view))
 
 
 def retire(storage: Storage) -> None:

@@ -79,6 +79,9 @@ _of_device: dict[Any, Generator] = {cpu: default_generator}
 def generator_of(where: Any, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
     if given is not None:
+        if not isinstance(given, Generator):
+            raise TypeError("received an invalid combination of arguments - generator must be a "
+                            f"torch.Generator, not {type(given).__name__}")
         if given.device.type != where.type:
             raise RuntimeError(f"Expected a '{where.type}' device type for generator but found "
                                f"'{given.device.type}'")

@@ -84,7 +84,9 @@ from toytorch.ops import (
     signal_windows,
     sort,
     sparse_coo,
+    sparse_create,
     sparse_kernels,
+    sparse_layout,
     sparse_products,
     sparse_reduce,
     special,
@@ -110,7 +112,8 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
            "overloads", "pad", "parts", "pointwise", "pool", "printing", "products", "questions",
            "random", "ranges", "reduce", "registry", "reshaping", "resize", "sampling", "scan",
            "scatter_reduce", "scattering", "searching", "segment", "shape", "signal_windows",
-           "sort", "sparse_coo", "sparse_kernels", "sparse_products", "sparse_reduce", "special",
+           "sort", "sparse_coo", "sparse_create", "sparse_kernels", "sparse_layout",
+           "sparse_products", "sparse_reduce", "special",
            "special_bessel", "special_gamma", "special_names", "special_normal",
            "special_polynomial", "statistics", "stft", "view"]
 

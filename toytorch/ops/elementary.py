@@ -101,11 +101,11 @@ def _rounding(name: str) -> Any:
 
 
 floor = pointwise("floor(Tensor self) -> Tensor", _rounding("floor"), expr="floor(self)",
-                  d_self=lambda g: g * 0, doc="The largest integer not above.")
+                  d_self=lambda g: g.new_zeros(g.shape), doc="The largest integer not above.")
 ceil = pointwise("ceil(Tensor self) -> Tensor", _rounding("ceil"), expr="ceil(self)",
-                 d_self=lambda g: g * 0, doc="The smallest integer not below.")
+                 d_self=lambda g: g.new_zeros(g.shape), doc="The smallest integer not below.")
 trunc = pointwise("trunc(Tensor self) -> Tensor", _rounding("trunc"), expr="trunc(self)",
-                  d_self=lambda g: g * 0, doc="The integer part, towards zero.")
+                  d_self=lambda g: g.new_zeros(g.shape), doc="The integer part, towards zero.")
 
 
 def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
@@ -118,6 +118,6 @@ def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
 
 
 round = pointwise("round(Tensor self, *, int decimals=0) -> Tensor", _round, expr="round(self)",
-                  d_self=lambda g: g * 0, doc="The nearest integer; halves go to the even one.")
+                  d_self=lambda g: g.new_zeros(g.shape), doc="The nearest integer; halves go to the even one.")
 frac = pointwise("frac(Tensor self) -> Tensor", lambda xp, a: a - xp.trunc(a),
                  expr="self - trunc(self)", d_self=lambda g: g, doc="The part after the point.")

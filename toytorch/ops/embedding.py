@@ -9,7 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
-from toytorch.ops.sparse_coo import sparse_coo_tensor
+from toytorch.ops.sparse_create import sparse_coo_tensor
 
 
 def _indices(name: str, indices: Any, argument: str = "argument #1 'indices'") -> None:

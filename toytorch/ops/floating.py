@@ -27,11 +27,11 @@ def _copysign_self(g: Any, self: Any, result: Any) -> Any:
 
 copysign = pointwise("copysign(Tensor self, Operand other) -> Tensor", "copysign",
                      expr="copysign(self, other)", promotion="float", d_self=_copysign_self,
-                     d_other=lambda g: g * 0, doc="|self| with the sign of other.")
+                     d_other=lambda g: g.new_zeros(g.shape), doc="|self| with the sign of other.")
 nextafter = pointwise("nextafter(Tensor self, Tensor other) -> Tensor", "nextafter", upcast=False,
                       expr="nextafter(self, other)", checks=only_floats("nextafter"),
                       d_self=lambda g, self, other: g.masked_fill(self == other, 0),
-                      d_other=lambda g: g * 0,
+                      d_other=lambda g: g.new_zeros(g.shape),
                       doc="The next number that can be represented, towards other.")
 
 

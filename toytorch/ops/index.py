@@ -32,20 +32,21 @@ def full_places(a: Any, indices: Any) -> tuple[Any, ...]:
 def _check_bounds(a: Any, indices: Any) -> None:
     if any(i is None and n == 0 for i, n in zip(indices, a.shape)):
         return  # nothing is read, so nothing is out of bounds
-    for d, i in enumerate(indices):
-        if i is not None and i.size and i.dtype.kind in "iu":
+    picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
+    for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
+        if i.size and i.dtype.kind in "iu":
             low, high = int(i.min()), int(i.max())
-            if low < -a.shape[d] or high >= a.shape[d]:
-                bad = low if low < -a.shape[d] else high
-                raise IndexError(f"index {bad} is out of bounds for dimension {d} with size "
-                                 f"{a.shape[d]}")
+            if low < -n or high >= n:
+                bad = low if low < -n else high
+                raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
 
 
 def _index(xp: Any, a: Any, indices: Any) -> Any:
     arrays = [None if i is None else i._array for i in indices]
     _check_bounds(a, arrays)
     try:
-        return a[full_places(a, arrays)]
+        found = a[full_places(a, arrays)]
+        return xp.ascontiguousarray(found) if a.flags.c_contiguous else found
     except IndexError as error:
         raise_index(error, arrays)
         raise
@@ -72,6 +73,10 @@ def _put(zeros: Any, indices: Any, g: Any) -> Any:
 def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     arrays = [None if i is None else i._array for i in indices]
     _check_bounds(a, arrays)
+    try:
+        np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
+    except ValueError:
+        raise_index("indexing arrays", arrays)
     if values.dtype != a.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{type_name(a)} for the destination and {type_name(values)} for the "

@@ -25,7 +25,7 @@ def _bounds(name: str, a: Any, d: int, i: Any) -> None:
     bad = int(i.max()) if int(i.max()) >= n else int(i.min())
     where = f"index {bad} is out of bounds for dimension {d} with size {n}"
     if name == "index_add":
-        raise RuntimeError(where)
+        raise RuntimeError(where) if a.ndim > 1 else IndexError("index out of range in self")
     if name == "index_select" and a.ndim > 1 and not n:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if name == "index_select" and a.ndim > 1 and (d == 1 or not a.size):
@@ -89,6 +89,9 @@ def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> An
     _check_source("index_add_()", a, source)
     result = a.copy()
     expected = (*a.shape[:d], i.size, *a.shape[d + 1:])
+    if a.ndim and source.ndim == a.ndim and source.shape[d] != i.size:
+        raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to "
+                           f"source.size(dim): ({source.shape[d]}), for dim: {d}")
     if a.ndim and source.ndim and source.shape != expected:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
                            f"specified dimension. Got self.shape = {list(a.shape)} source.shape = "

@@ -289,7 +289,7 @@ def _renorm_gradient(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     inner = inner.real if inner.dtype.is_complex else inner
     along = reduce._norm_gradient(inner, self, p, dims, True, size)
     moved = (g - along / (size + EPSILON)) * (maxnorm / (size + EPSILON))
-    return g * ~over + moved * over
+    return g * ~over + moved.masked_fill(~over, 0)  # which may be NaN at 0
 
 
 renorm = general("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", _renorm,

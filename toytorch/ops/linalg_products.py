@@ -12,36 +12,26 @@ from toytorch.ops.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg_checks import identity, need_square
 from toytorch.ops.linalg_solve import inv
-from toytorch.ops.matmul import _bmm, _mv, _product, broadcast_or_none, same_dtype, scaled
+from toytorch.ops.matmul import _bmm, _mv, _product, broadcast_or_none, plus, same_dtype, scaled
 
 
-def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """beta·a + alpha·product, in the product's memory where that is possible."""
+def added(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta·a + alpha·product, for an `a` of the product's type."""
     if a.dtype != product.dtype:
         same_dtype(a, product)
-    if broadcast_or_none(a.shape, product.shape) != product.shape:
-        from toytorch.ops.view import _expand
-        _expand(xp, a, product.shape)  # raises PyTorch's error
-    product = xp.asarray(product)
-    if alpha != 1:
-        product *= product.dtype.type(alpha)
-    if beta == 1:
-        product += a
-    elif beta != 0:
-        product += a * a.dtype.type(beta)
-    return product
+    return plus(xp, a, product, beta, alpha)
 
 
 def _addmv(xp: Any, a: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     if mat.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, "
                            f"{vec.ndim}")
-    return plus(xp, a, _mv(xp, mat, vec), beta, alpha)
+    return added(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 
 addmv = general(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    _addmv, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    _addmv, inplace=True, apart="type", d_self=lambda g, beta: scaled(g, beta),
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha), doc="beta·self + alpha·mat·vec.")
 
@@ -53,8 +43,8 @@ def _addbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
             b1.shape[2] == b2.shape[1] and b1.dtype == b2.dtype:
         n, m, k = b1.shape  # the sum of products is one product of the batch side by side
         wide = b1.transpose(1, 0, 2).reshape(m, n * k)
-        return plus(xp, a, _product(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
-    return plus(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
+        return added(xp, a, _product(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
+    return added(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
 
 
 addbmm = general(
@@ -108,7 +98,7 @@ def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
     if kind == "b":
         product = product & bool(alpha)
         return a | product if beta else product
-    return plus(xp, a, product, beta, alpha)
+    return added(xp, a, product, beta, alpha)
 
 
 addr = general(

@@ -37,13 +37,18 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b) if small is None else small
 
 
+def check_factors(a: Any, b: Any) -> None:
+    """Refuses matrices whose inner sizes differ."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} "
+                           f"and {b.shape[0]}x{b.shape[1]})")
+
+
 def _mm(xp: Any, a: Any, b: Any) -> Any:
     for name, m in (("self", a), ("mat2", b)):
         if m.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
-    if a.shape[1] != b.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} "
-                           f"and {b.shape[0]}x{b.shape[1]})")
+    check_factors(a, b)
     same_dtype(a, b)
     return _product(xp, a, b)
 
@@ -61,7 +66,7 @@ def right_share(g: Any, mat1: Any, column_major: Any) -> Any:
     return g.t().mm(mat1).t() if column_major else mat1.t().mm(g)
 
 
-mm = general("mm(Tensor self, Tensor mat2) -> Tensor", _mm, d_self=left_share,
+mm = general("mm(Tensor self, Tensor mat2) -> Tensor", _mm, apart="type", d_self=left_share,
              d_mat2=lambda g, self, mat2_order: right_share(g, self, mat2_order),
              doc="Matrix product.")
 
@@ -77,7 +82,7 @@ def _bmm(xp: Any, a: Any, b: Any) -> Any:
     return _product(xp, a, b)
 
 
-bmm = general("bmm(Tensor self, Tensor mat2) -> Tensor", _bmm,
+bmm = general("bmm(Tensor self, Tensor mat2) -> Tensor", _bmm, apart="type",
               d_self=lambda g, mat2: g.bmm(mat2.transpose(1, 2)),
               d_mat2=lambda g, self: self.transpose(1, 2).bmm(g),
               doc="Matrix products of a batch.")
@@ -95,7 +100,7 @@ def _mv(xp: Any, a: Any, v: Any) -> Any:
     return _product(xp, a, v)
 
 
-mv = general("mv(Tensor self, Tensor vec) -> Tensor", _mv,
+mv = general("mv(Tensor self, Tensor vec) -> Tensor", _mv, apart="type",
              d_self=lambda g, vec: g.unsqueeze(1) * vec.unsqueeze(0),
              d_vec=lambda g, self: self.t().mv(g), doc="Matrix times vector.")
 
@@ -114,7 +119,7 @@ def _dot(xp: Any, a: Any, b: Any) -> Any:
     return _product(xp, a, b)
 
 
-dot = general("dot(Tensor self, Tensor tensor) -> Tensor", _dot,
+dot = general("dot(Tensor self, Tensor tensor) -> Tensor", _dot, apart="type",
               d_self=lambda g, tensor: g * tensor, d_tensor=lambda g, self: g * self,
               doc="Inner product, Σ aᵢbᵢ.")
 
@@ -134,23 +139,12 @@ outer = general("outer(Tensor self, Tensor vec2) -> Tensor", _outer,
                 doc="Outer product, out[i, j] = a[i]·b[j].")
 
 
-def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
-    for name, m in (("mat1", m1), ("mat2", m2)):
-        if m.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
-    if m1.shape[1] != m2.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m1.shape[0]}x{m1.shape[1]}"
-                           f" and {m2.shape[0]}x{m2.shape[1]})")
-    same_dtype(m1, m2)
-    if a.dtype != m1.dtype:
-        x, y = _names(a, m1)
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got "
-                           f"{x.capitalize()} and {y.capitalize()}")
-    shape = (m1.shape[0], m2.shape[1])
-    if broadcast_or_none(a.shape, shape) != shape:
+def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta·a + alpha·product, in the product's memory."""
+    if broadcast_or_none(a.shape, product.shape) != product.shape:
         from toytorch.ops.view import _expand
-        _expand(xp, a, shape)
-    product = _product(xp, m1, m2)
+        _expand(xp, a, product.shape)  # raises PyTorch's error
+    product = xp.asarray(product)
     if alpha != 1:
         product *= product.dtype.type(alpha)
     if beta == 1:
@@ -158,6 +152,19 @@ def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
     elif beta != 0:
         product += a * a.dtype.type(beta)
     return product
+
+
+def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
+    for name, m in (("mat1", m1), ("mat2", m2)):
+        if m.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
+    check_factors(m1, m2)
+    same_dtype(m1, m2)
+    if a.dtype != m1.dtype:
+        x, y = _names(a, m1)
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got "
+                           f"{x.capitalize()} and {y.capitalize()}")
+    return plus(xp, a, _product(xp, m1, m2), beta, alpha)
 
 
 def broadcast_or_none(a: Any, b: Any) -> Any:
@@ -175,7 +182,7 @@ def scaled(g: Any, factor: Any) -> Any:
 
 addmm = general(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    _addmm, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    _addmm, apart="type", inplace=True, d_self=lambda g, beta: scaled(g, beta),
     d_mat1=lambda g, mat2, alpha: scaled(left_share(g, mat2), alpha),
     d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
     doc="beta·self + alpha·mat1·mat2.")
@@ -202,7 +209,7 @@ def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
 
 baddbmm = general(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
-    "-> Tensor", _baddbmm, inplace=True, d_self=lambda g, beta: scaled(g, beta),
+    "-> Tensor", _baddbmm, apart="type", inplace=True, d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
     d_batch2=lambda g, batch1, alpha: scaled(batch1.transpose(1, 2).bmm(g), alpha),
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.")

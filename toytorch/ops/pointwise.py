@@ -115,11 +115,11 @@ def _trunc_divide(xp: Any, a: Any, b: Any) -> Any:
 
 div_floor = pointwise("div.floor(Operand self, Operand other) -> Tensor", _floor_divide,
                       expr="floor(self / other)", method=False, inplace=False,
-                      d_self=lambda g: g * 0, d_other=lambda g: g * 0,
+                      d_self=lambda g: g.new_zeros(g.shape), d_other=lambda g: g.new_zeros(g.shape),
                       node="DivBackward1", doc="Quotient rounded down.")
 div_trunc = pointwise("div.trunc(Operand self, Operand other) -> Tensor", _trunc_divide,
                       expr="trunc(self / other)", method=False, inplace=False,
-                      d_self=lambda g: g * 0, d_other=lambda g: g * 0,
+                      d_self=lambda g: g.new_zeros(g.shape), d_other=lambda g: g.new_zeros(g.shape),
                       node="DivBackward1", doc="Quotient rounded towards zero.")
 floor_divide = pointwise("floor_divide(Operand self, Operand other) -> Tensor", _floor_divide,
                          expr="floor(self / other)", node="NotImplemented",
@@ -253,7 +253,7 @@ def _sign(xp: Any, a: Any) -> Any:
 
 sgn = pointwise("sgn(Tensor self) -> Tensor", _sgn, expr="sign(self)", holomorphic=False,
                 d_self=_sgn_gradient, doc="x/|x|, and 0 at 0.")
-sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)", d_self=lambda g: g * 0,
+sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)", d_self=lambda g: g.new_zeros(g.shape),
                  doc="-1, 0 or 1.")
 
 # -- complex numbers ------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
         product = matmul.addmm.function(bias, flat, weight.t())
         return product.view((*input.shape[:-1], weight.shape[0]))  # type: ignore[no-any-return]
     product = matmul_(input, weight.t())
+    if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
+        view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))
     return product if bias is None else product + bias
 
 
@@ -88,20 +90,21 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        left, right = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        left, right = list(range(-dims, 0)), list(range(dims))
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    given = list(zip(left, right))
     left, right = list(wrap_dims(tuple(left), a.ndim)), list(wrap_dims(tuple(right), b.ndim))
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
-    for i, j in zip(left, right):
+    for i, j, said in zip(left, right, given):
         if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # one place for all
             a, b = (x.sum(d, True, dtype=x.dtype) if x.shape[d] != 1 else x
                     for x, d in ((a, i), (b, j)))
         if a.shape[i] != b.shape[j]:
             raise RuntimeError("contracted dimensions need to match, but first has size "
-                               f"{a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim "
-                               f"{j}")
+                               f"{a.shape[i]} in dim {said[0]} and second has size {b.shape[j]} "
+                               f"in dim {said[1]}")
     rest_a = [d for d in range(a.ndim) if d not in left]
     rest_b = [d for d in range(b.ndim) if d not in right]
     n = math.prod(a.shape[d] for d in left)

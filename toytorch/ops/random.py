@@ -292,6 +292,9 @@ def _random_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
         low = 0
         high = (1 << 24) + 1 if a.dtype == np.float32 else (1 << 53) + 1 if a.dtype.kind == "f" \
             else 2 if a.dtype.kind == "b" else int(np.iinfo(a.dtype).max)
+    if low >= high:
+        raise RuntimeError("random_ expects 'from' to be less than 'to', but got "
+                           f"from={low} >= to={high}")
     return _in_type(a, _rng(a, generator).integers(low, high, a.shape))
 
 

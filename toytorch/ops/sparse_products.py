@@ -14,7 +14,8 @@ from toytorch.core.dtype import from_numpy_dtype
 from toytorch.core.size import broadcast_pair
 from toytorch.ops.define import general
 from toytorch.ops.matmul import scaled
-from toytorch.ops.sparse_kernels import is_sparse, joined, kernel, need_sparse
+from toytorch.ops.sparse_kernels import is_sparse, kernel, need_sparse
+from toytorch.ops.sparse_layout import joined
 
 CROWDED = 8  # with more than 1 entry in so many places, the dense product is faster
 

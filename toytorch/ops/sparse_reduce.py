@@ -1,5 +1,8 @@
-"""Sums and softmax of sparse tensors, as `torch.sparse` has them: zeros that are not stored do not
-count, in values and in gradients."""
+"""Sums, norms and softmax of sparse tensors.
+
+In what `torch.sparse` has, zeros that are not stored do not count: in softmax they are minus
+infinity, and gradients are kept for stored entries only.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,72 @@ import numpy as np
 
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.dtype import from_numpy_dtype
-from toytorch.core.op import Op
+from toytorch.core.op import Op, registry
 from toytorch.core.size import wrap_dim
+from toytorch.ops import reduce
 from toytorch.ops.define import general
-from toytorch.ops.sparse_kernels import kernel, look_up, spread_dims, sum_dims
+from toytorch.ops.sparse_kernels import is_sparse, kernel, look_up
+from toytorch.ops.sparse_layout import unsqueeze
+
+
+@kernel("any")
+def _any(a: SparseArray, dim: Any, keepdim: bool) -> Any:
+    if dim is not None:
+        raise NotImplementedError(unsupported("any.dim", "SparseCPU"))
+    return xp_of(a).asarray(a.coalesce().values.any())
+
+
+@kernel("sum")
+def _sum(a: SparseArray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    kind = reduce.sum_type(a, dtype)
+    if dim is None or a.ndim == 0:
+        return xp_of(a).asarray(a.values.sum(dtype=kind))
+    made = sum_dims(a, reduce.axes(dim, a.ndim), kind)
+    if keepdim:
+        for d in sorted(reduce.axes(dim, a.ndim)):
+            made = unsqueeze(made, d) if is_sparse(made) else xp_of(made).expand_dims(made, d)
+    return made
+
+
+@kernel("linalg_vector_norm")
+def _norm(a: SparseArray, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None and len(reduce.axes(dim, a.ndim)) < a.ndim:
+        raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must "
+                           "either be empty or contain all dimensions of the input")
+    a = a.coalesce()
+    return registry["linalg_vector_norm"].kernel_on(xp_of(a))(
+        a.values.reshape(-1), order, None, False, dtype)
+
+
+def sum_dims(a: SparseArray, dims: Any, kind: Any = None) -> Any:
+    """The sum over some dimensions; a dense array where no coordinates remain."""
+    over = {wrap_dim(d, a.ndim) for d in dims}
+    n = a.sparse_dim
+    kept = [d for d in range(n) if d not in over]
+    inner = tuple(d - n + 1 for d in sorted(over) if d >= n)
+    values = a.values.sum(inner, dtype=kind) if inner or kind else a.values
+    if not kept:
+        return values.sum(0, dtype=kind or a.dtype)
+    shape = [m for d, m in enumerate(a.shape) if d not in over]
+    if len(kept) == n:
+        return SparseArray(a.indices, values, shape, a.coalesced)
+    made = SparseArray(a.indices[kept], values, shape, None).coalesce()
+    return made
+
+
+def spread_dims(g: Any, a: SparseArray, dims: Any) -> SparseArray:
+    """The gradient of `sum_dims`: what g has at the place that each entry of `a` went to."""
+    a = a.coalesce()
+    over = {wrap_dim(d, a.ndim) for d in dims}
+    n = a.sparse_dim
+    blocks = look_up(g, a.indices[[d for d in range(n) if d not in over]])
+    for d in sorted(d - n + 1 for d in over if d >= n):
+        blocks = xp_of(a).expand_dims(blocks, d)
+    values = xp_of(a).broadcast_to(blocks, (a.nnz, *a.shape[n:]))
+    return SparseArray(a.indices, values.copy(), a.shape, True)
+
+
+# -- records of torch.sparse -----------------------------------------------------------------------
 
 
 def _refuse(name: str) -> Any:

@@ -75,7 +75,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     text = _describe("stft", x, n_fft=n_fft, hop_length=hop, win_length=width,
                      window=None if window is None else f"torch.{window.dtype.legacy}Tensor"
                      f"{{{list(window.shape)}}}", normalized=int(normalized), onesided=onesided,
-                     return_complex=return_complex)
+                     return_complex=return_complex if return_complex is None
+                     else int(return_complex))
     if return_complex is None:
         if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
             raise RuntimeError("stft requires the return_complex parameter be given for real "

@@ -10,7 +10,7 @@ from toytorch.backends.native import Loop
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import tensor, zeros_like
-from toytorch.optim.optimizer import Optimizer, check_positive
+from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw
 
 ADAM = Loop("m = m + (g - m) * share\n"
             "v = beta2 * v + g * g * share2\n"
@@ -27,6 +27,7 @@ class Adam(Optimizer):
     """
 
     decoupled = False
+    sparse = ", please consider SparseAdam instead"
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
@@ -34,9 +35,13 @@ class Adam(Optimizer):
                  differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False) -> None:
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        for name, value in (("lr", lr), ("betas[0]", betas[0])):
+            if isinstance(value, Tensor) and foreach and not capturable:
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and "
+                                 "foreach=True")
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
@@ -50,11 +55,10 @@ class Adam(Optimizer):
             state["exp_avg"], state["exp_avg_sq"] = zeros_like(param), zeros_like(param)
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(param)
-        state["step"]._array[...] += 1
-        t, (beta1, beta2), lr = int(state["step"]._array), group["betas"], float(group["lr"])
-        p, g = param._array, grad._array
+        t, (beta1, beta2), lr = count(state), map(float, group["betas"]), float(group["lr"])
+        p, g = raw(param), raw(grad)
         xp = base.of_array(p).xp
-        m, v = state["exp_avg"]._array, state["exp_avg_sq"]._array
+        m, v = raw(state["exp_avg"]), raw(state["exp_avg_sq"])
         if group["maximize"]:
             g = -g
         if group["weight_decay"]:
@@ -76,7 +80,8 @@ class Adam(Optimizer):
         scratch *= 1 - beta2
         v += scratch
         if group["amsgrad"]:
-            v = xp.maximum(state["max_exp_avg_sq"]._array, v, out=state["max_exp_avg_sq"]._array)
+            most = raw(state["max_exp_avg_sq"])
+            v = xp.maximum(most, v, out=most)
         xp.sqrt(v, out=scratch)
         scratch *= scale
         scratch += group["eps"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor
+
+
+BEFORE: dict[int, Any] = {}  # hooks of every optimizer
+AFTER: dict[int, Any] = {}
 
 
 class Optimizer:
@@ -28,15 +33,25 @@ class Optimizer:
     tensor([0.8000], requires_grad=True)
     """
 
+    sparse = ""  # what to do with sparse gradients instead, or "yes" where the rule takes them
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        lr = defaults.get("lr")
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of "
                             f"Tensors or dicts, but got {params.type()}")
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        self._opt_called = False
         self._pre_hooks: dict[int, Any] = {}
         self._post_hooks: dict[int, Any] = {}
+        self._saving_hooks: dict[int, Any] = {}
+        self._saved_hooks: dict[int, Any] = {}
+        self._loading_hooks: dict[int, Any] = {}
+        self._loaded_hooks: dict[int, Any] = {}
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -63,8 +78,11 @@ class Optimizer:
                             "the ordering of tensors in sets will change between runs. Please use a"
                             " list instead.")
         params = list(params)
-        named = [p for p in params if isinstance(p, tuple)]
-        if named:
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param "
+                                 "names are missing")
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         for p in params:
@@ -74,7 +92,15 @@ class Optimizer:
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("some parameters appear more than once in the parameter group")
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in "
+                          "future, this will cause an error; see "
+                          "github.com/pytorch/pytorch/issues/40967 for more information",
+                          stacklevel=3)
+        for other in self.param_groups[:1]:
+            if ("param_names" in group) != ("param_names" in other):
+                with_names = "with" if "param_names" in group else "without"
+                raise ValueError("all optimizer param groups should be with/without names. cannot "
+                                 f"add param group {with_names} names to the optimizer")
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         if any(id(p) in taken for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -95,19 +121,23 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Applies the rule to every parameter that has a gradient."""
-        loss = None
+        loss, self._opt_called = None, True
+        args = () if closure is None else (closure,)
+        for hook in (*BEFORE.values(), *self._pre_hooks.values()):
+            hook(self, args, {})
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for hook in list(self._pre_hooks.values()):
-            hook(self, (closure,), {})
         with no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
                     if p._grad is not None:
+                        if self.sparse != "yes" and p._grad.is_sparse:
+                            raise RuntimeError(f"{type(self).__name__} does not support sparse "
+                                               f"gradients{self.sparse}")
                         self.update(p, p._grad, self.state[p], group)
-        for hook in list(self._post_hooks.values()):
-            hook(self, (closure,), {})
+        for hook in (*self._post_hooks.values(), *AFTER.values()):
+            hook(self, args, {})
         return loss
 
     def register_step_pre_hook(self, hook: Any) -> Handle:
@@ -118,8 +148,26 @@ class Optimizer:
         """Calls hook(optimizer, args, kwargs) after each step."""
         return Handle(self._post_hooks, hook)
 
+    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(optimizer) before the state is saved."""
+        return Handle(self._saving_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
+        return Handle(self._saved_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
+        return Handle(self._loading_hooks, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Calls hook(optimizer) after the state was loaded."""
+        return Handle(self._loaded_hooks, hook)
+
     def state_dict(self) -> dict[str, Any]:
         """State by parameter number, and the groups, as PyTorch arranges them."""
+        for hook in list(self._saving_hooks.values()):
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -128,10 +176,18 @@ class Optimizer:
             groups.append({**{k: v for k, v in group.items() if k != "params"},
                            "params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(p)]: s for p, s in self.state.items() if s and id(p) in numbers}
-        return {"state": state, "param_groups": groups}
+        saved = {"state": state, "param_groups": groups}
+        for hook in list(self._saved_hooks.values()):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over state and hyperparameters."""
+        state_dict = dict(state_dict)
+        for hook in list(self._loading_hooks.values()):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -148,13 +204,18 @@ class Optimizer:
                 state[p] = {k: self._like(k, v, p) for k, v in values.items()}
         self.state = state
         for theirs, mine in zip(saved, self.param_groups):
-            mine.update({k: v for k, v in theirs.items() if k != "params"})
+            mine.update({k: v for k, v in theirs.items() if k != "params" and (
+                k != "param_names" or "param_names" in mine)})
+        for hook in list(self._loaded_hooks.values()):
+            hook(self)
 
     @staticmethod
     def _like(name: str, value: Any, param: Tensor) -> Any:
+        if isinstance(value, dict):
+            return {k: Optimizer._like(k, v, param) for k, v in value.items()}
         if not isinstance(value, Tensor):
             return value
-        if name == "step":
+        if name == "step" or not param.is_floating_point():
             return value.clone()
         return value.to(dtype=param.dtype, device=param.device, copy=True)
 
@@ -166,10 +227,57 @@ class Optimizer:
         return "\n".join(lines) + "\n)"
 
 
+def register_optimizer_step_pre_hook(hook: Any) -> Handle:
+    """Calls hook(optimizer, args, kwargs) before each step of every optimizer."""
+    return Handle(BEFORE, hook)
+
+
+def register_optimizer_step_post_hook(hook: Any) -> Handle:
+    """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
+    return Handle(AFTER, hook)
+
+
+def raw(tensor: Tensor) -> Any:
+    """A tensor's array; that of a complex one as pairs of real numbers."""
+    array = tensor._array
+    return array if array.dtype.kind != "c" else array[..., None].view(array.real.dtype)
+
+
+def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
+    """The gradient to descend along, as an array: turned round for `maximize`, with the decay."""
+    g = raw(grad)
+    if group["maximize"]:
+        g = -g
+    decay = float(group.get("weight_decay", 0))
+    if not decay:
+        return g
+    if group.get("decoupled_weight_decay"):
+        p = raw(param)
+        p *= 1 - float(group["lr"]) * decay
+        return g
+    return g + decay * raw(param)
+
+
+def count(state: dict[str, Any]) -> int:
+    """The number of this step: one more than the last."""
+    step = state["step"]._array
+    step[...] += 1
+    return int(step)
+
+
+def check_betas(betas: Any) -> None:
+    """Refuses decay rates outside [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= float(beta) < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def check_positive(**values: Any) -> None:
     """Refuses negative hyperparameters."""
     for name, value in values.items():
-        if not isinstance(value, Tensor) and not value >= 0.0:
-            words = name.replace("_", " ") if name != "weight_decay" else name
-            ending = " value" if name in ("epsilon", "momentum", "weight_decay") else ""
-            raise ValueError(f"Invalid {words}{ending}: {value}")
+        if isinstance(value, Tensor) and value.numel() != 1:
+            continue  # the base class refuses it
+        if not float(value) >= 0.0:
+            learning = name == "learning_rate"
+            words = "learning rate" if learning else f"{name} value"
+            raise ValueError(f"Invalid {words}: {value}")

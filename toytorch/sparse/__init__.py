@@ -20,7 +20,7 @@ from toytorch.backends.sparse import unsupported
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.ops import create, matmul, sparse_products, sparse_reduce
 from toytorch.ops import shape as shape_ops
-from toytorch.ops.sparse_coo import check_sparse_tensor_invariants, sparse_coo_tensor
+from toytorch.ops.sparse_create import check_sparse_tensor_invariants, sparse_coo_tensor
 
 __all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
            "softmax", "spdiags", "sum"]
