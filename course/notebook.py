@@ -145,7 +145,8 @@ def _pane(title: str, source: str) -> str:
         'border-radius:7px;overflow:hidden">'
         '<div style="padding:0.25em 0.8em;background:rgba(128,128,128,0.13);font-size:0.9em">'
         f"{escape(title)}</div>"
-        '<pre style="margin:0;padding:0.6em 0.8em;overflow-x:auto;font-size:0.88em;'
+        '<pre style="margin:0;padding:0.6em 0.8em;overflow-x:auto;white-space:pre;'
+        'font-family:monospace;font-size:0.88em;'
         f'line-height:1.4;background:#fbfbfb;color:#1c2430">{lines}</pre></div>'
     )
 

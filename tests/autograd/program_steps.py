@@ -3,10 +3,12 @@
 <a> <b> <c> are tensors of the program (<b> and <c> mostly broadcast with <a>; <B> shares no memory
 with <a>), <f> a floating and <n> an integer one; dims, sizes and indices are those of the last
 tensor drawn: <d> <e> dims, <ds> a tuple of dims, <i> an index and <part> a length along <d>, <rows>
-a list of indices along <d>, <ids> an index tensor of the tensor's shape (distinct along <d>: <perm>),
-<key> what may stand in brackets, <mask> booleans, <like> numbers of the tensor's shape, <shape> a
-shape of as many elements, <wide> one to expand to, <right> a factor for a matrix product, <num>
-a number, <apart> numbers that part equal ones, <k> a truth value, <t> a dtype, <tf> a floating one. `programs.Draw` has the details.
+a list of indices along <d>, <ids> an index tensor of the tensor's shape (distinct along <d>:
+<perm>), <key> what may stand in brackets, <mask> booleans, <like> numbers of the tensor's shape,
+<shape> a shape of as many elements, <wide> one to expand to, <right> a factor for a product, <num>
+a number, <apart> numbers that part equal ones, <k> a truth value, <t> a dtype, <tf> a floating
+one, <square> a square matrix, <regular> one far from singular, <C> says `contiguous`.
+`program_draw.Draw` has the details.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ POINTWISE = steps("""
     torch.addcmul(<a>, <b>, <c>, value=0.5)
     torch.addcdiv(<a>, <b>, <c>.square() + 1.5, value=2)
     torch.atan2(<a>, <b>)
-    torch.hypot(<a>, <b>)
+    torch.hypot(<f>, <f>.sin())
     torch.copysign(<a>, <b>)
     torch.logaddexp(<a>, <b> * 0.5)
     torch.xlogy(<a>, <b>.abs() + 1)
@@ -94,7 +96,7 @@ POINTWISE = steps("""
     torch.special.entr(<f>.sigmoid())
     F.gelu(<a>)
     F.silu(<a>)
-    F.elu(<a>)
+    F.elu(<a> + 0.013)
     F.leaky_relu(<a>, 0.1)
     F.softplus(<a>)
     F.hardtanh(<a>)
@@ -132,11 +134,11 @@ COMPARING = steps("""
     <a>.logical_not()
     torch.logical_and(<a>, <b>)
     torch.logical_xor(<a>, <b>)
-    <n> & <b>
+    <n> & <n>.bool()
     <n> | 3
     <n> ^ <n>
     <n> << 1
-    torch.bitwise_and(<n>, <b>)
+    torch.bitwise_and(<n>, 2)
     torch.gcd(<n>, <n>)
     <a>.any()
     <a>.all(<d>)
@@ -290,11 +292,11 @@ VIEWS = steps("""
     <a>.unbind(<d>)
     torch.hsplit(<a>, 1)
     <a>.detach()
-    <a>.as_strided((1,), (1,))
+    <a>.as_strided((1,), (1,), 0)
     <a>.real
     <a>.imag
     torch.view_as_real(<a>)
-    <f>.view(torch.int64)
+    <f>.double().view(torch.int64)
     <f>.adjoint()
     <a>.alias()
     torch.atleast_3d(<a>)
@@ -371,18 +373,18 @@ PRODUCTS = steps("""
     F.max_pool1d(<f>, 2)
     F.dropout(<a>, 0.0)
     F.cross_entropy(<f>, <f>.detach().softmax(-1))
-    torch.linalg.det(<square> + 3 * torch.eye(<square>.shape[-1]))
-    torch.linalg.inv(<square>).clone(memory_format=torch.contiguous_format)
-    torch.linalg.solve(<square>, <square>.sin()).clone(memory_format=torch.contiguous_format)
-    torch.linalg.cholesky(<square> @ <square>.mT).clone(memory_format=torch.contiguous_format)
-    torch.linalg.slogdet(<square>)
-    torch.linalg.qr(<square>).R.clone(memory_format=torch.contiguous_format)
-    torch.linalg.svdvals(<square>)
+    torch.linalg.det(<regular>)
+    torch.linalg.inv(<regular>).clone(<C>)
+    torch.linalg.solve(<regular>, <square>).clone(<C>)
+    torch.linalg.cholesky(<regular> @ <regular>.mT).clone(<C>)
+    torch.linalg.slogdet(<regular>)
+    torch.linalg.qr(<regular>).R.clone(<C>)
+    torch.linalg.svdvals(<square> * 1)
     torch.linalg.eigvalsh(<square> + <square>.mT)
-    torch.linalg.matrix_power(<square>, 2).clone(memory_format=torch.contiguous_format)
+    torch.linalg.matrix_power(<square>, 2).clone(<C>)
     torch.linalg.matrix_norm(<square>)
-    torch.linalg.solve_triangular(<square>, <square>.sin(), upper=<k>).clone(memory_format=torch.contiguous_format)
-    torch.matrix_exp(<f>.tanh()).clone(memory_format=torch.contiguous_format)
+    torch.linalg.solve_triangular(<regular>, <square>, upper=<k>).clone(<C>)
+    torch.matrix_exp(<f>.tanh()).clone(<C>)
     torch.fft.fft(<a>, dim=<d>).contiguous()
     torch.fft.ifft(<a>).contiguous()
     torch.fft.rfft(<f>, dim=<d>).contiguous()

@@ -66,7 +66,9 @@ AUTOGRAD: dict[str, Call] = {
     "gradient of another shape": lambda m: (leaf(m) * 2).backward(m.ones(4)),
     "gradient that is a number": lambda m: (leaf(m) * 2).backward(2.0),
     "gradient complex of real": lambda m: (leaf(m) * 2).backward(m.ones(2, 3) * 1j),
-    "grad of what was not used": lambda m: m.autograd.grad(leaf(m).sum(), m.ones(1).requires_grad_()),
+    "grad of what was not used": lambda m: m.autograd.grad(
+        leaf(m).sum(), m.ones(1).requires_grad_()
+    ),
     "grad of what needs none": lambda m: m.autograd.grad(leaf(m).sum(), m.ones(1)),
     "grad of two, one gradient": lambda m: m.autograd.grad(
         [leaf(m).sum(), leaf(m).sum()], leaf(m), [m.tensor(1.0)]

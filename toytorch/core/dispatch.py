@@ -365,7 +365,7 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
         saved.append(value)
         versions.append(version)
     node.saved, node.versions = tuple(saved), tuple(versions)
-    if state.local.saved_hooks:
+    if state.local.saved_hooks and overwritten is None:
         pack(node)
 
 
@@ -411,6 +411,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     source = args[0]
     if not isinstance(source, Tensor):
         raise TypeError(not_a_tensor(op, 0, source))
+    if source._no_grad_view and source._rg and state.local.grad:
+        edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
     layouts = op.kernel_on(xp)(array, *args[1:])
@@ -430,7 +432,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     many = views.__class__ is list
     if why is not None or many:
         for i, v in enumerate(views if many else [views]):
-            writing.protect(v, MANY_VIEWS % (i, op.node_name) if many and state.local.grad else why)
+            one_of_many = many and state.local.grad
+            writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
             if source._rg and v._edge is None and v.dtype.rank > 1:
                 v._rg = v._deaf = True  # as its base, though nothing is recorded
     return views
@@ -494,6 +497,8 @@ def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
         write(op, target, result)
     writing.bump(target)
     if node is not None:
+        if state.local.saved_hooks and node.saved is not None:
+            pack(node)  # now that a saved result is there
         writing.rebase(target, node)
     return target
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
+from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.ops.create import eye
+from toytorch.ops.random import randperm
 
 GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
@@ -99,3 +104,99 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with deviation gain·√(2/(fan_in + fan_out)); Glorot and Bengio 2010."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0,
+                  b: float = 2.0, generator: Any = None) -> Tensor:
+    """Normal numbers, drawn again where they lie outside [a, b].
+
+    Drawn as Φ⁻¹(u) for u uniform between Φ(a) and Φ(b), in units of mean and std.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
+                      "distribution of values may be incorrect.", stacklevel=2)
+
+    def below(x: float) -> float:
+        return (1 + math.erf((x - mean) / std / math.sqrt(2))) / 2
+    with no_grad():
+        kwargs = {} if generator is None else {"generator": generator}
+        tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, **kwargs)
+        tensor.erfinv_().mul_(std * math.sqrt(2)).add_(mean)
+        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix: a linear layer that passes its input on."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with no_grad():
+        tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+    return tensor
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Kernels with a 1 in the middle: a convolution that passes its input channels on."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = tensor.shape[0] // groups
+    middle = tuple(n // 2 for n in tensor.shape[2:])
+    with no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for d in range(min(each, tensor.shape[1])):
+                tensor[(group * each + d, d, *middle)] = 1
+    return tensor
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A matrix with orthogonal rows or columns; Saxe et al. 2014.
+
+    The dimensions after the first are taken as one.
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    with no_grad():
+        flat = normal_(tensor.new_empty((rows, columns)), generator=generator)
+        q, r = registry["linalg_qr"].function(flat.t() if rows < columns else flat)
+        q = q * r.diagonal().sign()  # makes every such matrix equally likely
+        q = q.t() if rows < columns else q
+        return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal numbers with a share of zeros in each column; Martens 2010."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        normal_(tensor, 0, std, generator)
+        for column in range(columns):
+            tensor[randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def _deprecated(new: Any) -> Any:
+    """The old name of an initialiser, without the underscore."""
+    old = new.__name__.rstrip("_")
+
+    @functools.wraps(new)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.",
+                      FutureWarning, stacklevel=2)
+        return new(*args, **kwargs)
+    renamed.__name__ = old
+    return renamed
+
+
+uniform, normal, constant = _deprecated(uniform_), _deprecated(normal_), _deprecated(constant_)
+dirac, sparse = _deprecated(dirac_), _deprecated(sparse_)
+xavier_uniform, xavier_normal = _deprecated(xavier_uniform_), _deprecated(xavier_normal_)
+kaiming_uniform, kaiming_normal = _deprecated(kaiming_uniform_), _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)

@@ -31,7 +31,8 @@ def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
                   inplace=True, doc=doc,
                   variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
                   # Its result has no gradient, but what an in-place comparison destroys had one.
-                  d_self=lambda g: g.new_zeros(g.shape), d_other=lambda g: g.new_zeros(g.shape), **fields)
+                  d_self=lambda g: g.new_zeros(g.shape), d_other=lambda g: g.new_zeros(g.shape),
+                  **fields)
 
 
 def reduction(signature: str, kernel: Any, **fields: Any) -> Op:

@@ -118,6 +118,7 @@ def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
 
 
 round = pointwise("round(Tensor self, *, int decimals=0) -> Tensor", _round, expr="round(self)",
-                  d_self=lambda g: g.new_zeros(g.shape), doc="The nearest integer; halves go to the even one.")
+                  d_self=lambda g: g.new_zeros(g.shape),
+                  doc="The nearest integer; halves go to the even one.")
 frac = pointwise("frac(Tensor self) -> Tensor", lambda xp, a: a - xp.trunc(a),
                  expr="self - trunc(self)", d_self=lambda g: g, doc="The part after the point.")

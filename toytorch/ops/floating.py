@@ -72,7 +72,8 @@ def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 @public(method=True)
 def ldexp_(self: Tensor, other: Any) -> Tensor:
     """In-place form of `ldexp`."""
-    return dispatch.inplace(elementwise.mul, (self, elementwise.pow.function(2.0, _as_exponent(self, other))))
+    power: Any = elementwise.pow.function(2.0, _as_exponent(self, other))
+    return dispatch.inplace(elementwise.mul, (self, power))
 
 
 def _need_one_type(common: Any, args: Any) -> None:

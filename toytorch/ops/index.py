@@ -46,7 +46,8 @@ def _index(xp: Any, a: Any, indices: Any) -> Any:
     _check_bounds(a, arrays)
     try:
         found = a[full_places(a, arrays)]
-        return xp.ascontiguousarray(found) if a.flags.c_contiguous else found
+        falling = all(x >= y for x, y in zip(a.strides, a.strides[1:]))  # not transposed
+        return found.copy() if falling and not found.flags.c_contiguous else found
     except IndexError as error:
         raise_index(error, arrays)
         raise

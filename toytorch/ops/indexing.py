@@ -153,6 +153,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     except IndexError as error:
         if x._rg and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes
+        if isinstance(value, complex):
+            as_element(np, value, x.dtype.numpy)
         raise
     number = not isinstance(value, Tensor)
     if number:

@@ -159,7 +159,7 @@ def _quantile(name: str, skip: bool) -> Any:
             made = made.reshape((flat.numel(),))
         if fractions.ndim == 0:
             made = made.squeeze(0)
-        return create.put_out(made, out)
+        return create.put_out(made.clone(), out)  # not a view of what was made on the way
     function.__name__ = function.__qualname__ = name
     function.__doc__ = ("The values below which fractions q of the elements lie"
                         f"{', NaN left out' * skip}.")

@@ -173,7 +173,7 @@ def _pow(xp: Any, a: Any, b: Any) -> Any:
 
 def _pow_self(g: Any, self: Any, other: Any) -> Any:
     if isinstance(other, (int, float, complex)):
-        return g * 0 if other == 0 else g * (other * self ** (other - 1))
+        return g.new_zeros(g.shape) if other == 0 else g * (other * self ** (other - 1))
     return (g * (other * self ** (other - 1))).masked_fill(other == 0, 0)
 
 
@@ -235,7 +235,7 @@ def _sgn(xp: Any, a: Any) -> Any:
 
 def _sgn_gradient(g: Any, self: Any, result: Any) -> Any:
     if not self.dtype.is_complex:
-        return g * 0
+        return g.new_zeros(g.shape)
     size = self.abs()
     zero = size == 0
     return (g / size - result * (g / size * result.conj()).real).masked_fill(zero, 0)
@@ -253,7 +253,8 @@ def _sign(xp: Any, a: Any) -> Any:
 
 sgn = pointwise("sgn(Tensor self) -> Tensor", _sgn, expr="sign(self)", holomorphic=False,
                 d_self=_sgn_gradient, doc="x/|x|, and 0 at 0.")
-sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)", d_self=lambda g: g.new_zeros(g.shape),
+sign = pointwise("sign(Tensor self) -> Tensor", _sign, expr="sign(self)",
+                 d_self=lambda g: g.new_zeros(g.shape),
                  doc="-1, 0 or 1.")
 
 # -- complex numbers ------------------------------------------------------------------------------
@@ -279,7 +280,7 @@ angle = pointwise("angle(Tensor self) -> Tensor", _angle, expr="angle(self)", pr
 
 def _angle_gradient(g: Any, self: Any) -> Any:
     if not self.dtype.is_complex:
-        return g * 0
+        return g.new_zeros(g.shape)
     size = self.abs()
     i = self.new_tensor(1j)
     return ((g / size) * i * self.sgn()).masked_fill(size == 0, 0)

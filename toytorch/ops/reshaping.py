@@ -118,8 +118,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if not input.ndim:
-        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor "
-                           "has no dimensions")
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but "
+                           "tensor has no dimensions")
     try:
         sizes = infer_size(sizes, input.shape[d])
     except RuntimeError:

@@ -1,8 +1,17 @@
-"""Optimizers."""
+"""Optimizers, and schedules for their learning rates."""
 
+from toytorch.optim import lr_scheduler, swa_utils
+from toytorch.optim.adafactor import Adafactor
 from toytorch.optim.adam import Adam, AdamW
+from toytorch.optim.adam_kin import Adamax, NAdam, RAdam, SparseAdam
+from toytorch.optim.adaptive import Adadelta, Adagrad, RMSprop
+from toytorch.optim.classic import ASGD, Rprop
 from toytorch.optim.lbfgs import LBFGS
+from toytorch.optim.muon import Muon
 from toytorch.optim.optimizer import Optimizer
 from toytorch.optim.sgd import SGD
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
+    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+]

@@ -12,12 +12,20 @@ from toytorch.ops.create import zeros_like
 from toytorch.optim.optimizer import Optimizer
 
 
+def short(xp: Any, x: Any) -> Any:
+    """float32 numbers rounded to the 16 bits of bfloat16, half to even, as float32."""
+    bits = xp.ascontiguousarray(x, "float32").view("uint32")
+    rounded = bits + (0x7FFF + ((bits >> 16) & 1)).astype("uint32")
+    return (rounded & 0xFFFF0000).astype("uint32").view("float32")
+
+
 def orthogonal(xp: Any, g: Any, coefficients: tuple[float, float, float], steps: int,
                eps: float) -> Any:
     """A matrix with the singular vectors of g and singular values near 1.
 
     Newton and Schulz's iteration X ← aX + (bA + cA²)X with A = X·Xᵀ, from X = g/‖g‖; the
     coefficients make small singular values grow as fast as possible. It needs no decomposition.
+    Like PyTorch's, it computes in bfloat16, which the steps forgive.
     """
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -25,11 +33,11 @@ def orthogonal(xp: Any, g: Any, coefficients: tuple[float, float, float], steps:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     tall = g.shape[0] > g.shape[1]
-    x = (g.T if tall else g).astype("float32")
-    x /= max(float(xp.linalg.norm(x)), eps)
+    x = short(xp, g.T if tall else g)
+    x = short(xp, x / short(xp, xp.maximum(xp.linalg.norm(x), eps).reshape(1)))
     for _ in range(steps):
-        gram = x @ x.T
-        x = a * x + (b * gram + c * (gram @ gram)) @ x
+        gram = short(xp, x @ x.T)
+        x = short(xp, a * x + short(xp, b * gram + c * (gram @ gram)) @ x)
     return x.T if tall else x
 
 

@@ -11,7 +11,6 @@ from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor
 
-
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
 

@@ -376,7 +376,7 @@ def _unique() -> Iterator[Sample]:
     yield V(t(()))
 
 
-entry("unique", _unique, exact=True)
+entry("unique", _unique, exact=True, covers=("_unique2", "unique_dim"))
 
 
 def _unique_consecutive() -> Iterator[Sample]:
@@ -385,7 +385,7 @@ def _unique_consecutive() -> Iterator[Sample]:
     yield V(const([[1, 1], [1, 1], [2, 1]], i64), dim=0)
 
 
-entry("unique_consecutive", _unique_consecutive, exact=True)
+entry("unique_consecutive", _unique_consecutive, exact=True, covers=("_unique_consecutive",))
 
 
 def _searchsorted() -> Iterator[Sample]:

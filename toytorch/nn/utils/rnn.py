@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.dtype import int64
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.create import as_tensor
 
 

@@ -1,0 +1,56 @@
+"""Classes that the user lets files name, besides those of tensors and containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+_allowed: dict[str, Any] = {}
+
+
+def _name(entry: Any) -> tuple[str, Any]:
+    if isinstance(entry, tuple):
+        thing, name = entry
+        return name, thing
+    return f"{entry.__module__}.{entry.__qualname__}", entry
+
+
+def add_safe_globals(safe_globals: Sequence[Any]) -> None:
+    """Lets `save` and `load` handle these classes (or functions), called by files as they like.
+
+    Only for what you wrote or trust: the constructor and `__setstate__` run on a file's values.
+    """
+    _allowed.update(map(_name, safe_globals))
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes and functions that were allowed."""
+    return list(_allowed.values())
+
+
+def clear_safe_globals() -> None:
+    """Allows nothing any more but tensors and containers."""
+    _allowed.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
+    """Allows classes within a block."""
+    before = dict(_allowed)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _allowed.clear()
+        _allowed.update(before)
+
+
+def find(name: str) -> Any:
+    """The class or function allowed under a name, or None."""
+    return _allowed.get(name)
+
+
+def name_of(thing: Any) -> str | None:
+    """The name under which a class or function is allowed, or None."""
+    return next((name for name, known in _allowed.items() if known is thing), None)

@@ -1,0 +1,272 @@
+"""What was saved, written in the few instructions of Python's pickle that PyTorch reads too.
+
+A pickle is a program for a small stack machine. `GLOBAL` names a function, `REDUCE` calls it,
+`BINPERSID` stands for a storage, whose bytes are a record of their own. This writer knows tensors,
+containers and plain values, and refuses whatever a restricted reader could not read back.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, OrderedDict
+from pickle import PicklingError
+from typing import Any, NamedTuple
+
+from toytorch.backends import base
+from toytorch.core.device import device, layout
+from toytorch.core.dtype import dtype
+from toytorch.core.size import Size
+from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
+from toytorch.core.tensor import Tensor
+from toytorch.nn.parameter import Parameter
+from toytorch.serialization import allowed
+
+PLAIN = (type(None), bool, int, float, str)
+NOT_ATTRIBUTES = {"persistent"}  # kept by modules, not by their tensors
+
+
+class Global(NamedTuple):
+    """A function or class by name: "module name"."""
+
+    name: str
+
+
+class Call(NamedTuple):
+    """A function and what it is called with."""
+
+    function: str
+    arguments: tuple[Any, ...]
+
+
+class StorageRef(NamedTuple):
+    """A storage: the class its elements have, the number of its record, its place and length."""
+
+    kind: str
+    key: str
+    where: str
+    numel: int
+
+
+class Pickler:
+    """Collects instructions in `out`, and the memory of the storages in `storages`."""
+
+    def __init__(self) -> None:
+        self.out = bytearray(b"\x80\x02")
+        self.storages: dict[str, Any] = {}  # key: flat array
+        self._keys: dict[Any, str] = {}
+        self._memo: dict[Any, int] = {}
+        self._alive: list[Any] = []  # an id means nothing once its object is gone
+
+    def dump(self, value: Any) -> bytes:
+        """The whole program for `value`."""
+        try:
+            self.write(value)
+        except RecursionError:
+            raise PicklingError("cannot save containers nested so deeply") from None
+        return bytes(self.out + b".")
+
+    def write(self, value: Any) -> None:
+        """Instructions that leave `value` on top of the stack."""
+        kind = type(value)
+        key = (kind, value) if kind in (str, Global) else id(value)
+        if kind is Call or kind is StorageRef:
+            self._composite(value)
+        elif kind in PLAIN and kind is not str:
+            self._plain(value)
+        elif key in self._memo:
+            self._get(self._memo[key])
+        elif kind is str:
+            text = value.encode("utf-8", "surrogatepass")
+            self._put(key, value, b"X" + struct.pack("<I", len(text)) + text)
+        elif kind is Global:
+            module, _, name = value.name.rpartition(" ")
+            self._put(key, value, f"c{module}\n{name}\n".encode())
+        elif kind in WRITERS:
+            WRITERS[kind](self, value)
+        elif isinstance(value, Tensor):
+            self._tensor(value)
+        else:
+            self._allowed_object(value)
+
+    # -- the memo: what was written before is fetched, not written again ----------------------
+
+    def _put(self, key: Any, value: Any, code: bytes = b"") -> None:
+        n = self._memo[key] = len(self._memo)
+        self._alive.append(value)
+        self.out += code + (b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n))
+
+    def _get(self, n: int) -> None:
+        self.out += b"h%c" % n if n < 256 else b"j" + struct.pack("<I", n)
+
+    # -- values -------------------------------------------------------------------------------
+
+    def _plain(self, value: Any) -> None:
+        if value is None or isinstance(value, bool):
+            self.out += {None: b"N", True: b"\x88", False: b"\x89"}[value]
+        elif isinstance(value, float):
+            self.out += b"G" + struct.pack(">d", value)
+        elif 0 <= value < 256:
+            self.out += b"K%c" % value
+        elif -(1 << 31) <= value < 1 << 31:
+            self.out += b"J" + struct.pack("<i", value)
+        else:
+            digits = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+            short = len(digits) < 256
+            self.out += b"\x8a%c" % len(digits) if short else b"\x8b" + struct.pack("<i",
+                                                                                   len(digits))
+            self.out += digits
+
+    def _composite(self, value: Call | StorageRef) -> None:
+        if isinstance(value, StorageRef):
+            self._items((("storage", Global(value.kind), value.key, value.where, value.numel)))
+            self.out += b"Q"
+        else:
+            self.write(Global(value.function))
+            self._items(value.arguments)
+            self.out += b"R"
+
+    def _items(self, values: tuple[Any, ...]) -> None:
+        """A tuple, not memoized."""
+        if not values:
+            self.out += b")"
+            return
+        if len(values) > 3:
+            self.out += b"("
+        for value in values:
+            self.write(value)
+        self.out += b"t" if len(values) > 3 else (b"\x85", b"\x86", b"\x87")[len(values) - 1]
+
+    def _tuple(self, value: tuple[Any, ...]) -> None:
+        self._items(value)
+        if id(value) in self._memo:
+            raise PicklingError("cannot save a tuple that contains itself")
+        if value:
+            self._put(id(value), value)
+
+    def _list(self, value: list[Any]) -> None:
+        self._put(id(value), value, b"]")
+        if value:
+            self.out += b"("
+            for item in value:
+                self.write(item)
+            self.out += b"e"
+
+    def _dict(self, value: dict[Any, Any]) -> None:
+        self._put(id(value), value, b"}")
+        self._entries(value)
+
+    def _ordered_dict(self, value: OrderedDict[Any, Any]) -> None:
+        self._composite(Call("collections OrderedDict", ()))
+        self._put(id(value), value)
+        self._entries(value)
+        if vars(value):  # a state dict's `_metadata`
+            self.write(dict(vars(value)))
+            self.out += b"b"
+
+    def _entries(self, value: dict[Any, Any]) -> None:
+        if value:
+            self.out += b"("
+            for key, item in value.items():
+                self.write(key)
+                self.write(item)
+            self.out += b"u"
+
+    def _called(self, value: Any, function: str, *arguments: Any) -> None:
+        """`value` is what a function gives for arguments."""
+        self._composite(Call(function, arguments))
+        self._put(id(value), value)
+
+    # -- tensors ------------------------------------------------------------------------------
+
+    def _storage(self, memory: Storage | None, kind: dtype | None, flat: Any) -> StorageRef:
+        backend = base.of_array(flat)
+        address = backend.data_ptr(flat)
+        key = (str(backend.device(flat)), address, flat.nbytes) if flat.nbytes else id(memory)
+        if key not in self._keys:
+            number = self._keys[key] = str(len(self.storages))
+            self.storages[number] = flat
+            self._alive.append(memory)
+        step = 1 if kind is None else kind.itemsize
+        name = "torch.storage UntypedStorage" if kind is None else f"torch {kind.legacy}Storage"
+        return StorageRef(name, self._keys[key], str(backend.device(flat)), flat.nbytes // step)
+
+    def _typed_storage(self, value: TypedStorage) -> None:
+        untyped = value.untyped()
+        ref = self._storage(None, value.dtype, untyped._flat)
+        self._alive.append(untyped)
+        self.write(ref)
+
+    def _untyped_storage(self, value: UntypedStorage) -> None:
+        self._alive.append(value)
+        self.write(self._storage(None, None, value._flat))
+
+    def _tensor(self, tensor: Tensor) -> None:
+        call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor)
+        state = {k: v for k, v in vars(tensor).items()
+                 if not k.startswith("_") and k not in NOT_ATTRIBUTES}
+        if isinstance(tensor, Parameter):
+            plain = call._replace(arguments=(*call.arguments[:4], False, *call.arguments[5:]))
+            name = "torch._utils _rebuild_parameter"
+            arguments = (plain, tensor.requires_grad, Call("collections OrderedDict", ()))
+            call = Call(name + "_with_state", (*arguments, state)) if state else Call(name,
+                                                                                     arguments)
+        elif state:
+            call = Call("torch._tensor _rebuild_from_type_v2",
+                        (Global(call.function), Global("torch Tensor"), call.arguments, state))
+        self._called(tensor, *call[:1], *call.arguments)
+
+    def _strided(self, tensor: Tensor) -> Call:
+        memory = tensor._memory()
+        ref = self._storage(memory, tensor.dtype, memory.flat())
+        return Call("torch._utils _rebuild_tensor_v2",
+                    (ref, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()),
+                     bool(tensor.requires_grad), Call("collections OrderedDict", ())))
+
+    def _sparse(self, tensor: Tensor) -> Call:
+        kind = Call("torch.serialization _get_layout", ("torch.sparse_coo",))
+        return Call("torch._utils _rebuild_sparse_tensor",
+                    (kind, (tensor._indices(), tensor._values(), tensor.size(),
+                            bool(tensor.is_coalesced()))))
+
+    # -- everything else ----------------------------------------------------------------------
+
+    def _allowed_object(self, value: Any) -> None:
+        name = allowed.name_of(type(value))
+        if name is None:
+            cls = type(value)
+            raise PicklingError(
+                f"cannot save a value of type {cls.__module__}.{cls.__qualname__}: files hold "
+                "tensors, containers, numbers, strings, dtypes and devices, so that loading them "
+                "runs no code. Save a module's or optimizer's state_dict(); an array as a tensor; "
+                "or allow your class with toytorch.serialization.add_safe_globals")
+        how = value.__reduce_ex__(2)
+        function, arguments, state, items, entries = (*how, None, None, None)[:5]
+        if getattr(function, "__name__", "") != "__newobj__" or arguments[0] is not type(value):
+            raise PicklingError(f"cannot save {name}: its __reduce__ asks for "
+                                f"{function!r}; only objects made by __new__ are saved")
+        self.write(Global(" ".join(name.rsplit(".", 1))))
+        self._items(arguments[1:])
+        self.out += b"\x81"
+        self._put(id(value), value)
+        if items is not None or entries is not None:
+            raise PicklingError(f"cannot save {name}: it is a list or dict with a class of its own")
+        if state is not None:
+            self.write(state)
+            self.out += b"b"
+
+
+WRITERS: dict[type, Any] = {
+    tuple: Pickler._tuple, list: Pickler._list, dict: Pickler._dict,
+    OrderedDict: Pickler._ordered_dict,
+    TypedStorage: Pickler._typed_storage, UntypedStorage: Pickler._untyped_storage,
+    Counter: lambda p, v: p._called(v, "collections Counter", dict(v)),
+    set: lambda p, v: p._called(v, "__builtin__ set", list(v)),
+    complex: lambda p, v: p._called(v, "__builtin__ complex", v.real, v.imag),
+    bytes: lambda p, v: p._called(v, "_codecs encode", v.decode("latin1"), "latin1"),
+    bytearray: lambda p, v: p._called(v, "__builtin__ bytearray", bytes(v)),
+    Size: lambda p, v: p._called(v, "torch Size", tuple(v)),
+    dtype: lambda p, v: p.write(Global(f"torch {v.name}")),
+    layout: lambda p, v: p._called(v, "torch.serialization _get_layout", repr(v)),
+    device: lambda p, v: p._called(v, "torch device", v.type, *(
+        () if v.index is None else (v.index,))),
+}
