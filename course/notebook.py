@@ -141,7 +141,8 @@ def _pane(title: str, source: str) -> str:
     formatter = HtmlFormatter(noclasses=True, nobackground=True, nowrap=True, style="tango")
     lines = highlight(source, PythonLexer(), formatter).rstrip()
     return (
-        '<div style="flex:1 1 26em;min-width:0;border:1px solid rgba(128,128,128,0.35);'
+        '<div class="source-pane" style="flex:1 1 44em;min-width:0;'
+        'border:1px solid rgba(128,128,128,0.35);'
         'border-radius:7px;overflow:hidden">'
         '<div style="padding:0.25em 0.8em;background:rgba(128,128,128,0.13);font-size:0.9em">'
         f"{escape(title)}</div>"

@@ -356,6 +356,8 @@ class Draw:
             self.read(off, text, step, family)
 
     def write(self, line: Line) -> None:
+        if "index_fill" in line.step and not self.of.numel():
+            return  # of nothing, PyTorch checks the index for some shapes only
         if len(self.run.tensors()) < 3 and line.text.startswith("del"):
             return
         a = self.memo.get("out") if "out=" in line.text else self.memo[self.first]

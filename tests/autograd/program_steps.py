@@ -32,7 +32,7 @@ POINTWISE = steps("""
     <a> ** 3
     (<a>.abs() + 1) ** <b>.tanh()
     <a> // (<b>.abs() + 1)
-    <a> % (<b>.abs() + 1)
+    <f> % (<f>.sin().abs() + 1)
     torch.remainder(<a>, 2)
     torch.fmod(<a>, <b>.abs() + 1)
     torch.div(<a>, <b>.abs() + 1, rounding_mode='floor')
@@ -331,7 +331,7 @@ INDEXING = steps("""
     <a>.slice_scatter(<a>.narrow(<d>, 0, 1) * 2, <d>, 0, 1) * 1
     <a>.diagonal_scatter(<a>.diagonal() * 2) * 1
     <a>.nonzero()
-    torch.put(<a>, <flat>, <num1>, accumulate=True)
+    torch.put(<a>, <flat>, <flat>.to(<a>.dtype), accumulate=True)
     torch.argwhere(<a>)
     <a>.index_reduce(<d>, <rows>, <a>.index_select(<d>, <rows>), 'amax')
 """)
@@ -351,7 +351,7 @@ PRODUCTS = steps("""
     torch.kron(<a> * 1, <b> * 1)
     torch.addmm(<c>, <a>, <right>, beta=0.5, alpha=2)
     torch.baddbmm(<c>, <a>, <right>)
-    torch.addmv(<c>, <a>, <right>)
+    torch.addmv(<c>, <f>, <right>)
     torch.einsum('...i,...i->...', <f>, <b>.to(<f>.dtype)).contiguous()
     torch.einsum('ij,kj->ik', <a>, <a>)
     torch.einsum('ii->i', <a>)
@@ -433,7 +433,7 @@ WRITES = steps("""
     <f>.cumsum_(<d>)
     <a>.tril_()
     <a>.fill_diagonal_(0.5)
-    <a>.put_(<flat1>, <num1>)
+    <a>.put_(<flat1>, <flat1>.to(<a>.dtype))
     <f>.addmm_(<f>.clone(), <right>)
     <a>.renorm_(2, <d>, 1.0)
     <a>[<key>] = <num>
@@ -471,7 +471,7 @@ WRITES = steps("""
     torch.sum(<a>, <d>, out=<out>)
     torch.cat([<a>, <a>], <d>, out=<out>)
     torch.cumsum(<a>, <d>, out=<out>)
-    torch.matmul(<a>, <right>, out=<out>)
+    torch.mm(<a>, <right>, out=<out>)
     torch.where(<mask>, <a>, <a>, out=<out>)
     torch.index_select(<a>, <d>, <rows>, out=<out>)
     torch.gather(<a>, <d>, <ids>, out=<out>)

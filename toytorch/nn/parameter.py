@@ -75,7 +75,7 @@ class Uninitialized(Tensor):
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
         self.data = self.new_empty(shape, device=device or self.device,
                                    dtype=dtype or self.dtype)
-        self.__class__ = self.becomes  # type: ignore[assignment]
+        self.__class__ = self.becomes
 
     @property
     def shape(self) -> Any:
@@ -94,8 +94,9 @@ class Uninitialized(Tensor):
 
 
 def _nothing(device: Any, dtype: Any) -> Tensor:
-    made = Tensor()
-    return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
+    made: Any = Tensor()
+    return made.to(  # type: ignore[no-any-return]
+        **{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
 
 
 class UninitializedParameter(Uninitialized, Parameter):

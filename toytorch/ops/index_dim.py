@@ -126,9 +126,6 @@ index_add = define(
 
 
 def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
-    if not a.size:
-        wrap_dim(dim, a.ndim)
-        return a.copy()  # whatever the index says
     d = _vector_index("index_fill_", a, dim, i)
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "

@@ -151,11 +151,11 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        for kind, refuses, bad in (
-                ("Sparse", "requires dense parameter tensors", lambda p: p.is_sparse),
-                ("Complex", "does not support complex parameters", lambda p: p.is_complex())):
+        for kind, refuses in (("Sparse", "requires dense parameter tensors"),
+                              ("Complex", "does not support complex parameters")):
             found = [[i, j] for i, group in enumerate(self.param_groups)
-                     for j, p in enumerate(group["params"]) if bad(p)]
+                     for j, p in enumerate(group["params"])
+                     if (p.is_sparse if kind == "Sparse" else p.is_complex())]
             if found:
                 raise ValueError(f"{kind} params at indices {found}: SparseAdam {refuses}")
 

@@ -26,6 +26,8 @@ class SGD(Optimizer):
     With `nesterov`, p ← p - lr·(g + momentum·v). Sutskever et al. 2013; `torch.optim.SGD`.
     """
 
+    sparse = "yes"
+
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
                  weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
                  foreach: bool | None = None, differentiable: bool = False,

@@ -54,8 +54,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draws new starting values."""
         self.head.reset_parameters()
-        for projection in self.tail:
-            for layer in projection:
+        for layer in self.modules():
+            if isinstance(layer, Linear) and layer is not self.head:
                 layer.reset_parameters()
 
     @staticmethod

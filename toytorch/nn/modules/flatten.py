@@ -45,7 +45,8 @@ class Unflatten(Module):
         if not isinstance(size, kinds):
             raise TypeError(f"unflattened_size must be a tuple of {word}, but found type "
                             f"{type(size).__name__}")
-        for i, element in enumerate(size):
+        sizes: Any = size
+        for i, element in enumerate(sizes):
             if not isinstance(element, kind):
                 raise TypeError(f"unflattened_size must be tuple of {word}, but found element of "
                                 f"type {type(element).__name__} at pos {i}")

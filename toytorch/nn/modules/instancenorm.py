@@ -61,7 +61,7 @@ class _InstanceNorm(_NormBase):
             input.unsqueeze(0) if alone else input, self.running_mean, self.running_var,
             self.weight, self.bias, self.training or not self.track_running_stats,
             0.0 if self.momentum is None else self.momentum, self.eps)
-        return made.squeeze(0) if alone else made  # type: ignore[no-any-return]
+        return made.squeeze(0) if alone else made
 
 
 class InstanceNorm1d(_InstanceNorm):

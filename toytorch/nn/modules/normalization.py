@@ -25,7 +25,8 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) \
             else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        for name, present in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+        learned = elementwise_affine
+        for name, present in (("weight", learned), ("bias", learned and bias)):
             self.register_parameter(name, Parameter(
                 empty(self.normalized_shape, device=device, dtype=dtype)) if present else None)
         self.reset_parameters()

@@ -85,7 +85,8 @@ class Embedding(_Table):
         """A table with given vectors, which are learned further only where `freeze` is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        return cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+        rows, width = embeddings.shape
+        return cls(rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
                    embeddings, freeze)
 
 
@@ -125,7 +126,7 @@ class EmbeddingBag(_Table):
         """A table with given vectors, which are learned further only where `freeze` is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        made = cls(*embeddings.shape, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
-                   embeddings, include_last_offset, padding_idx)
+        rows, width = embeddings.shape
+        made = cls(rows, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
         made.weight.requires_grad = not freeze
         return made

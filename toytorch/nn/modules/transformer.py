@@ -37,9 +37,9 @@ def is_causal_mask(mask: Tensor | None, said: bool | None, length: int) -> bool:
     """Whether a mask is the causal one: as was said, or by looking at it."""
     if said is not None or mask is None:
         return bool(said)
-    like = causal_mask(length, mask.device, mask.dtype) if mask.is_floating_point() else \
-        causal_mask(length, mask.device) != 0
-    return mask.shape == like.shape and bool((mask == like).all())
+    like: Any = causal_mask(length, mask.device, mask.dtype if mask.is_floating_point() else None)
+    like = like if mask.is_floating_point() else like.ne(0)
+    return mask.shape == like.shape and bool(mask.eq(like).all())
 
 
 class _Layer(Module):

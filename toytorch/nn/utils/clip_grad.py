@@ -37,7 +37,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
     """Multiplies gradients by max_norm/total_norm where that is less than 1, in place."""
     with no_grad():
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # type: ignore[operator]
+        factor = ((total_norm + 1e-6).reciprocal() * float(max_norm)).clamp(max=1.0)
         for g in _grads(parameters):
             g.mul_(factor.to(g.device))
 

@@ -83,7 +83,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._power_method(matrix, self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()  # the next call writes into them
-        return weight / u.vdot(matrix.mv(v))
+        return weight / u.vdot(matrix.mv(v))  # type: ignore[no-any-return]
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The weight itself: what is assigned is taken as unnormalised."""
@@ -174,8 +174,8 @@ class _Orthogonal(Module):
             else:
                 q = q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
             self.base = q
-            return -eye(*start.shape[-2:], dtype=start.dtype, device=start.device).expand(
-                start.shape).clone()
+            one = eye(*start.shape[-2:], dtype=start.dtype, device=start.device)
+            return one.neg().expand(start.shape).clone()  # type: ignore[no-any-return]
 
     def _reflections(self, q: Tensor, wide: bool) -> Tensor:
         if self.orthogonal_map != "householder":

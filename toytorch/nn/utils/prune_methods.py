@@ -16,7 +16,7 @@ from toytorch.ops.random import rand
 def _check_amount(amount: Any) -> None:
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if amount < 0 or (not isinstance(amount, Integral) and amount > 1):
+    if float(amount) < 0 or (not isinstance(amount, Integral) and float(amount) > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a "
                          "non-negative integer")
 
@@ -24,8 +24,8 @@ def _check_amount(amount: Any) -> None:
 def _count(amount: Any, size: int) -> int:
     """How many of `size` go, given as a number or as a share."""
     if not isinstance(amount, Integral):
-        return round(amount * size)
-    if amount > size:
+        return int(round(amount * size))
+    if int(amount) > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to "
                          f"prune={size}")
     return int(amount)
@@ -99,8 +99,8 @@ class BasePruningMethod(Recomputed, ABC):
             raise AssertionError("importance_scores should have the same shape as tensor t, got "
                                  f"{importance_scores.shape} vs {t.shape}")
         before = ones_like(t) if default_mask is None else default_mask
-        return t * self.compute_mask(t if importance_scores is None else importance_scores,
-                                     before)
+        scores = t if importance_scores is None else importance_scores
+        return t * self.compute_mask(scores, before)  # type: ignore[no-any-return]
 
     def remove(self, module: Any) -> None:
         """Makes the pruned values the parameter, for good."""
@@ -143,7 +143,7 @@ class PruningContainer(BasePruningMethod):
         method = self._pruning_methods[-1]
         kept: Any = tuple(slice(None) for _ in t.shape)
         if method.PRUNING_TYPE == "unstructured":
-            kept = default_mask == 1
+            kept = default_mask.eq(1)
         elif method.PRUNING_TYPE == "structured":
             dim = method.dim % t.ndim
             alive = default_mask.sum([d for d in range(t.ndim) if d != dim]) != 0
@@ -152,7 +152,7 @@ class PruningContainer(BasePruningMethod):
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
         mask = default_mask.clone().to(dtype=t.dtype)
         mask[kept] = method.compute_mask(t[kept], default_mask[kept]).to(dtype=mask.dtype)
-        return mask
+        return mask  # type: ignore[no-any-return]
 
 
 class Identity(BasePruningMethod):
@@ -186,7 +186,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes elements at random."""
 
     def score(self, t: Tensor) -> Tensor:
-        return rand(t.shape)
+        return rand(t.shape)  # type: ignore[no-any-return]
 
 
 class L1Unstructured(_Unstructured):
@@ -222,14 +222,14 @@ class _Structured(BasePruningMethod):
         stay = registry["topk"].function(self.score(t), size - count, largest=True)[1]
         mask = zeros_like(t)
         mask.index_fill_(self.dim % t.ndim, stay, 1)
-        return mask * default_mask.to(dtype=mask.dtype)
+        return mask * default_mask.to(dtype=mask.dtype)  # type: ignore[no-any-return]
 
 
 class RandomStructured(_Structured):
     """Prunes channels at random."""
 
     def score(self, t: Tensor) -> Tensor:
-        return rand(t.shape[self.dim])
+        return rand(t.shape[self.dim])  # type: ignore[no-any-return]
 
 
 class LnStructured(_Structured):
@@ -256,4 +256,5 @@ class CustomFromMask(BasePruningMethod):
         if default_mask.shape != self.mask.shape:
             raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask "
                                  f"shape {self.mask.shape}")
-        return default_mask * self.mask.to(dtype=default_mask.dtype)
+        return default_mask * self.mask.to(  # type: ignore[no-any-return]
+            dtype=default_mask.dtype)

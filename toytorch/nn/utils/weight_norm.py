@@ -22,7 +22,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 def weight_of(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """g·v/‖v‖."""
-    return v * (g / norm_except_dim(v, 2, dim))
+    return v * (g / norm_except_dim(v, 2, dim))  # type: ignore[no-any-return]
 
 
 class WeightNorm(Recomputed):

@@ -59,7 +59,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         high = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * high for base in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Goes on by one epoch, or to an epoch that may be a fraction."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0

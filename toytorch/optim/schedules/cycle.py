@@ -107,7 +107,8 @@ class OneCycleLR(_WithMomentum):
     """From a small rate up to max_lr and down to almost nothing, momentum the other way round.
 
     Smith and Topin 2019. The rate starts at max_lr/div_factor and ends at that/final_div_factor;
-    `pct_start` is the share of the way up. With three_phase, it falls as it rose, and then dies out.
+    `pct_start` is the share of the way up. With three_phase, it falls as it rose, then
+    dies out.
     """
 
     def __init__(self, optimizer: Any, max_lr: Any, total_steps: int | None = None,
