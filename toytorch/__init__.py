@@ -58,6 +58,8 @@ from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
 from toytorch import (autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
                       special, utils)
+from toytorch import serialization
+from toytorch.serialization import load, save
 from toytorch.utils.dlpack import from_dlpack, to_dlpack
 
 

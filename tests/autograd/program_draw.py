@@ -349,6 +349,8 @@ class Draw:
         if "<d>" in step:
             self.memo["d"] = self._d()
         text = re.sub(r"<(\w+)>", self.token, step)
+        if "index_fill" in step and not self.of.numel():
+            return  # of nothing, PyTorch checks the index for some shapes only
         off = "with torch.no_grad(): " * (rng.random() < (0.35 if "out=" in text else 0.08))
         if family is WRITES:
             self.write(Line(off + text, step))
@@ -356,8 +358,6 @@ class Draw:
             self.read(off, text, step, family)
 
     def write(self, line: Line) -> None:
-        if "index_fill" in line.step and not self.of.numel():
-            return  # of nothing, PyTorch checks the index for some shapes only
         if len(self.run.tensors()) < 3 and line.text.startswith("del"):
             return
         a = self.memo.get("out") if "out=" in line.text else self.memo[self.first]

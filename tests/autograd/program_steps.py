@@ -264,7 +264,7 @@ VIEWS = steps("""
     <a>.view(<shape>)
     <a>.reshape(<shape>)
     <a>[<i>]
-    <a>[<key>]
+    <a>[<basic>]
     <a>[<basic>]
     <a>[<basic>]
     <a>[-1:]

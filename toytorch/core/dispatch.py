@@ -446,9 +446,9 @@ NO_GRAD_VIEW = (
     "don't want "
     "the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 MANY_VIEWS = (
-    "Output %d of %s is a view and is being modified inplace. This view is the output of a function "
-    "that returns multiple views. Such functions do not allow the output views to be modified "
-    "inplace. You should replace the inplace operation by an out-of-place one.")
+    "Output %d of %s is a view and is being modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one.")
 
 
 def view_of(source: Tensor, array: Any) -> Tensor:

@@ -310,7 +310,7 @@ def _no_relu(common: Any, args: Any) -> None:
 
 
 RELU = Loop("y = maximum(x, 0)", arrays="y x")
-RELU_BACKWARD = Loop("z = g if y > 0 else 0", arrays="z g y")
+RELU_BACKWARD = Loop("z = 0 if y <= 0 else g", arrays="z g y")  # NaN passes, as in PyTorch
 
 
 def _relu(xp: Any, a: Any) -> Any:
@@ -325,11 +325,11 @@ def _relu_backward(xp: Any, g: Any, y: Any) -> Any:
     z = RELU_BACKWARD.of(xp, g, y)
     if z is not None:
         return z
-    return xp.where(y > 0, g, 0).astype(g.dtype, copy=False)
+    return xp.where(y <= 0, 0, g).astype(g.dtype, copy=False)
 
 
 relu_backward: Op = pointwise(
     "relu_backward(Tensor self, Tensor other) -> Tensor", _relu_backward, method=False,
-    function=False, inplace=False, expr="other > 0 ? self : 0",
+    function=False, inplace=False, expr="other <= 0 ? 0 : self",
     d_self="relu_backward(g, other)",
-    doc="Gradient of relu: self where the result, other, is above 0.")
+    doc="Gradient of relu: 0 where the result, other, is 0, and self elsewhere.")

@@ -285,9 +285,9 @@ def first_nan_or(name: str, xp: Any, a: Any, dim: int) -> Any:
 def _with_indices(name: str) -> Any:
     def kernel(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
         d = wrap_dim(dim, a.ndim)
-        if a.dtype.kind == "c":
-            raise RuntimeError(f"{name}(): does not support complex input")
         if a.ndim == 0:
+            if a.dtype.kind == "c":
+                raise RuntimeError(f"{name}(): does not support complex input")
             return a.copy(), xp.zeros((), np.int64)
         _refuse_empty(name, a, dim)
         index = xp.expand_dims(first_nan_or(name, xp, a, d), d)

@@ -18,6 +18,7 @@ from toytorch.core.dtype import dtype
 from toytorch.core.size import Size
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
+from toytorch.nn.modules.state import StateDict
 from toytorch.nn.parameter import Parameter
 from toytorch.serialization import allowed
 
@@ -155,7 +156,7 @@ class Pickler:
         self._put(id(value), value, b"}")
         self._entries(value)
 
-    def _ordered_dict(self, value: OrderedDict[Any, Any]) -> None:
+    def _ordered_dict(self, value: Any) -> None:
         self._composite(Call("collections OrderedDict", ()))
         self._put(id(value), value)
         self._entries(value)
@@ -201,26 +202,27 @@ class Pickler:
         self.write(self._storage(None, None, value._flat))
 
     def _tensor(self, tensor: Tensor) -> None:
-        call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor)
+        learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
+        wanted = tensor.requires_grad and not learned
+        call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor, wanted)
         state = {k: v for k, v in vars(tensor).items()
                  if not k.startswith("_") and k not in NOT_ATTRIBUTES}
-        if isinstance(tensor, Parameter):
-            plain = call._replace(arguments=(*call.arguments[:4], False, *call.arguments[5:]))
+        if learned:
             name = "torch._utils _rebuild_parameter"
-            arguments = (plain, tensor.requires_grad, Call("collections OrderedDict", ()))
+            arguments = (call, tensor.requires_grad, Call("collections OrderedDict", ()))
             call = Call(name + "_with_state", (*arguments, state)) if state else Call(name,
                                                                                      arguments)
         elif state:
             call = Call("torch._tensor _rebuild_from_type_v2",
                         (Global(call.function), Global("torch Tensor"), call.arguments, state))
-        self._called(tensor, *call[:1], *call.arguments)
+        self._called(tensor, call.function, *call.arguments)
 
-    def _strided(self, tensor: Tensor) -> Call:
+    def _strided(self, tensor: Tensor, requires_grad: bool) -> Call:
         memory = tensor._memory()
         ref = self._storage(memory, tensor.dtype, memory.flat())
         return Call("torch._utils _rebuild_tensor_v2",
                     (ref, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()),
-                     bool(tensor.requires_grad), Call("collections OrderedDict", ())))
+                     requires_grad, Call("collections OrderedDict", ())))
 
     def _sparse(self, tensor: Tensor) -> Call:
         kind = Call("torch.serialization _get_layout", ("torch.sparse_coo",))
@@ -257,7 +259,7 @@ class Pickler:
 
 WRITERS: dict[type, Any] = {
     tuple: Pickler._tuple, list: Pickler._list, dict: Pickler._dict,
-    OrderedDict: Pickler._ordered_dict,
+    OrderedDict: Pickler._ordered_dict, StateDict: Pickler._ordered_dict,
     TypedStorage: Pickler._typed_storage, UntypedStorage: Pickler._untyped_storage,
     Counter: lambda p, v: p._called(v, "collections Counter", dict(v)),
     set: lambda p, v: p._called(v, "__builtin__ set", list(v)),

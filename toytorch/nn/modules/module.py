@@ -13,6 +13,7 @@ from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.nn.modules.hooks import EVERYWHERE, Hook, add, call_with_hooks
 from toytorch.nn.modules.state import Stateful
+from toytorch.nn.parameter import is_lazy
 
 T = TypeVar("T", bound="Module")
 HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
@@ -133,7 +134,9 @@ class Module(Stateful):
                         held = p.grad.requires_grad
                         p._grad = fn(p.grad.data).requires_grad_(held)
             for name, b in self._buffers.items():
-                if b is not None:
+                if is_lazy(b):
+                    b.data = fn(b.data)  # it has to stay what it is
+                elif b is not None:
                     self._buffers[name] = fn(b)
         return self
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.tensor import Tensor
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -119,7 +121,21 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """Local response norm of images (B, C, H, W)."""
+    """Local response norm of images (B, C, H, W) with the windows of Torch 7.
+
+    Around channel c it takes 2·((size - 1)//2) + 1 channels, and channel 0 always.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        c, reach = np.arange(input.shape[1]), (self.size - 1) // 2
+        near = abs(c[:, None] - c) <= reach
+        near[:, 0] |= c > 0
+        window = wrap(near.astype(input._array.dtype)).to(input.device)
+        sums = window.matmul((input * input).flatten(2)).reshape(input.shape)
+        return input * (sums * (self.alpha / self.size) + self.k).pow(  # type: ignore
+            -self.beta)

@@ -24,7 +24,7 @@ def _check_amount(amount: Any) -> None:
 def _count(amount: Any, size: int) -> int:
     """How many of `size` go, given as a number or as a share."""
     if not isinstance(amount, Integral):
-        return int(round(amount * size))
+        return round(float(amount) * size)
     if int(amount) > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to "
                          f"prune={size}")

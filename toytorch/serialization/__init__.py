@@ -1,0 +1,16 @@
+"""Files: tensors and containers of them, in the layouts of PyTorch and of safetensors."""
+
+from pickle import PicklingError, UnpicklingError
+
+from toytorch.serialization import safetensors
+from toytorch.serialization.allowed import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+from toytorch.serialization.api import load, save
+from toytorch.serialization.archive import DamagedArchive
+
+__all__ = ["DamagedArchive", "PicklingError", "UnpicklingError", "add_safe_globals",
+           "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "safetensors", "save"]

@@ -1,0 +1,136 @@
+"""`save` and `load`: PyTorch's files, without the code that PyTorch's files may run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.serialization.archive import DamagedArchive, Reader, Writer
+from toytorch.serialization.atomic import replacing
+from toytorch.serialization.legacy import MAGIC, load_legacy
+from toytorch.serialization.pickler import Pickler
+from toytorch.serialization.storages import Storages
+from toytorch.serialization.unpickler import Unpickler
+
+REFUSED = ("Weights only load failed. Nothing in this file was executed, and nothing can be: "
+           "toytorch reads tensors, containers and plain values only, whatever weights_only says.")
+
+
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False
+         ) -> None:
+    """Writes tensors and containers of them to a file that PyTorch reads too.
+
+    `f` is a path, which leads to the old content or the whole of the new one at any moment, or a
+    binary file. Views stay views: tensors that share memory do so again when they are loaded.
+    Raises PicklingError for values of classes that no reader would allow.
+
+    >>> import io, toytorch as torch
+    >>> file = io.BytesIO()
+    >>> save({"weight": torch.ones(2), "epoch": 3}, file)
+    >>> load(file)
+    {'weight': tensor([1., 1.]), 'epoch': 3}
+    """
+    if not _use_new_zipfile_serialization:
+        raise ValueError("toytorch writes PyTorch's zip layout only")
+    pickler = Pickler()
+    program = pickler.dump(obj)  # before any file is opened: a refused value leaves no trace
+    if isinstance(f, (str, os.PathLike)):
+        with replacing(f) as file:
+            _write(file, program, pickler, os.path.splitext(os.path.basename(os.fspath(f)))[0])
+    elif hasattr(f, "write"):
+        _write(f, program, pickler)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write'"
+                             " attribute")
+
+
+def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive") -> None:
+    writer = Writer(file, folder if folder.isascii() and folder.isidentifier() else "archive")
+    writer.add("data.pkl", program)
+    writer.add(".format_version", b"1")
+    writer.add(".storage_alignment", b"64")
+    writer.add("byteorder", sys.byteorder.encode())
+    for key, flat in pickler.storages.items():
+        held = base.of_array(flat).to_numpy(flat)
+        writer.add(f"data/{key}", np.ascontiguousarray(held).view(np.uint8))
+    writer.add("version", b"3\n")
+    writer.close()
+
+
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
+         weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any
+         ) -> Any:
+    """Reads what `save`, here or in PyTorch, wrote; never runs code from the file.
+
+    `map_location` says where tensors go: a device, a dict from place to place, or a function of
+    (storage, place). With `mmap`, tensors lie in the file until they are touched. A file that is
+    damaged, or asks for more than tensors and containers, raises an error that names it.
+    `weights_only` is always in force; False changes nothing.
+    """
+    if pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    with _opened(f) as (file, name):
+        if mmap and not isinstance(f, (str, os.PathLike)):
+            raise ValueError("f must be a file path in order to use the mmap argument")
+        with _naming(name):
+            file.seek(0)
+            start = file.read(16)
+            if not start:
+                raise EOFError("Ran out of input: the file is empty")
+            if MAGIC in start:
+                return load_legacy(file, map_location)
+            return _read(Reader(file, name), map_location, bool(mmap))
+
+
+def _read(reader: Reader, map_location: Any, mapped: bool) -> Any:
+    program = reader.read("data.pkl").tobytes()
+    order = sys.byteorder
+    if "byteorder" in reader:
+        order = reader.read("byteorder").tobytes().decode("ascii", "replace")
+        if order not in ("little", "big"):
+            raise DamagedArchive(f"{reader.name} is damaged: unknown byteorder {order[:20]!r}")
+    get = reader.map if mapped else reader.read
+    storages = Storages(lambda key, nbytes: get(f"data/{key}"), map_location, order)
+    return Unpickler(program, storages.find).run()
+
+
+@contextlib.contextmanager
+def _opened(f: Any) -> Iterator[tuple[Any, str]]:
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            yield file, os.fspath(f)
+    elif hasattr(f, "read") and hasattr(f, "seek"):
+        name = getattr(f, "name", None)
+        yield f, name if isinstance(name, str) else f"<{type(f).__name__}>"
+    else:
+        raise AttributeError("You can only torch.load from a file that is seekable. Please "
+                             "pre-load the data into a buffer like io.BytesIO and try to load from "
+                             "it instead.")
+
+
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Errors of a file's content as UnpicklingError with its name; those of devices as they are."""
+    try:
+        yield
+    except (DamagedArchive, OSError):
+        raise
+    except EOFError as error:
+        raise EOFError(f"{name}: {error}") from None
+    except UnpicklingError as error:
+        raise UnpicklingError(f"{REFUSED}\n{name}: WeightsUnpickler error: {error}") from None
+    except RuntimeError as error:
+        if "Attempting to deserialize" in str(error):
+            raise
+        raise UnpicklingError(f"{REFUSED}\n{name}: {error}") from error
+    except Exception as error:
+        raise UnpicklingError(f"{REFUSED}\n{name}: WeightsUnpickler error: "
+                              f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,288 @@
+"""What a file may name: the table of its functions, classes and types. There is nothing else.
+
+Each function here checks what it is given, for a file may call it with anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any, NamedTuple
+
+from toytorch.backends import base
+from toytorch.core.device import device, layout, sparse_coo, strided
+from toytorch.core.dtype import ALL, dtype
+from toytorch.core.size import Size
+from toytorch.core.storage import TypedStorage, UntypedStorage
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.nn.parameter import Parameter
+from toytorch.ops.sparse_create import sparse_coo_tensor
+from toytorch.serialization.storages import Loaded
+
+LARGEST_KEY = 1000  # parts of a tuple used as a key; its hash walks over all of them
+
+
+class Builder(NamedTuple):
+    """A function that a file may call; `charge` pays for what it takes from the file's size."""
+
+    name: str
+    build: Callable[..., Any]
+
+
+class StorageType(NamedTuple):
+    """The class of a storage: only the type of its elements counts."""
+
+    kind: dtype | None
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuses a file unless something holds."""
+    if not condition:
+        raise UnpicklingError(what)
+
+
+def check_key(key: Any) -> Any:
+    """A value that can be a key of a dict without taking long."""
+    pending, seen = [key], 0
+    while pending:
+        part = pending.pop()
+        seen += 1
+        require(seen <= LARGEST_KEY, "a key is a tuple of too many parts")
+        if isinstance(part, tuple):
+            require(len(part) <= LARGEST_KEY, "a key is a tuple of too many parts")
+            pending.extend(part)
+    return key
+
+
+# -- containers -----------------------------------------------------------------------------------
+
+def _items(value: Any, kinds: tuple[type, ...], spend: Any) -> Any:
+    require(type(value) in kinds, f"a container cannot be made from a {type(value).__name__}")
+    spend(len(value))
+    return value
+
+
+def ordered_dict(spend: Any, *args: Any) -> Any:
+    """An OrderedDict, empty or from a list of pairs."""
+    require(len(args) < 2, "OrderedDict takes one argument")
+    made = OrderedDict[Any, Any]()
+    for pair in _items(args[0], (list, tuple), spend) if args else ():
+        require(type(pair) in (list, tuple) and len(pair) == 2, "OrderedDict needs pairs")
+        made[check_key(pair[0])] = pair[1]
+    return made
+
+
+def counter(spend: Any, *args: Any) -> Any:
+    """A Counter from a dict."""
+    require(len(args) < 2, "Counter takes one argument")
+    return Counter(_items(args[0], (dict,), spend) if args else {})
+
+
+def set_of(spend: Any, *args: Any) -> Any:
+    """A set from a list."""
+    require(len(args) < 2, "set takes one argument")
+    return {check_key(v) for v in _items(args[0], (list, tuple), spend)} if args else set()
+
+
+def encode(spend: Any, text: Any, encoding: Any = "latin1") -> bytes:
+    """Bytes, which protocol 2 writes as the text of the same numbers."""
+    require(type(text) is str and encoding in ("latin1", "latin-1"), "bytes must be latin1 text")
+    spend(len(text))
+    return str(text).encode("latin1")
+
+
+def byte_array(spend: Any, *args: Any) -> bytearray:
+    """A bytearray from bytes, or from text in latin1."""
+    if len(args) == 2:
+        args = (encode(spend, *args),)
+    require(len(args) < 2 and all(type(a) is bytes for a in args), "bytearray needs bytes")
+    return bytearray(_items(args[0], (bytes,), spend)) if args else bytearray()
+
+
+def complex_of(spend: Any, real: Any, imag: Any) -> complex:
+    """A complex number from two floats."""
+    require(type(real) is float and type(imag) is float, "complex needs two floats")
+    return complex(real, imag)
+
+
+def size_of(spend: Any, *args: Any) -> Size:
+    """A Size from a tuple of integers."""
+    require(len(args) < 2, "Size takes one argument")
+    values = _items(args[0], (tuple, list), spend) if args else ()
+    require(all(type(n) is int for n in values), "Size needs integers")
+    return Size(values)
+
+
+def device_of(spend: Any, kind: Any, index: Any = None) -> device:
+    """A device from its name."""
+    require(type(kind) is str and type(index) in (int, type(None)), "device needs a name")
+    return device(kind, index)
+
+
+def layout_of(spend: Any, name: Any) -> layout:
+    """How elements lie in memory, by name."""
+    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
+    require(found is not None, f"layout {name!r} is not known here")
+    return found  # type: ignore[return-value]  # None was refused
+
+
+# -- tensors --------------------------------------------------------------------------------------
+
+def _sizes(values: Any, what: str) -> tuple[int, ...]:
+    require(type(values) in (tuple, list, Size) and len(values) <= 64
+            and all(type(n) is int and 0 <= n < 1 << 62 for n in values),
+            f"the {what} of a tensor must be up to 64 integers that are not negative")
+    return tuple(values)
+
+
+def tensor_v2(spend: Any, storage: Any, offset: Any, size: Any, stride: Any,
+              requires_grad: Any = False, hooks: Any = None, metadata: Any = None) -> Tensor:
+    """A view of a storage."""
+    require(type(storage) is Loaded, "a tensor needs a storage")
+    require(storage.kind is not None, "a tensor needs a storage with a type")
+    size, stride = _sizes(size, "size"), _sizes(stride, "strides")
+    (offset,) = _sizes((offset,), "offset")
+    require(len(size) == len(stride), "a tensor needs as many strides as sizes")
+    numel = math.prod(size)
+    require(numel < 1 << 62, "a tensor has too many elements")
+    if numel:
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+        require(last < storage.flat.size, f"a tensor of size {list(size)}, strides {list(stride)} "
+                f"and offset {offset} reaches beyond its storage of {storage.flat.size} elements")
+    flags = metadata if type(metadata) is dict else {}
+    lazy = bool(flags.get("conj") or flags.get("neg"))
+    memory = storage.conjugate(flags) if lazy else storage.memory
+    flat = memory.flat() if lazy else storage.flat
+    view = base.of_array(flat).as_strided(flat, size, stride, offset)
+    made = wrap(view, storage.kind)
+    if made._storage is None:
+        made._storage = memory
+    return _wanting(made, requires_grad)
+
+
+def _wanting(tensor: Tensor, requires_grad: Any) -> Tensor:
+    require(type(requires_grad) is bool, "requires_grad must be True or False")
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def tensor_v1(spend: Any, storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    """A view of a storage, as files of PyTorch 0.3 say it."""
+    return tensor_v2(spend, storage, offset, size, stride)
+
+
+def tensor_v3(spend: Any, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any,
+              hooks: Any, kind: Any, metadata: Any = None) -> Tensor:
+    """A view of a storage of bytes."""
+    require(type(storage) is Loaded and type(kind) is dtype, "a tensor needs a storage and a type")
+    whole = storage.flat.nbytes // kind.itemsize * kind.itemsize
+    flat = storage.flat.view("uint8")[:whole].view(kind.numpy)
+    typed = storage._replace(kind=kind, flat=flat, conjugates={})
+    return tensor_v2(spend, typed, offset, size, stride, requires_grad, hooks, metadata)
+
+
+def parameter(spend: Any, data: Any, requires_grad: Any, hooks: Any = None) -> Tensor:
+    """A Parameter over a tensor."""
+    require(isinstance(data, Tensor) and type(requires_grad) is bool,
+            "a Parameter needs a tensor")
+    return Parameter(data.detach(), requires_grad)  # type: ignore[no-any-return]
+
+
+def parameter_with_state(spend: Any, data: Any, requires_grad: Any, hooks: Any,
+                         state: Any) -> Tensor:
+    """A Parameter over a tensor, with attributes that the user gave it."""
+    return _with_attributes(parameter(spend, data, requires_grad), state, spend)
+
+
+def _with_attributes(tensor: Tensor, state: Any, spend: Any) -> Tensor:
+    if type(state) is tuple and len(state) == 2 and not state[1]:
+        state = state[0]  # (attributes, slots)
+    require(type(state) is dict, "the attributes of a tensor must be a dict")
+    spend(len(state))
+    for name, value in state.items():
+        require(type(name) is str and name.isidentifier() and not name.startswith("_")
+                and not hasattr(Tensor, name) and name not in Tensor.__slots__,
+                f"a tensor's attribute cannot be called {name!r}")
+        setattr(tensor, name, value)
+    return tensor
+
+
+def from_type(spend: Any, build: Any, kind: Any, args: Any, state: Any) -> Tensor:
+    """A tensor with attributes that the user gave it."""
+    require(type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
+            "a tensor is made by a function that makes none")
+    require(type(kind) is Builder and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter"),
+            "a tensor is of a class that is not known here")
+    made = build.build(spend, *args)
+    if kind.name == "torch.nn.parameter.Parameter":
+        made = parameter(spend, made, made.requires_grad)
+    return _with_attributes(made, state, spend)
+
+
+def sparse_tensor(spend: Any, kind: Any, data: Any) -> Tensor:
+    """A sparse tensor from its places and values."""
+    require(kind is sparse_coo, "only sparse tensors of coordinates are known here")
+    require(type(data) is tuple and len(data) in (3, 4), "a sparse tensor needs its parts")
+    indices, values, size = data[:3]
+    require(isinstance(indices, Tensor) and isinstance(values, Tensor)
+            and indices.dtype.name == "int64" and indices.ndim == 2
+            and _is_dense(indices) and _is_dense(values), "a sparse tensor needs two tensors")
+    coalesced = data[3] if len(data) == 4 else False
+    require(coalesced in (True, False, None), "a sparse tensor is coalesced or not")
+    return sparse_coo_tensor(indices, values, _sizes(size, "size"), check_invariants=True,
+                             is_coalesced=coalesced or None)
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether a tensor has no more elements than its storage."""
+    return not tensor.is_sparse and tensor.numel() <= tensor._memory().flat().size
+
+
+def only_named(spend: Any, *args: Any) -> Any:
+    """For classes that files name but never call."""
+    raise UnpicklingError("a class of tensors cannot be called")
+
+
+def typed_storage(spend: Any, *args: Any) -> Any:
+    """For storages that were pickled as objects."""
+    raise UnpicklingError("a storage must be a record of its own")
+
+
+def finished(value: Any) -> Any:
+    """What a storage becomes that was saved by itself."""
+    if type(value) is Loaded:
+        untyped = value.kind is None
+        return UntypedStorage(value.memory) if untyped else TypedStorage(value.memory,
+                                                                         value.kind)  # type: ignore
+    return value
+
+
+REBUILDERS = {
+    "torch._utils._rebuild_tensor": tensor_v1,
+    "torch._utils._rebuild_tensor_v2": tensor_v2,
+    "torch._utils._rebuild_tensor_v3": tensor_v3,
+    "torch._utils._rebuild_parameter": parameter,
+    "torch._utils._rebuild_parameter_with_state": parameter_with_state,
+    "torch._utils._rebuild_sparse_tensor": sparse_tensor,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **REBUILDERS,
+    "torch._tensor._rebuild_from_type_v2": from_type,
+    "torch.Tensor": only_named,
+    "torch.nn.parameter.Parameter": only_named,
+    "torch.Size": size_of,
+    "torch.device": device_of,
+    "torch.serialization._get_layout": layout_of,
+    "collections.OrderedDict": ordered_dict,
+    "collections.Counter": counter,
+    "_codecs.encode": encode,
+}
+for _module in ("builtins", "__builtin__"):  # the name of Python 2 is what protocol 2 writes
+    FUNCTIONS |= {f"{_module}.set": set_of, f"{_module}.complex": complex_of,
+                  f"{_module}.bytearray": byte_array}
+
+GLOBALS: dict[str, Any] = {name: Builder(name, f) for name, f in FUNCTIONS.items()}
+GLOBALS |= {f"torch.{d.name}": d for d in ALL}
+GLOBALS |= {f"torch.{d.legacy}Storage": StorageType(d) for d in ALL}
+GLOBALS["torch.storage.UntypedStorage"] = StorageType(None)

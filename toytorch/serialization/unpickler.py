@@ -1,0 +1,226 @@
+"""A reader of pickles that cannot run code: its own stack machine over a short list of names."""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+from toytorch.serialization import allowed
+from toytorch.serialization.rebuild import (
+    GLOBALS,
+    Builder,
+    StorageType,
+    check_key,
+    finished,
+    require,
+)
+
+Load = Callable[[str, Any, str, int], Any]
+
+
+class Allowed:
+    """A class or function that the user allowed."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+
+class Unpickler:
+    """Runs the program in `data` from `at`; `load` finds a storage (key, dtype, place, numel)."""
+
+    def __init__(self, data: bytes, load: Load, at: int = 0) -> None:
+        self.data, self.at, self._load = data, at, load
+        self.stack: list[Any] = []
+        self._outer: list[list[Any]] = []  # the stacks below each open mark
+        self._memo: dict[int, Any] = {}
+        self._left = len(data)  # how many more values calls may copy: a file pays for each once
+
+    def run(self) -> Any:
+        """The value that the program leaves; `at` is then behind it."""
+        while True:
+            code = self._take(1)[0]
+            if code == STOP:
+                require(not self._outer and len(self.stack) == 1, "a pickle ends too early")
+                return finished(self.stack.pop())
+            action = ACTIONS.get(code)
+            if action is None:
+                raise UnpicklingError(f"Unsupported operand {code}")
+            action(self)
+
+    def spend(self, count: int) -> None:
+        """Pays for values copied out of others: each was read once, so all fit in the file."""
+        self._left -= count
+        require(self._left >= 0, "it copies more values than it holds")
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def _take(self, n: int) -> bytes:
+        require(0 <= n <= len(self.data) - self.at, "a pickle ends too early")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def _number(self, form: str) -> int:
+        return int(struct.unpack(form, self._take(struct.calcsize(form)))[0])
+
+    def _line(self) -> str:
+        end = self.data.find(b"\n", self.at, self.at + 1000)
+        require(end >= 0, "a name in a pickle does not end")
+        return self._take(end + 1 - self.at)[:-1].decode()
+
+    def _text(self, form: str) -> None:
+        self.stack.append(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
+
+    def _long(self, form: str) -> None:
+        self.stack.append(int.from_bytes(self._take(self._number(form)), "little", signed=True))
+
+    # -- the stack ----------------------------------------------------------------------------
+
+    def _mark(self) -> None:
+        self._outer.append(self.stack)
+        self.stack = []
+
+    def _popped(self) -> list[Any]:
+        """What was pushed since the last mark."""
+        values, self.stack = self.stack, self._outer.pop()
+        return list(map(finished, values))
+
+    def _tuple_of(self, n: int) -> None:
+        require(len(self.stack) >= n, "a tuple has too few parts")
+        self.stack[-n:] = [tuple(self.stack[-n:])]
+
+    def _tuple(self) -> None:
+        values, self.stack = self.stack, self._outer.pop()
+        self.stack.append(tuple(values))
+
+    def _remember(self, n: int) -> None:
+        self._memo[n] = self.stack[-1]
+
+    def _recall(self, n: int) -> None:
+        require(n in self._memo, f"value {n} was never made")
+        self.stack.append(self._memo[n])
+
+    # -- containers ---------------------------------------------------------------------------
+
+    def _append(self, values: list[Any]) -> None:
+        require(type(self.stack[-1]) is list, "only lists can be appended to")
+        self.stack[-1].extend(values)
+
+    def _add(self) -> None:
+        values = self._popped()
+        require(type(self.stack[-1]) is set, "only sets can be added to")
+        self.stack[-1].update(map(check_key, values))
+
+    def _store(self, values: list[Any]) -> None:
+        target = self.stack[-1]
+        require(type(target) in (dict, OrderedDict) or (
+            hasattr(type(target), "elements") and isinstance(target, dict)),
+            "only dicts have keys")
+        require(len(values) % 2 == 0, "a key has no value")
+        for key, value in zip(values[::2], values[1::2]):
+            target[check_key(key)] = value
+
+    def _two(self) -> list[Any]:
+        value = self.stack.pop()
+        return [finished(self.stack.pop()), finished(value)]
+
+    # -- names and calls ----------------------------------------------------------------------
+
+    def _global(self, module: Any, name: Any) -> None:
+        require(type(module) is str and type(name) is str, "a name must be text")
+        full = f"{module}.{name}"
+        found = GLOBALS.get(full)
+        if found is None and allowed.find(full) is not None:
+            found = Allowed(allowed.find(full))
+        if found is None:
+            raise UnpicklingError(
+                f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please "
+                f"use `torch.serialization.add_safe_globals([{full}])` or the "
+                f"`torch.serialization.safe_globals([{full}])` context manager to allowlist this "
+                "global if you trust this class/function.")
+        self.stack.append(found)
+
+    def _global_of_stack(self) -> None:
+        name = self.stack.pop()
+        self._global(self.stack.pop(), name)
+
+    def _reduce(self) -> None:
+        args, function = self.stack.pop(), self.stack.pop()
+        require(type(args) is tuple, "a function is called with something else than a tuple")
+        if type(function) is Builder:
+            self.stack.append(function.build(self.spend, *args))
+        else:
+            require(type(function) is Allowed, "what is called is no function")
+            self.stack.append(function.thing(*args))
+
+    def _new(self) -> None:
+        args, cls = self.stack.pop(), self.stack.pop()
+        require(type(args) is tuple, "a class is called with something else than a tuple")
+        if type(cls) is Builder:
+            self.stack.append(cls.build(self.spend, *args))
+        else:
+            require(type(cls) is Allowed and isinstance(cls.thing, type), "what is made is no class")
+            self.stack.append(cls.thing.__new__(cls.thing, *args))
+
+    def _build(self) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if type(target) is OrderedDict:
+            require(type(state) is dict and all(type(k) is str for k in state) and set(state)
+                    <= {"_metadata"}, "an OrderedDict keeps no attributes but _metadata")
+            vars(target).update(state)
+            return
+        name = f"{type(target).__module__}.{type(target).__qualname__}"
+        require(allowed.find(name) is type(target), f"Can only build Tensor, Parameter, OrderedDict "
+                f"or types allowlisted via `add_safe_globals`, but got {name}")
+        if hasattr(target, "__setstate__"):
+            target.__setstate__(state)
+        else:
+            require(type(state) is dict, "the state of an object must be a dict")
+            vars(target).update(state)
+
+    def _storage(self) -> None:
+        parts = self.stack.pop()
+        require(type(parts) is tuple and len(parts) in (5, 6) and parts[0] == "storage"
+                and type(parts[1]) is StorageType,
+                "Only persistent_load of storage is allowed")
+        require(len(parts) == 5 or parts[5] is None, "views of storages are not supported")
+        self.stack.append(self._load(parts[2], parts[1].kind, parts[3], parts[4]))
+
+
+STOP = ord(".")
+
+
+def _pushing(value: Any) -> Callable[[Unpickler], None]:
+    return lambda u: u.stack.append(value)
+
+
+ACTIONS: dict[int, Callable[[Unpickler], Any]] = {code[0]: action for code, action in {
+    b"\x80": lambda u: require(u._take(1)[0] <= 5, "its pickle protocol is not known"),
+    b"\x95": lambda u: u._take(8),  # frames of protocol 4 say what is known anyway
+    b"N": _pushing(None), b"\x88": _pushing(True), b"\x89": _pushing(False),
+    b")": _pushing(()), b"]": lambda u: u.stack.append([]), b"}": lambda u: u.stack.append({}),
+    b"\x8f": lambda u: u.stack.append(set()),
+    b"K": lambda u: u.stack.append(u._number("<B")),
+    b"M": lambda u: u.stack.append(u._number("<H")),
+    b"J": lambda u: u.stack.append(u._number("<i")),
+    b"G": lambda u: u.stack.append(struct.unpack(">d", u._take(8))[0]),
+    b"\x8a": lambda u: u._long("<B"), b"\x8b": lambda u: u._long("<i"),
+    b"X": lambda u: u._text("<I"), b"\x8c": lambda u: u._text("<B"),
+    b"U": lambda u: u.stack.append(u._take(u._number("<B")).decode("ascii")),
+    b"B": lambda u: u.stack.append(u._take(u._number("<I"))),
+    b"C": lambda u: u.stack.append(u._take(u._number("<B"))),
+    b"(": Unpickler._mark, b"t": Unpickler._tuple,
+    b"\x85": lambda u: u._tuple_of(1), b"\x86": lambda u: u._tuple_of(2),
+    b"\x87": lambda u: u._tuple_of(3),
+    b"a": lambda u: u._append([finished(u.stack.pop())]), b"e": lambda u: u._append(u._popped()),
+    b"\x90": Unpickler._add,
+    b"s": lambda u: u._store(u._two()), b"u": lambda u: u._store(u._popped()),
+    b"q": lambda u: u._remember(u._number("<B")), b"r": lambda u: u._remember(u._number("<I")),
+    b"\x94": lambda u: u._remember(len(u._memo)),
+    b"h": lambda u: u._recall(u._number("<B")), b"j": lambda u: u._recall(u._number("<I")),
+    b"c": lambda u: u._global(u._line(), u._line()), b"\x93": Unpickler._global_of_stack,
+    b"R": Unpickler._reduce, b"\x81": Unpickler._new, b"b": Unpickler._build,
+    b"Q": Unpickler._storage,
+}.items()}
