@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import warnings
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from tests.oracle import attempt, both, error_difference, torch, tt
+
+importlib.import_module("torch.nn.utils.prune")  # PyTorch leaves this to its users
 
 
 def layer(m: Any, *args: Any, kind: str = "Linear") -> Any:

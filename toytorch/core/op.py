@@ -246,7 +246,7 @@ def revive(value: Any, node: Node, index: int) -> Any:
     from toytorch.core.node import Output
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._rg, tensor._edge = True, Output(node, index) if node.op.many else node
+    tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
     if value._tangents is not None:
         tensor._tangents = value._tangents
     if node.slices is not None:  # written through a view: its history leads through the base

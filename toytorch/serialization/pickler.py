@@ -55,6 +55,7 @@ class Pickler:
         self.out = bytearray(b"\x80\x02")
         self.storages: dict[str, Any] = {}  # key: flat array
         self._keys: dict[Any, str] = {}
+        self._kinds: dict[str, dtype | None] = {}
         self._memo: dict[Any, int] = {}
         self._alive: list[Any] = []  # an id means nothing once its object is gone
 
@@ -186,7 +187,13 @@ class Pickler:
         if key not in self._keys:
             number = self._keys[key] = str(len(self.storages))
             self.storages[number] = flat
+            self._kinds[number] = kind
             self._alive.append(memory)
+        known = self._kinds[self._keys[key]]
+        if kind is not None and known not in (None, kind):
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as"
+                               " different types")
+        self._kinds[self._keys[key]] = known or kind
         step = 1 if kind is None else kind.itemsize
         name = "torch.storage UntypedStorage" if kind is None else f"torch {kind.legacy}Storage"
         return StorageRef(name, self._keys[key], str(backend.device(flat)), flat.nbytes // step)

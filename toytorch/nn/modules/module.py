@@ -11,7 +11,16 @@ from toytorch.core.device import memory_format as memory_format_class
 from toytorch.core.dtype import dtype as dtype_class
 from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor, as_dtype
-from toytorch.nn.modules.hooks import EVERYWHERE, Hook, add, call_with_hooks
+from toytorch.nn.modules.hooks import (
+    EVERYWHERE,
+    Hook,
+    add,
+    call_with_hooks,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import is_lazy
 
@@ -260,3 +269,9 @@ class Module(Stateful):
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+__all__ = [
+    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+]

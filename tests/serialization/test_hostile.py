@@ -1,0 +1,296 @@
+"""Files that are damaged or mean harm: nothing runs, nothing grows, the error names the file."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import random
+import struct
+import sys
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toytorch as tt
+from toytorch.serialization import DamagedArchive, UnpicklingError, load, save, safetensors
+
+FUZZ = int(os.environ.get("TOYTORCH_FUZZ", "300"))
+REFUSALS = (UnpicklingError, DamagedArchive, EOFError)
+
+
+def archive(program: bytes, records: dict[str, bytes] | None = None, **how: Any) -> io.BytesIO:
+    """An archive around a pickle."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", **how) as out:
+        out.writestr("archive/data.pkl", program)
+        for name, data in (records or {"data/0": bytes(16)}).items():
+            out.writestr(f"archive/{name}", data)
+    return file
+
+
+STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpu%stQ"
+FLOATS = STORAGE % b"K\x04"
+
+
+def tensor(storage: bytes = FLOATS, offset: bytes = b"K\0", size: bytes = b"K\x04\x85",
+           stride: bytes = b"K\x01\x85", grad: bytes = b"\x89") -> bytes:
+    """A pickle of one tensor."""
+    return (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(" + storage + offset + size + stride
+            + grad + b"ccollections\nOrderedDict\n)RtR.")
+
+
+class Evil:
+    """Runs a command where a pickle is trusted."""
+
+    def __init__(self, function: Any, *args: Any) -> None:
+        self.how = function, args
+
+    def __reduce__(self) -> Any:
+        return self.how
+
+
+RAN: list[str] = []
+PROGRAMS = {
+    "system": pickle.dumps(Evil(os.system, "touch /tmp/toytorch-hostile"), 2),
+    "eval": pickle.dumps([1, Evil(eval, "1")], 4),
+    "getattr": pickle.dumps(Evil(getattr, tt.Size, "__class__"), 2),
+    "append": b"\x80\x02c__main__\nRAN\nX\x01\0\0\0aa.",
+    "torch.load": b"\x80\x02ctorch\nload\nX\x01\0\0\0a\x85R.",
+    "dotted": b"\x80\x02ctorch._utils\n_rebuild_tensor_v2.__globals__\n.",
+    "stack global": b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+    "call a value": b"\x80\x02K\x01)R.",
+    "call a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
+    "build": b"\x80\x02ctorch\nSize\n)R}X\x01\0\0\0aK\x01sb.",
+    "instance": b"(ios\nsystem\n.", "object": b"(cos\nsystem\no.", "extension": b"\x82\x01.",
+    "no such memo": b"\x80\x02h\x05.", "empty stack": b"\x80\x02\x85.", "no stop": b"\x80\x02N",
+    "nothing": b"", "only stop": b".", "open mark": b"\x80\x02(N.", "no mark": b"\x80\x02Nt.",
+    "odd dict": b"\x80\x02}(K\x01u.", "key": b"\x80\x02}]K\x01s.", "append to": b"\x80\x02)K\x01a.",
+    "long text": b"\x80\x02X\xff\xff\xff\x7fabc.", "long int": b"\x80\x02\x8b\xff\xff\xff\x7f\x01.",
+    "negative int": b"\x80\x02\x8b\xff\xff\xff\xff\x01.", "bad utf-8": b"\x80\x02X\x01\0\0\0\xff.",
+    "gigabytes": b"\x80\x02c__builtin__\nbytearray\nJ\xff\xff\xff\x7f\x85R.",
+    "codec": b"\x80\x02c_codecs\nencode\nX\x01\0\0\0aX\x04\0\0\0zlib\x86R.",
+    "multiplied": (b"\x80\x02](c_codecs\nencode\nq\x01X\xe8\x03\0\0" + b"a" * 1000
+                   + b"X\x06\0\0\0latin1\x86q\x02R" + b"h\x01h\x02R" * 5000 + b"e."),
+    "deep key": b"\x80\x02}" + b")" + b"\x85" * 100_000 + b"K\x01s.",
+    "wide key": b"\x80\x02})" + b"q\x01h\x01\x86" * 60 + b"K\x01s.",
+    "persistent id": b"\x80\x02K\x05Q.", "storage of nothing": b"\x80\x02(X\x07\0\0\0storagetQ.",
+    "unknown storage": tensor(FLOATS.replace(b"\x000X", b"\x009X")),
+    "path": tensor(FLOATS.replace(b"X\x01\0\0\x000", b"X\x09\0\0\0../../etc")),
+    "too long": tensor(STORAGE % b"K\x05"), "too short": tensor(STORAGE % b"K\x03"),
+    "negative count": tensor(STORAGE % b"J\xff\xff\xff\xff"),
+    "huge count": tensor(STORAGE % b"\x8a\x09\0\0\0\0\0\0\0\0\x01"),
+    "beyond": tensor(size=b"K\x05\x85"), "offset": tensor(offset=b"K\x01"),
+    "negative offset": tensor(offset=b"J\xff\xff\xff\xff"), "huge offset":
+        tensor(offset=b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"),
+    "negative size": tensor(size=b"J\xff\xff\xff\xff\x85"), "true size": tensor(size=b"\x88\x85"),
+    "stride": tensor(stride=b"K\x02\x85"), "negative stride": tensor(stride=b"J\xff\xff\xff\xff\x85"),
+    "dims": tensor(stride=b"K\x01K\x01\x86"), "float size": tensor(size=b"G" + bytes(8) + b"\x85"),
+    "overflow": tensor(size=b"\x8a\x06\0\0\0\0\0\x01" * 3 + b"\x87", stride=b"K\0K\0K\0\x87"),
+    "no bool": tensor(grad=b"K\x01"), "tensor of text": tensor(b"X\x01\0\0\0a"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_hostile_pickles(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.pt"
+    path.write_bytes(archive(PROGRAMS[name]).getvalue())
+    tracemalloc.start()
+    try:
+        with pytest.raises(REFUSALS, match=r"hostile\.pt"):
+            load(path, weights_only=False)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert not RAN and not os.path.exists("/tmp/toytorch-hostile")
+
+
+def test_the_honest_pickle_of_these_tests_is_read() -> None:
+    assert load(archive(tensor())).tolist() == [0, 0, 0, 0]
+
+
+def test_names_the_global() -> None:
+    with pytest.raises(UnpicklingError, match=r"Unsupported global: GLOBAL posix\.system was not"):
+        load(archive(PROGRAMS["system"]))
+    with pytest.raises(UnpicklingError, match="Unsupported operand 105"):
+        load(archive(PROGRAMS["instance"]))
+
+
+def many(count: int) -> bytes:
+    """Two archives' worth of directory entries over one record."""
+    file = archive(tensor(), {f"data/{i}": b"" for i in range(count)})
+    return file.getvalue()
+
+
+def test_hostile_archives(tmp_path: Path) -> None:
+    good = archive(tensor()).getvalue()
+    cases = {
+        "compressed": archive(tensor(), {"data/0": bytes(50 << 20)},
+                              compression=zipfile.ZIP_DEFLATED).getvalue(),
+        "traversal": good.replace(b"archive/data/0", b"archive/../../"),
+        "absolute": good.replace(b"archive/data/0", b"/rchive/data/0"),
+        "backslash": good.replace(b"archive/data/0", b"archive\\data/0"),
+        "two folders": good.replace(b"archive/data/0", b"archiv2/data/0"),
+        "overlap": _overlapping(good), "no zip": b"hello" * 100, "empty": b"",
+        "no records": b"PK\x05\x06" + bytes(18), "no pickle": good.replace(b"data.pkl", b"data.pk_"),
+        "encrypted": _flagged(good),
+    }
+    with pytest.warns(UserWarning, match="Duplicate"):
+        file = io.BytesIO(good)
+        with zipfile.ZipFile(file, "a") as out:
+            out.writestr("archive/data/0", bytes(16))
+    cases["duplicate"] = file.getvalue()
+    for name, data in cases.items():
+        path = tmp_path / f"{name}.pt"
+        path.write_bytes(data)
+        tracemalloc.start()
+        try:
+            with pytest.raises(REFUSALS, match=rf"{name}\.pt"):
+                load(path)
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20, name
+        finally:
+            tracemalloc.stop()
+
+
+def _overlapping(good: bytes) -> bytes:
+    """The directory leads to the pickle for both records."""
+    data = bytearray(good)
+    first = data.index(b"PK\x01\x02")
+    second = data.index(b"PK\x01\x02", first + 4)
+    data[second + 42:second + 46] = data[first + 42:first + 46]
+    return bytes(data)
+
+
+def _flagged(good: bytes) -> bytes:
+    data = bytearray(good)
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+def sample() -> Any:
+    """Something to save that uses every part of the layout."""
+    x = tt.arange(40.0)
+    return {"x": x, "v": x.reshape(5, 8)[1:4, ::2], "p": tt.nn.Parameter(tt.ones(3)), "n": 12345,
+            "text": "some text", "list": [1.5, None, True, (1, 2)], "i": tt.arange(7)}
+
+
+def damage(data: bytes, rng: random.Random) -> bytes:
+    """One of the ways in which files break."""
+    out = bytearray(data)
+    way = rng.randrange(6)
+    if way == 0:
+        return bytes(out[:rng.randrange(len(out))])
+    if way == 1:
+        for _ in range(rng.choice([1, 1, 2, 8])):
+            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    elif way == 2:
+        at = rng.randrange(len(out))
+        del out[at:at + rng.randrange(1, 200)]
+    elif way == 3:
+        at = rng.randrange(len(out))
+        out[at:at] = rng.randbytes(rng.randrange(1, 64))
+    elif way == 4:
+        at = rng.randrange(len(out) - 8)
+        out[at:at + 4] = struct.pack("<I", rng.choice([0, 0xFFFFFFFF, 0x7FFFFFFF, 1 << 20]))
+    else:  # the directory, where it hurts most
+        at = rng.randrange(data.index(b"PK\x01\x02"), len(out))
+        out[at] = rng.randrange(256)
+    return bytes(out)
+
+
+def damage_program(data: bytes, rng: random.Random) -> bytes:
+    """A whole archive around a damaged pickle, whose checksum is right."""
+    with zipfile.ZipFile(io.BytesIO(data)) as old:
+        records = {n.partition("/")[2]: old.read(n) for n in old.namelist()}
+    program = bytearray(records.pop("data.pkl"))
+    for _ in range(rng.choice([1, 1, 1, 3])):
+        at = rng.randrange(len(program))
+        if rng.random() < 0.5:
+            program[at] = rng.randrange(256)
+        else:
+            program[at:at + rng.randrange(3)] = rng.randbytes(rng.randrange(4))
+    return archive(bytes(program), records).getvalue()
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    """Every damaged file loads to what was saved, or raises an error that names it."""
+    path = tmp_path / "fuzz.pt"
+    save(sample(), path)
+    good, rng = path.read_bytes(), random.Random(0)
+    refused = loaded = 0
+    executed: list[str] = []
+    sys.addaudithook(lambda event, args: executed.append(event) if executed is not None
+                     and event in ("os.system", "subprocess.Popen", "exec", "compile")
+                     and watching else None)
+    watching = True
+    tracemalloc.start()
+    try:
+        for turn in range(FUZZ):
+            broken = turn % 2 == 0
+            path.write_bytes((damage if broken else damage_program)(good, rng))
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            try:
+                got = load(path)
+            except REFUSALS as error:
+                assert str(path) in str(error), (turn, error)
+                refused += 1
+            else:
+                loaded += 1
+                if broken:  # the bytes it hit carry no value: dates, padding, notes
+                    assert repr(got) == repr(sample()), turn
+            assert tracemalloc.get_traced_memory()[1] - before < 1 << 20, turn
+    finally:
+        watching = False
+        tracemalloc.stop()
+    assert refused + loaded == FUZZ and refused > FUZZ // 3
+    assert not executed
+    print(f"{FUZZ} damaged archives: {refused} refused by name, {loaded} loaded, 0 executed")
+
+
+def test_damaged_safetensors(tmp_path: Path) -> None:
+    path = tmp_path / "fuzz.safetensors"
+    state = {"a": tt.arange(6.0).reshape(2, 3), "b": tt.arange(3), "h": tt.ones(2).bfloat16()}
+    safetensors.save_file(state, path, {"note": "x"})
+    good, rng = path.read_bytes(), random.Random(0)
+    refused = 0
+    for turn in range(FUZZ):
+        data = bytearray(good)
+        if turn % 3 == 0:
+            data = data[:rng.randrange(len(data))]
+        else:
+            data[rng.randrange(len(good) - 44)] = rng.randrange(256)
+        path.write_bytes(bytes(data))
+        try:
+            safetensors.load_file(path)
+        except safetensors.SafetensorError as error:
+            assert str(path) in str(error)
+            refused += 1
+    assert refused > FUZZ // 3
+
+
+HEADERS = {
+    "no json": b"hello", "array": b"[]", "deep": b"[" * 100_000,
+    "twice": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+             b'"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+    "gap": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}',
+    "overlap": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+               b'"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+    "size": b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1]}}',
+    "huge": b'{"a":{"dtype":"U8","shape":[1000000000000],"data_offsets":[0,1000000000000]}}',
+    "negative": b'{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,-1]}}',
+    "dtype": b'{"a":{"dtype":"X","shape":[1],"data_offsets":[0,1]}}',
+    "digits": b'{"a":{"dtype":"U8","shape":[' + b"1" * 5000 + b'],"data_offsets":[0,1]}}',
+    "metadata": b'{"__metadata__":{"a":1}}',
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_hostile_safetensors(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.safetensors"
+    path.write_bytes(struct.pack("<Q", len(HEADERS[name])) + HEADERS[name] + b"\0")
+    with pytest.raises(safetensors.SafetensorError, match=r"hostile\.safetensors"):
+        safetensors.load_file(path)
