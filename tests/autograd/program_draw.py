@@ -351,6 +351,9 @@ class Draw:
         text = re.sub(r"<(\w+)>", self.token, step)
         if "index_fill" in step and not self.of.numel():
             return  # of nothing, PyTorch checks the index for some shapes only
+        if "block_diag" in step and not all(
+                self.run.names[n].numel() for n in re.findall(r"\bv\d+\b", text)):
+            return  # after an empty block, PyTorch takes gradients from a row too high
         off = "with torch.no_grad(): " * (rng.random() < (0.35 if "out=" in text else 0.08))
         if family is WRITES:
             self.write(Line(off + text, step))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.oracle import ORACLE, SUBJECT, attempt, both, differences, error_difference, torch, tt
@@ -24,6 +25,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {}, {"lr": 0.1}, {"lr": 0.1, "weight_decay": 0.3}, {"lr": 0.1, "amsgrad": True},
         {"lr": 0.1, "maximize": True},
     ],
+    "Adadelta": [{}, {"lr": 2.0, "rho": 0.8, "weight_decay": 0.1}, {"maximize": True}],
+    "Adafactor": [{}, {"lr": 0.1, "weight_decay": 0.1}, {"eps": (1e-6, 0.1), "d": 1.5}],
+    "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1}, {"initial_accumulator_value": 0.5},
+                {"lr": 0.1, "weight_decay": 0.1, "maximize": True}],
+    "Adamax": [{}, {"lr": 0.1, "betas": (0.5, 0.9)}, {"weight_decay": 0.1, "maximize": True}],
+    "ASGD": [{}, {"lr": 0.01, "t0": 4.0, "lambd": 0.1}, {"weight_decay": 0.1, "maximize": True}],
+    "NAdam": [{}, {"lr": 0.1, "momentum_decay": 0.1}, {"lr": 0.1, "weight_decay": 0.1},
+              {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RAdam": [{}, {"lr": 0.1, "betas": (0.5, 0.9)}, {"lr": 0.1, "weight_decay": 0.1},
+              {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RMSprop": [{}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "centered": True},
+                {"lr": 0.1, "centered": True, "momentum": 0.5, "weight_decay": 0.1}],
+    "Rprop": [{}, {"lr": 0.1, "etas": (0.3, 1.5)}, {"step_sizes": (0.01, 0.02), "maximize": True}],
 }  # fmt: skip
 CASES = [(name, options) for name, each in OPTIONS.items() for options in each]
 
@@ -114,6 +128,94 @@ def test_resuming_from_pytorchs_state(name: str, options: dict[str, Any]) -> Non
         step(tt, second, mine, i)
         bad = differences(theirs, mine)
         assert not bad, f"after step {i + 1}: {'; '.join(bad)}"
+
+
+@pytest.mark.parametrize("name", [n for n in OPTIONS if n not in ("Adafactor", "SGD")])
+@pytest.mark.parametrize("size", [10, 5000])
+def test_compiled_rules(name: str, size: int) -> None:
+    """Large arrays go through compiled loops, small and strided ones through NumPy."""
+    for options in OPTIONS[name]:
+        runs = []
+        for m in (torch, tt):
+            p = m.nn.Parameter(m.sin(m.arange(size, dtype=m.float64)))
+            runs.append((m, p, getattr(m.optim, name)([p], **options)))
+        for i in range(3):
+            for m, p, optimizer in runs:
+                p.grad = m.cos(m.arange(size, dtype=m.float64) * (i + 1))
+                optimizer.step()
+        assert not differences(runs[0][1], runs[1][1]), options
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adagrad", "RMSprop", "Rprop", "NAdam", "Adamax"])
+def test_complex_parameters(name: str) -> None:
+    """Real and imaginary parts each follow the rule by themselves."""
+
+    def f(m: Any) -> Any:
+        p = m.nn.Parameter(m.tensor([1 + 2j, -3j]))
+        optimizer = getattr(m.optim, name)([p], lr=0.1)
+        for i in range(3):
+            p.grad = m.tensor([0.5 + 1j * i, 1 - 1j])
+            optimizer.step()
+        return p
+
+    both(f)
+
+
+@pytest.mark.parametrize("adjust", [None, "match_rms_adamw"])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3)])
+def test_muon(adjust: str | None, shape: tuple[int, int]) -> None:
+    """It computes in bfloat16, so only nearly the same."""
+    runs = []
+    for m in (torch, tt):
+        p = m.nn.Parameter(m.sin(m.arange(15.0)).reshape(shape))
+        optimizer = m.optim.Muon([p], lr=0.1, adjust_lr_fn=adjust)
+        for i in range(3):
+            p.grad = m.cos(m.arange(15.0) * (i + 1)).reshape(shape)
+            optimizer.step()
+        runs.append(p.detach().numpy())
+    assert np.abs(runs[0] - runs[1]).max() < 5e-3
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
+def test_sparse_gradients(name: str) -> None:
+    """Only the rows in the gradient change, entries that occur twice count once."""
+
+    def f(m: Any) -> Any:
+        p = m.nn.Parameter(m.sin(m.arange(12.0)).reshape(4, 3))
+        optimizer = getattr(m.optim, name)([p], lr=0.1)
+        for i in range(3):
+            rows = m.tensor([[i, 2, i]])
+            values = m.cos(m.arange(9.0) + i).reshape(3, 3)
+            p.grad = m.sparse_coo_tensor(rows, values, (4, 3))
+            optimizer.step()
+        return p
+
+    both(f)
+
+
+def test_hooks() -> None:
+    def f(m: Any) -> Any:
+        seen: list[str] = []
+        optimizer = m.optim.SGD([m.nn.Parameter(m.ones(1))], lr=0.1)
+        optimizer.register_step_pre_hook(lambda o, a, k: seen.append("before"))
+        optimizer.register_step_post_hook(lambda o, a, k: seen.append("after"))
+        optimizer.register_state_dict_post_hook(lambda o, s: {**s, "more": 1})
+        optimizer.register_load_state_dict_pre_hook(lambda o, s: seen.append("loading"))
+        optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
+        optimizer.step()
+        state = optimizer.state_dict()
+        optimizer.load_state_dict(state)
+        return seen, state["more"]
+
+    both(f)
+
+
+def test_named_parameters() -> None:
+    def f(m: Any) -> Any:
+        optimizer = m.optim.SGD(m.nn.Linear(2, 1).named_parameters(), lr=0.1)
+        return optimizer.state_dict()["param_groups"][0]["param_names"]
+
+    both(f)
 
 
 BEHAVIOURS: dict[str, Any] = {
@@ -229,10 +331,27 @@ MISUSE: dict[str, Any] = {
     "betas": lambda m: m.optim.Adam(parameters(m), betas=(1.0, 0.9)),
     "eps": lambda m: m.optim.Adam(parameters(m), eps=-1),
     "unknown option": lambda m: m.optim.SGD(parameters(m), lr=1, speed=3),
+    "lr of two elements": lambda m: m.optim.Adam(parameters(m), lr=m.ones(2)),
+    "names for some": lambda m: m.optim.SGD([("a", m.nn.Parameter(m.ones(1))),
+        m.nn.Parameter(m.ones(1))], lr=1),
+    "two kinds of betas": lambda m: m.optim.Adam(parameters(m), betas=(0.9, m.tensor(0.9))),
+    "rho": lambda m: m.optim.Adadelta(parameters(m), rho=1.1),
+    "lr_decay": lambda m: m.optim.Adagrad(parameters(m), lr_decay=-0.5),
+    "alpha": lambda m: m.optim.RMSprop(parameters(m), alpha=-1),
+    "etas": lambda m: m.optim.Rprop(parameters(m), etas=(1.0, 0.5)),
+    "momentum_decay": lambda m: m.optim.NAdam(parameters(m), momentum_decay=-0.2),
+    "a vector for Muon": lambda m: m.optim.Muon(parameters(m)),
+    "d of Adafactor": lambda m: m.optim.Adafactor(parameters(m), d=0.0),
+    "dense gradient": lambda m: _dense(m),
     "twice in two groups": lambda m: _twice(m),
     "state of other groups": lambda m: _other_groups(m),
     "state of other sizes": lambda m: _other_sizes(m),
 }
+
+
+def _dense(m: Any) -> None:
+    ps = parameters(m)
+    step(m, m.optim.SparseAdam(ps), ps, 0)
 
 
 def _twice(m: Any) -> None:

@@ -533,12 +533,13 @@ class Tensor:
         held = self._array
         if not self.is_sparse:
             held = base.of_array(held).to_numpy(held)
-        return _rebuild, (type(self), held.copy(), self._rg, str(self.device))
+        cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
+        return _rebuild, (cls, held.copy(), self._rg, str(self.device))
 
 
-def _rebuild(cls: type, array: Any, requires_grad: bool, where: str) -> Tensor:
+def _rebuild(cls: type | None, array: Any, requires_grad: bool, where: str) -> Tensor:
     tensor = wrap(base.of_device(device(where)).from_numpy(array))
-    if cls is not Tensor:
+    if cls is not None and cls is not Tensor:
         tensor = like_class(cls, tensor)
     tensor._rg = requires_grad
     return tensor

@@ -249,9 +249,9 @@ def _aminmax(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None and not a.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
                            "operation has no identity.")
+    _refuse_empty("aminmax", a, dim)
     if a.dtype.kind == "c":
         raise NotImplementedError("\"aminmax_cpu\" not implemented for 'ComplexFloat'")
-    _refuse_empty("aminmax", a, dim)
     over = axes(dim, a.ndim)
     return xp.amin(a, axis=over, keepdims=keepdim), xp.amax(a, axis=over, keepdims=keepdim)
 
