@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT, differences, dtype_name, torch, tt
+from tests.oracle import ORACLE, SUBJECT, differences, dtype_name, names, torch, tt
 
 L, C, H, V = (2, 3, 8), (2, 4, 6, 6), (2, 4), (2, 2, 4, 4, 4)  # shapes of inputs
 LONG, TARGETS = "LONG", "TARGETS"
@@ -44,7 +44,8 @@ MODULES: dict[str, tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = {
     "LazyBatchNorm1d": ((), {}, (L,)), "LazyBatchNorm2d": ((), {}, (C,)),
     "LazyBatchNorm3d": ((), {}, (V,)),
     "InstanceNorm1d": ((3,), {"affine": True}, (L,)),
-    "InstanceNorm2d": ((4,), {"track_running_stats": True}, (C,)), "InstanceNorm3d": ((2,), {}, (V,)),
+    "InstanceNorm2d": ((4,), {"track_running_stats": True}, (C,)),
+    "InstanceNorm3d": ((2,), {}, (V,)),
     "LazyInstanceNorm1d": ((), {}, (L,)), "LazyInstanceNorm2d": ((), {}, (C,)),
     "LazyInstanceNorm3d": ((), {}, (V,)),
     "LayerNorm": (((6, 6),), {}, (C,)), "LayerNorm/no bias": ((4,), {"bias": False}, (H,)),
@@ -74,9 +75,9 @@ MODULES: dict[str, tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = {
     "TransformerEncoderLayer/first": ((4, 1, 8, 0.0), {"norm_first": True}, ((5, 2, 4),)),
     "TransformerDecoderLayer": ((4, 2, 8, 0.0, "gelu"), {}, ((5, 2, 4), (3, 2, 4))),
     "Transformer": ((4, 2, 1, 1, 8, 0.0), {}, ((5, 2, 4), (3, 2, 4))),
-    **{name: ((), {}, (H,)) for name in (
-        "ReLU ReLU6 Hardtanh LeakyReLU PReLU ELU CELU SELU SiLU Mish Hardswish Hardsigmoid GELU Tanh "
-        "Sigmoid LogSigmoid Softplus Softsign Tanhshrink Hardshrink Softshrink GLU").split()},
+    **{name: ((), {}, (H,)) for name in names(
+        "ReLU ReLU6 Hardtanh LeakyReLU PReLU ELU CELU SELU SiLU Mish Hardswish Hardsigmoid GELU "
+        "Tanh Sigmoid LogSigmoid Softplus Softsign Tanhshrink Hardshrink Softshrink GLU")},
     **{name: ((1,), {}, (H,)) for name in ("Softmax", "Softmin", "LogSoftmax")},
     "Softmax2d": ((), {}, (C,)), "Threshold": ((0.1, 2.0), {"inplace": False}, (H,)),
     "LeakyReLU/inplace": ((0.1, True), {}, ()),
@@ -86,9 +87,9 @@ MODULES: dict[str, tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = {
     **{name: ((p,), {}, ()) for name, p in (
         ("Dropout", 0.2), ("Dropout1d", 0.3), ("Dropout2d", 0.1), ("Dropout3d", 0.1),
         ("AlphaDropout", 0.5), ("FeatureAlphaDropout", 0.5), ("RReLU", 0.1))},
-    **{name: ((), {"reduction": "sum"}, (H, H)) for name in (
+    **{name: ((), {"reduction": "sum"}, (H, H)) for name in names(
         "MSELoss L1Loss SmoothL1Loss HuberLoss PoissonNLLLoss KLDivLoss BCEWithLogitsLoss "
-        "MultiLabelSoftMarginLoss").split()},
+        "MultiLabelSoftMarginLoss")},
     "SoftMarginLoss": ((), {}, ((2,), "SIGNS")),
     "GaussianNLLLoss": ((), {}, (H, H, 0.5)), "HingeEmbeddingLoss": ((), {}, (H, H)),
     "CrossEntropyLoss": ((), {"label_smoothing": 0.1}, (H, TARGETS)),
@@ -164,11 +165,11 @@ def test_beside_pytorch(label: str) -> None:
 
 def test_the_table_holds_every_module() -> None:
     """All of PyTorch's modules, but for containers, bases and what has tests of its own."""
-    elsewhere = set(
+    elsewhere = set(names(
         "Module Container Sequential ModuleList ModuleDict ParameterList ParameterDict RNNBase "
-        "RNNCellBase DataParallel SyncBatchNorm MaxUnpool1d MaxUnpool2d MaxUnpool3d BCELoss CTCLoss "
-        "FractionalMaxPool2d FractionalMaxPool3d NLLLoss2d CrossMapLRN2d TransformerEncoder "
-        "TransformerDecoder".split()
+        "RNNCellBase DataParallel SyncBatchNorm MaxUnpool1d MaxUnpool2d MaxUnpool3d BCELoss "
+        "CTCLoss FractionalMaxPool2d FractionalMaxPool3d NLLLoss2d CrossMapLRN2d "
+        "TransformerEncoder TransformerDecoder")
     )
     theirs = {
         n for n, c in vars(torch.nn).items()

@@ -126,7 +126,8 @@ def test_resuming_from_pytorchs_state(name: str, options: dict[str, Any]) -> Non
     for i in range(5, 12):
         step(torch, first, theirs, i)
         step(tt, second, mine, i)
-        bad = differences(theirs, mine)
+        # PyTorch keeps ASGD's rate in float32 until it is loaded
+        bad = differences(theirs, mine, slack=10 if name == "ASGD" else 1)
         assert not bad, f"after step {i + 1}: {'; '.join(bad)}"
 
 

@@ -1,4 +1,4 @@
-"""Recurrent networks: packed sequences, both ways to compute a layer, derivatives of derivatives."""
+"""Recurrent networks: packed sequences, both ways to compute a layer, second derivatives."""
 
 from __future__ import annotations
 

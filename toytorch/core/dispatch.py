@@ -455,7 +455,9 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     """A tensor over part of the memory of `source`."""
     view: Tensor = new(Tensor)
     view._array = array
-    view.dtype = source.dtype if array.dtype == source._array.dtype else FROM_NUMPY[array.dtype]
+    own = source._array.dtype
+    view.dtype = source.dtype if array.dtype is own or array.dtype == own else (
+        FROM_NUMPY[array.dtype])
     view._rg, view._edge, view._storage = False, None, source._memory()
     if view.dtype is source.dtype or source.dtype.is_complex or (
             view.dtype.is_complex):  # bytes read anew have no gradient

@@ -187,6 +187,20 @@ def saving(op: Op, scalar: bool = False) -> list[str] | None:
             f"node.versions = ({', '.join(versions)},)"]
 
 
+VIEW = '''\
+def {name}({params}):
+    args = ({args})
+    try:
+        a = {first}._array
+        if a.__class__ is ndarray and state.shortcut is None and {first}._no_grad_view is None:
+            result = view_of({first}, kernel(a, *args[1:]))
+            if {first}._rg and OP.derivatives and result.dtype.rank > 1:
+                record(OP, args, result)
+            return result
+    except AttributeError:
+        return call(OP, args)  # which says what is wrong
+    return call(OP, args)
+'''
 GENERAL = '''\
 def {name}({params}):
     mode = state.shortcut

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core import dispatch, fast
+import numpy as np
+
+from toytorch.core import dispatch, fast, state
 from toytorch.core.op import Op, generate
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
@@ -16,6 +18,11 @@ ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "self", "a": "self", "x1":
 
 def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The ints of `f(2, 3)` or of `f((2, 3))`."""
+    for v in values:
+        if v.__class__ is not int:
+            break
+    else:
+        return values
     if len(values) == 1 and not isinstance(values[0], int) and (
             isinstance(values[0], (tuple, list)) or (
                 isinstance(values[0], Tensor) and values[0].ndim)):
@@ -74,7 +81,12 @@ def make_function(op: Op) -> Any:
     tuple_args = "".join(p + ", " for p in passed)
     body = f"call(OP, ({tuple_args.rstrip()}){out})"
     source = f"def {python_name}({', '.join(params)}):\n    return {body}\n"
+    if op.kind == "view" and not op.many:
+        source = fast.VIEW.format(name=python_name, params=", ".join(params), args=tuple_args,
+                                  first=passed[0])
     namespace = {"call": dispatch.call, "OP": op, "spread": spread, "more_dims": more_dims,
+                 "state": state, "ndarray": np.ndarray, "kernel": op.on_cpu,
+                 "view_of": dispatch.view_of, "record": dispatch.record,
                  "__name__": "toytorch.ops", **defaults}
     generate(op.name, source, namespace)
     op.function_source = source  # type: ignore[attr-defined]

@@ -161,11 +161,11 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
             raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
         else:
             known *= n
+    if unknown is None and known == numel:
+        return shape
     text = f"shape '[{', '.join(map(str, shape))}]' is invalid for input of size {numel}"
     if unknown is None:
-        if known != numel:
-            raise RuntimeError(text)
-        return shape
+        raise RuntimeError(text)
     if known == 0:
         if numel == 0:
             raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "

@@ -126,6 +126,8 @@ CONTIGUOUS = format_class("contiguous_format")
 
 def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or read as another type."""
+    if shape_ and shape_[0].__class__ is int and dtype is None:
+        return view.view_.function(self, *shape_)  # type: ignore[no-any-return]
     if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
         wanted = dtype or shape_[0]
         if wanted is self.dtype:

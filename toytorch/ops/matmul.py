@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.product import SMALLEST
 from toytorch.backends.product import product as small_product
 from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.ops.define import general
@@ -33,8 +34,11 @@ def same_dtype(a: Any, b: Any) -> None:
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    small = small_product(a, b) if xp is np and a.ndim == b.ndim == 2 else None
-    return xp.matmul(a, b) if small is None else small
+    if xp is np and a.ndim == 2 and b.ndim == 2 and a.size * b.shape[1] >= SMALLEST:
+        small = small_product(a, b)
+        if small is not None:
+            return small
+    return xp.matmul(a, b)
 
 
 def check_factors(a: Any, b: Any) -> None:
@@ -45,6 +49,9 @@ def check_factors(a: Any, b: Any) -> None:
 
 
 def _mm(xp: Any, a: Any, b: Any) -> Any:
+    if a.dtype is b.dtype and a.dtype.char in "fd" and a.ndim == 2 == b.ndim and (
+            a.shape[1] == b.shape[0] and a.size * b.shape[1] < SMALLEST):
+        return xp.matmul(a, b)  # the small call, without the detours
     for name, m in (("self", a), ("mat2", b)):
         if m.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -220,9 +227,10 @@ def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "
                            f"and {weight.shape[1]}x{weight.shape[0]})")
     same_dtype(x, weight)
-    small = small_product(x, weight.T, bias) if xp is np else None
-    if small is not None:
-        return small
+    if xp is np and x.size * weight.shape[0] >= SMALLEST:
+        small = small_product(x, weight.T, bias)
+        if small is not None:
+            return small
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import toytorch.core.dtype as types
-from toytorch.backends.native import Loop
+from toytorch.backends.native import SMALLEST, Loop
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.operands import one_tensor
@@ -314,8 +314,11 @@ RELU_BACKWARD = Loop("z = 0 if y <= 0 else g", arrays="z g y")  # NaN passes, as
 
 
 def _relu(xp: Any, a: Any) -> Any:
-    y = RELU.of(xp, a)
-    return xp.maximum(a, 0) if y is None else y
+    if a.size >= SMALLEST:
+        y = RELU.of(xp, a)
+        if y is not None:
+            return y
+    return xp.maximum(a, 0)
 
 
 relu = pointwise("relu(Tensor self) -> Tensor", _relu, checks=_no_relu,

@@ -19,11 +19,15 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> matmul_(create.eye(2), create.tensor([3., 4.]))
     tensor([3., 4.])
     """
-    for place, (name, value) in enumerate((("input", input), ("other", other)), 1):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
-                            f"{type(value).__name__}")
-    m, n = input._array.ndim, other._array.ndim
+    try:
+        m, n = input._array.ndim, other._array.ndim
+    except AttributeError:
+        place, (name, value) = next((i, p) for i, p in enumerate(
+            (("input", input), ("other", other)), 1) if not isinstance(p[1], Tensor))
+        raise TypeError(f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
+                        f"{type(value).__name__}") from None
+    if m == 2 and n == 2 and out is None:
+        return matmul.mm.function(input, other)  # type: ignore[no-any-return]
     if out is not None:
         dispatch.refuse_grad("matmul", (input, other), out)
         if out.dtype is not input.dtype:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
+import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from typing import Any
 
+from toytorch.ops.random import randint
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
+from toytorch.utils.data.fetch import Recipe
+from toytorch.utils.data.pool import Pool, batches
 from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+def draw_seed(generator: Any) -> int:
+    """The seed of an epoch's workers, from the loader's generator or the default one."""
+    return int(randint((1 << 63) - 1, (), generator=generator).item())
 
 
 class DataLoader:
     """Iterates over a dataset in batches, like `torch.utils.data.DataLoader`.
 
-    With `num_workers`, that many threads fetch batches ahead, in order; NumPy's work runs beside
-    Python's, so transforms on arrays gain most.
+    With `num_workers`, that many processes fetch batches ahead, in order, and hand them over in
+    shared memory. They end with the iterator, or with the loader if `persistent_workers`.
 
     >>> import toytorch as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
@@ -71,55 +78,53 @@ class DataLoader:
         self.sampler, self.batch_sampler = sampler, batch_sampler
         batching = batch_sampler is not None or (self._stream and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if batching else default_convert)
+        self._batching = batching
+        self.multiprocessing_context = multiprocessing_context
+        self.persistent_workers, self.in_order = persistent_workers, in_order
+        self.pin_memory_device = pin_memory_device
+        self._kept: Pool | None = None
+        self._end_of_kept: Any = None
 
     def __iter__(self) -> Iterator[Any]:
-        if self._stream:
-            return self._batches_of_stream()
-        return self._ahead() if self.num_workers else map(self._fetch, self._index_sampler())
+        if self.num_workers:
+            return _Epoch(self)
+        draw_seed(self.generator)  # as with workers, so that shuffling does not depend on them
+        return self._here(self._indices())
 
-    def _index_sampler(self) -> Iterator[Any]:
+    def _indices(self) -> Iterator[Any]:
+        if self._stream:
+            return itertools.repeat(None)
         return iter(self.batch_sampler if self.batch_sampler is not None else self.sampler)
 
-    def _fetch(self, index: Any) -> Any:
-        """One batch (or, without batching, one example)."""
-        if self.batch_sampler is None:
-            return self.collate_fn(self.dataset[index])
-        if hasattr(self.dataset, "__getitems__"):
-            return self.collate_fn(self.dataset.__getitems__(index))
-        return self.collate_fn([self.dataset[i] for i in index])
+    def _recipe(self) -> Recipe:
+        return Recipe(self.dataset, self._batching, self.collate_fn, self.batch_size,
+                      self.drop_last)
 
-    def _batches_of_stream(self) -> Iterator[Any]:
-        stream = iter(self.dataset)
-        if self.batch_size is None:
-            yield from map(self.collate_fn, stream)
-            return
-        while True:
-            batch = list(islice(stream, self.batch_size))
-            if not batch or (self.drop_last and len(batch) < self.batch_size):
-                return
-            yield self.collate_fn(batch)
+    def _here(self, indices: Iterator[Any]) -> Iterator[Any]:
+        """Batches made in this process."""
+        fetch = self._recipe().start()
+        for index in indices:
+            try:
+                batch = fetch(index)
+            except StopIteration:
+                if self._stream:
+                    return
+                raise
+            yield batch
 
-    def _ahead(self) -> Iterator[Any]:
-        """Batches in order, a few of them under way in threads."""
-        indices = self._index_sampler()
-        started = iter(range(self.num_workers))
-        pool = ThreadPoolExecutor(self.num_workers, "toytorch-loader", initializer=lambda: (
-            self.worker_init_fn(next(started)) if self.worker_init_fn else None))
-        under_way: deque[Future[Any]] = deque()
-        try:
-            for index in islice(indices, self.num_workers * (self.prefetch_factor or 2)):
-                under_way.append(pool.submit(self._fetch, index))
-            while under_way:
-                try:
-                    batch = under_way.popleft().result(self.timeout or None)
-                except TimeoutError:
-                    raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds"
-                                       ) from None
-                for index in islice(indices, 1):
-                    under_way.append(pool.submit(self._fetch, index))
-                yield batch
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    def _workers(self) -> Pool:
+        """Running workers: those of the epoch before, if they persist."""
+        if self._kept is not None:
+            return self._kept
+        pool = Pool(self._recipe(), self.num_workers, self.multiprocessing_context,
+                    draw_seed(self.generator), self.worker_init_fn)
+        if self.persistent_workers:
+            self._kept = pool
+            self._end_of_kept = weakref.finalize(self, pool.close)
+        return pool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": None, "_end_of_kept": None}
 
     def __len__(self) -> int:
         if self._stream:
@@ -128,3 +133,34 @@ class DataLoader:
                 return n
             return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
         return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)
+
+
+class _Epoch:
+    """One pass over the data by workers; whatever ends it, they end with it (unless they stay)."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        pool = loader._workers()
+        stays = loader.persistent_workers
+        self._end = weakref.finalize(self, (lambda: None) if stays else pool.close)
+        self._loader, self._pool = loader, pool
+        self._batches = batches(pool, loader._indices(), loader.prefetch_factor or 2,
+                                loader.timeout, loader._stream, loader.in_order)
+
+    def __iter__(self) -> _Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._batches)
+        except StopIteration:
+            self._end()
+            raise
+        except BaseException as error:
+            self._end()
+            if isinstance(error, RuntimeError | KeyboardInterrupt) and self._loader._kept:
+                self._loader._end_of_kept()  # they may be stuck or dead; the next epoch has new
+                self._loader._kept = None
+            raise
+
+    def __len__(self) -> int:
+        return len(self._loader)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toytorch.core.dtype import float64
+from toytorch.core.random import Generator
 from toytorch.ops.create import as_tensor
 from toytorch.ops.random import multinomial, randint, randperm
 
@@ -130,3 +131,44 @@ class BatchSampler(Sampler):
     def __len__(self) -> int:
         n = len(self.sampler)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+
+class DistributedSampler(Sampler):
+    """The share of one process among `num_replicas`: every n-th of an order common to all.
+
+    The order is drawn from `seed + epoch`; call `set_epoch` before each epoch. The shares are made
+    equally long by repeating examples, or with `drop_last` by leaving some out.
+
+    >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 0]
+    """
+
+    def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
+                 shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:
+        if num_replicas is None or rank is None:
+            raise RuntimeError("Requires distributed package to be available: give num_replicas "
+                               "and rank")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval "
+                             f"[0, {num_replicas - 1}]")
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        n = len(dataset)
+        self.num_samples = n // num_replicas if drop_last else -(-n // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.dataset)
+        order = list(range(n))
+        if self.shuffle:
+            order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+        if not self.drop_last and order:
+            order *= -(-self.total_size // n)
+        return iter(order[self.rank:self.total_size:self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Chooses the order of an epoch."""
+        self.epoch = epoch
