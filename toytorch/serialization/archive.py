@@ -136,7 +136,7 @@ class Reader:
         """The bytes of a record in memory of their own, compared with their checksum."""
         n = self.length(name)
         start, _, checksum = self.records[name]
-        data = np.empty(n, np.uint8)
+        data: Any = np.empty(n, np.uint8)
         self.file.seek(start)
         got = _read_into(self.file, memoryview(data))
         if got != n:

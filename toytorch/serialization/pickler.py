@@ -120,7 +120,7 @@ class Pickler:
 
     def _composite(self, value: Call | StorageRef) -> None:
         if isinstance(value, StorageRef):
-            self._items((("storage", Global(value.kind), value.key, value.where, value.numel)))
+            self._items(("storage", Global(value.kind), value.key, value.where, value.numel))
             self.out += b"Q"
         else:
             self.write(Global(value.function))

@@ -25,7 +25,7 @@ LARGEST_KEY = 1000  # parts of a tuple used as a key; its hash walks over all of
 
 
 class Builder(NamedTuple):
-    """A function that a file may call; `charge` pays for what it takes from the file's size."""
+    """A function that a file may call. Its first argument, `spend`, pays for what it copies."""
 
     name: str
     build: Callable[..., Any]
@@ -123,9 +123,9 @@ def device_of(spend: Any, kind: Any, index: Any = None) -> device:
 
 def layout_of(spend: Any, name: Any) -> layout:
     """How elements lie in memory, by name."""
-    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
+    found: Any = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
     require(found is not None, f"layout {name!r} is not known here")
-    return found  # type: ignore[return-value]  # None was refused
+    return found
 
 
 # -- tensors --------------------------------------------------------------------------------------
@@ -244,21 +244,16 @@ def only_named(spend: Any, *args: Any) -> Any:
     raise UnpicklingError("a class of tensors cannot be called")
 
 
-def typed_storage(spend: Any, *args: Any) -> Any:
-    """For storages that were pickled as objects."""
-    raise UnpicklingError("a storage must be a record of its own")
-
-
 def finished(value: Any) -> Any:
     """What a storage becomes that was saved by itself."""
     if type(value) is Loaded:
-        untyped = value.kind is None
-        return UntypedStorage(value.memory) if untyped else TypedStorage(value.memory,
-                                                                         value.kind)  # type: ignore
+        if value.kind is None:
+            return UntypedStorage(value.memory)
+        return TypedStorage(value.memory, value.kind)
     return value
 
 
-REBUILDERS = {
+REBUILDERS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor": tensor_v1,
     "torch._utils._rebuild_tensor_v2": tensor_v2,
     "torch._utils._rebuild_tensor_v3": tensor_v3,

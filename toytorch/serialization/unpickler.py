@@ -161,7 +161,8 @@ class Unpickler:
         if type(cls) is Builder:
             self.stack.append(cls.build(self.spend, *args))
         else:
-            require(type(cls) is Allowed and isinstance(cls.thing, type), "what is made is no class")
+            require(type(cls) is Allowed and isinstance(cls.thing, type),
+                    "what is made is no class")
             self.stack.append(cls.thing.__new__(cls.thing, *args))
 
     def _build(self) -> None:
@@ -172,8 +173,8 @@ class Unpickler:
             vars(target).update(state)
             return
         name = f"{type(target).__module__}.{type(target).__qualname__}"
-        require(allowed.find(name) is type(target), f"Can only build Tensor, Parameter, OrderedDict "
-                f"or types allowlisted via `add_safe_globals`, but got {name}")
+        require(allowed.find(name) is type(target), "Can only build Tensor, Parameter, "
+                f"OrderedDict or types allowlisted via `add_safe_globals`, but got {name}")
         if hasattr(target, "__setstate__"):
             target.__setstate__(state)
         else:

@@ -24,7 +24,7 @@ class Pool:
     """Worker processes, each with a pipe for indices and answers and slots for batches."""
 
     def __init__(self, recipe: Recipe, count: int, context: Any, base_seed: int, init: Any) -> None:
-        ctx = get_context(context) if context is None or isinstance(context, str) else context
+        ctx: Any = get_context(context) if context is None or isinstance(context, str) else context
         resource_tracker.ensure_running()  # one for all: it removes segments if all are killed
         self.owner, self.epoch = os.getpid(), -1
         self.processes: list[Any] = []

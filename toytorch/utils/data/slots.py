@@ -66,7 +66,8 @@ class Outbox:
             places.append((at, at + piece.nbytes))
             at += -(-piece.nbytes // ALIGNMENT) * ALIGNMENT
         number = self._slot(at)
-        shared = np.frombuffer(self._slots[number].buf, np.uint8)
+        memory: Any = self._slots[number].buf
+        shared = np.frombuffer(memory, np.uint8)
         for (start, end), piece in zip(places, pieces):
             shared[start:end] = np.frombuffer(piece, np.uint8) if end > start else 0
         return number, self._slots[number].size, places
