@@ -87,7 +87,8 @@ PROGRAMS = {
     "negative offset": tensor(offset=b"J\xff\xff\xff\xff"), "huge offset":
         tensor(offset=b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"),
     "negative size": tensor(size=b"J\xff\xff\xff\xff\x85"), "true size": tensor(size=b"\x88\x85"),
-    "stride": tensor(stride=b"K\x02\x85"), "negative stride": tensor(stride=b"J\xff\xff\xff\xff\x85"),
+    "stride": tensor(stride=b"K\x02\x85"),
+    "negative stride": tensor(stride=b"J\xff\xff\xff\xff\x85"),
     "dims": tensor(stride=b"K\x01K\x01\x86"), "float size": tensor(size=b"G" + bytes(8) + b"\x85"),
     "overflow": tensor(size=b"\x8a\x06\0\0\0\0\0\x01" * 3 + b"\x87", stride=b"K\0K\0K\0\x87"),
     "no bool": tensor(grad=b"K\x01"), "tensor of text": tensor(b"X\x01\0\0\0a"),
@@ -135,14 +136,12 @@ def test_hostile_archives(tmp_path: Path) -> None:
         "backslash": good.replace(b"archive/data/0", b"archive\\data/0"),
         "two folders": good.replace(b"archive/data/0", b"archiv2/data/0"),
         "overlap": _overlapping(good), "no zip": b"hello" * 100, "empty": b"",
-        "no records": b"PK\x05\x06" + bytes(18), "no pickle": good.replace(b"data.pkl", b"data.pk_"),
+        "no records": b"PK\x05\x06" + bytes(18),
+        "no pickle": good.replace(b"data.pkl", b"data.pk_"),
         "encrypted": _flagged(good),
     }
-    with pytest.warns(UserWarning, match="Duplicate"):
-        file = io.BytesIO(good)
-        with zipfile.ZipFile(file, "a") as out:
-            out.writestr("archive/data/0", bytes(16))
-    cases["duplicate"] = file.getvalue()
+    twice = archive(tensor(), {"data/0": bytes(16), "data/1": bytes(16)}).getvalue()
+    cases["duplicate"] = twice.replace(b"archive/data/1", b"archive/data/0")
     for name, data in cases.items():
         path = tmp_path / f"{name}.pt"
         path.write_bytes(data)
@@ -220,7 +219,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     path = tmp_path / "fuzz.pt"
     save(sample(), path)
     good, rng = path.read_bytes(), random.Random(0)
-    refused = loaded = 0
+    refused = loaded = unnamed = 0
     executed: list[str] = []
     watching = True
 
@@ -240,8 +239,8 @@ def test_damaged_archives(tmp_path: Path) -> None:
             try:
                 got = load(path)
             except REFUSALS as error:
-                assert str(path) in str(error), (turn, error)
                 refused += 1
+                unnamed += str(path) not in str(error)
             else:
                 loaded += 1
                 if broken:  # the bytes it hit carry no value: dates, padding, notes
@@ -250,7 +249,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     finally:
         watching = False
         tracemalloc.stop()
-    assert refused + loaded == FUZZ and refused > FUZZ // 3
+    assert refused + loaded == FUZZ and refused > FUZZ // 3 and not unnamed
     assert not executed
     print(f"{FUZZ} damaged archives: {refused} refused by name, {loaded} loaded, 0 executed")
 
@@ -260,7 +259,7 @@ def test_damaged_safetensors(tmp_path: Path) -> None:
     state = {"a": tt.arange(6.0).reshape(2, 3), "b": tt.arange(3), "h": tt.ones(2).bfloat16()}
     safetensors.save_file(state, path, {"note": "x"})
     good, rng = path.read_bytes(), random.Random(0)
-    refused = 0
+    refused = unnamed = 0
     for turn in range(FUZZ):
         data = bytearray(good)
         if turn % 3 == 0:
@@ -271,9 +270,9 @@ def test_damaged_safetensors(tmp_path: Path) -> None:
         try:
             safetensors.load_file(path)
         except safetensors.SafetensorError as error:
-            assert str(path) in str(error)
             refused += 1
-    assert refused > FUZZ // 3
+            unnamed += str(path) not in str(error)
+    assert refused > FUZZ // 3 and not unnamed
 
 
 HEADERS = {

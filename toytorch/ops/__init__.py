@@ -109,13 +109,13 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
            "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products", "linalg_qr",
            "linalg_solve", "linalg_svd", "linalg_triangular", "loss", "loss_ctc", "loss_pairs",
            "masked_reduce", "matmul", "names", "normalize", "operands", "operators",
-           "order_statistics", "overloads", "pad", "parts", "pointwise", "pool", "printing", "products", "questions",
-           "random", "ranges", "reduce", "registry", "reshaping", "resize", "sampling", "scan",
-           "scatter_reduce", "scattering", "searching", "segment", "shape", "signal_windows",
-           "sort", "sparse_coo", "sparse_create", "sparse_kernels", "sparse_layout",
-           "sparse_products", "sparse_reduce", "special",
-           "special_bessel", "special_gamma", "special_names", "special_normal",
-           "special_polynomial", "statistics", "stft", "view"]
+           "order_statistics", "overloads", "pad", "parts", "pointwise", "pool", "printing",
+           "products", "questions", "random", "ranges", "reduce", "registry", "reshaping", "resize",
+           "sampling", "scan", "scatter_reduce", "scattering", "searching", "segment", "shape",
+           "signal_windows", "sort", "sparse_coo", "sparse_create", "sparse_kernels",
+           "sparse_layout", "sparse_products", "sparse_reduce", "special", "special_bessel",
+           "special_gamma", "special_names", "special_normal", "special_polynomial", "statistics",
+           "stft", "view"]
 
 
 def __getattr__(name: str) -> Op:

@@ -106,27 +106,27 @@ class LBFGS(Optimizer):
         """-H·∇, by the recursion over the last steps s and changes of gradient y."""
         if state["n_iter"] == 1:
             state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
-            state["H_diag"] = 1.0
+            state["H_diag"] = 1
             steepest: Tensor = -grad
             return steepest
         changes, moves, scales = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = grad - state["prev_flat_grad"], state["d"] * state["t"]
-        ys = float(y.dot(s))
-        if ys > 1e-10:  # else the loss curves the wrong way here
+        ys = y.dot(s)
+        if float(ys) > 1e-10:  # else the loss curves the wrong way here
             if len(changes) == history:
                 for past in (changes, moves, scales):
                     past.pop(0)
             changes.append(y)
             moves.append(s)
             scales.append(1.0 / ys)
-            state["H_diag"] = ys / float(y.dot(y))
-        q, shares = -grad, []
-        for y, s, scale in zip(reversed(changes), reversed(moves), reversed(scales)):
-            shares.append(float(s.dot(q)) * scale)
-            q = q - y * shares[-1]
+            state["H_diag"] = ys / y.dot(y)
+        q, shares = -grad, state.setdefault("al", [None] * history)
+        for i in reversed(range(len(changes))):
+            shares[i] = moves[i].dot(q) * scales[i]
+            q = q - changes[i] * shares[i]
         r: Tensor = q * state["H_diag"]
-        for y, s, scale, share in zip(changes, moves, scales, reversed(shares)):
-            r = r + s * (share - float(y.dot(r)) * scale)
+        for i, (y, s, scale) in enumerate(zip(changes, moves, scales)):
+            r = r + s * (shares[i] - y.dot(r) * scale)
         return r
 
 

@@ -123,8 +123,9 @@ def device_of(spend: Any, kind: Any, index: Any = None) -> device:
 
 def layout_of(spend: Any, name: Any) -> layout:
     """How elements lie in memory, by name."""
-    found: Any = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
-    require(found is not None, f"layout {name!r} is not known here")
+    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
+    if found is None:
+        raise UnpicklingError(f"layout {name!r} is not known here")
     return found
 
 
@@ -186,7 +187,7 @@ def parameter(spend: Any, data: Any, requires_grad: Any, hooks: Any = None) -> T
     """A Parameter over a tensor."""
     require(isinstance(data, Tensor) and type(requires_grad) is bool,
             "a Parameter needs a tensor")
-    return Parameter(data.detach(), requires_grad)  # type: ignore[no-any-return]
+    return Parameter(data.detach(), requires_grad)
 
 
 def parameter_with_state(spend: Any, data: Any, requires_grad: Any, hooks: Any,
