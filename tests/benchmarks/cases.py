@@ -150,6 +150,6 @@ CASES = [
             ("gelu", lambda m, a, b: m.nn.functional.gelu(a), None, 8_000_000),
             ("layer norm", lambda m, a, b: m.nn.functional.layer_norm(a, (1000,)), None,
              8_000_000),
-        )  # fmt: skip
+        )
     ),
 ]

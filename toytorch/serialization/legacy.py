@@ -62,6 +62,6 @@ def load_legacy(file: Any, map_location: Any) -> Any:
                 f"storage {key} does not have the size that its tensors say")
         rooms[key][:] = np.frombuffer(data, np.uint8, nbytes, at + 8)
         at += 8 + nbytes
-    if map_location not in (None, "cpu"):
+    if map_location is not None and str(map_location) != "cpu":
         raise UnpicklingError("files of the old layout are loaded to the CPU only")
     return value
