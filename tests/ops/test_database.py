@@ -1,7 +1,7 @@
 """PyTorch's own database of operators: which of its 702 entries are here, and why not others.
 
-The wheel carries the database that PyTorch's own tests use. Every entry must be found under its name
-and give PyTorch's values on its first samples, unless it is listed below with the reason.
+The wheel carries the database that PyTorch's own tests use. Every entry must be found under its
+name and give PyTorch's values on its first samples, unless it is listed below with the reason.
 """
 
 from __future__ import annotations
