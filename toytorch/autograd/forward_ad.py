@@ -120,11 +120,15 @@ class Level:
 
     def on_function(self, function: Any, inputs: tuple[Any, ...]) -> Any:
         """A user's Function: its own `jvp` says what becomes of tangents."""
-        result = function.apply(*inputs)
         if not self.has_dual(inputs):
-            return result
+            return function.apply(*inputs)
+        before, state.local.contexts = state.local.contexts, []
+        try:
+            result = function.apply(*inputs)
+            context = state.local.contexts[0]
+        finally:
+            state.local.contexts = before
         many = isinstance(result, tuple)
-        context = function.last_context
         tangents = [self.get(x) for x in inputs]
         moved = function.jvp(context, *tangents)
         for r, t in zip(result if many else (result,), moved if many else (moved,)):

@@ -125,8 +125,6 @@ class Function:
     tensor([2.], grad_fn=<DoubleBackward>)
     """
 
-    last_context: Any = None  # of the last call, where forward mode finds what forward left
-
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the outputs."""
@@ -158,7 +156,9 @@ class Function:
             if take_over is not None:
                 with state.below(mode):
                     return take_over(cls, inputs)
-        context = cls.last_context = Context()
+        context = Context()
+        if state.local.contexts is not None:
+            state.local.contexts.append(context)
         recording = state.local.grad
         context.needs_input_grad = tuple(
             recording and isinstance(x, Tensor) and x._rg for x in inputs)
