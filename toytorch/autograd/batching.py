@@ -207,6 +207,13 @@ def _index(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
         registry["index"].function(whole.movedim(0, -1), [*args[1]]).movedim(-1, 0)
 
 
-FORMS = {"view": _view, "_unsafe_view": _view, "expand": _expand, "repeat": _repeat, "t": _t,
-         "as_strided": _as_strided, "mm": _mm, "bmm": _mm, "mv": _mv, "dot": _dot,
-         "linear": _linear, "addmm": _addmm, "index": _index}
+def _spread(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    g, shape, dim, keepdim = args
+    dims = list(range(len(shape))) if dim is None or dim in ((), []) else (
+        dim if isinstance(dim, (list, tuple)) else [dim])
+    return dispatch.call(op, (full(g), (size, *shape), [d % len(shape) + 1 for d in dims], keepdim))
+
+
+FORMS = {"_spread": _spread, "view": _view, "_unsafe_view": _view, "expand": _expand,
+         "repeat": _repeat, "t": _t, "as_strided": _as_strided, "mm": _mm, "bmm": _mm, "mv": _mv,
+         "dot": _dot, "linear": _linear, "addmm": _addmm, "index": _index}

@@ -166,7 +166,7 @@ class Engine:
             node = heappop(heap)[1]
             grad = take(node)
             while node is not None:
-                bare = unwatched and node.bare and node.hooks is None
+                bare = unwatched and node.bare
                 if bare and grad.__class__ is not ndarray:
                     bare = grad._array.__class__ is ndarray and node.meta[1].plain
                     grad = grad._array if bare else grad

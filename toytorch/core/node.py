@@ -99,7 +99,7 @@ class Node:
     def hooks_of(self, kind: Any) -> dict[int, Any]:
         """The hooks of one kind: "before", "after", "retain", or of result number `kind`."""
         if self.hooks is None:
-            self.hooks = {}
+            self.hooks, self.bare = {}, False  # hooks want tensors
         found: dict[int, Any] = self.hooks.setdefault(kind, {})
         return found
 

@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.backends.native import SMALLEST
 from toytorch.backends.native_rows import MEAN, SUM, Rows, total
 from toytorch.core.size import wrap_dim, wrap_dims
-from toytorch.ops.define import reduction
+from toytorch.ops.define import reduction, view
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -86,9 +86,22 @@ def by_dim(self: Any, dim: Any = None, *rest: Any) -> int:
     return 0 if dim is None else 1
 
 
+def _spread(xp: Any, g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    if not g.ndim and xp is np:  # every element is the one there is
+        return np.ndarray(tuple(shape), g.dtype, g, 0, (0,) * len(shape))
+    if not keepdim and len(shape):
+        over = axes(dim, len(shape))
+        g = g.reshape([1 if d in over else n for d, n in enumerate(shape)])
+    return xp.broadcast_to(g, tuple(shape))
+
+
+view("_spread(Tensor self, int[] shape, int[]? dim, bool keepdim) -> Tensor", _spread,
+     function=False, method=False,
+     d_self=lambda g, self_shape, dim, keepdim: g.sum(dim, keepdim).reshape(self_shape),
+     doc="A result of a reduction over the shape that was reduced: the gradient of a sum.")
 sum = reduction("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
                 "-> Tensor", _sum, variant=by_dim,
-                d_self=lambda g, self_shape, dim, keepdim: spread_over(g, self_shape, dim, keepdim),
+                d_self="_spread(g, self_shape, dim, keepdim)",
                 doc="Sum over dimensions; integers are added as int64.")
 
 
