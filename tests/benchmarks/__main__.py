@@ -117,7 +117,10 @@ def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> No
     for y, r in zip(places, results, strict=True):
         axes.barh(y, r["ratio"], color="#3b7dd8" if r["ratio"] <= 1 else "#d9822b", height=0.62)
         axes.plot([r["low"], r["high"]], [y, y], color="#20304a", linewidth=1.2)
-        axes.text(max(r["ratio"], r["high"]) * 1.05, y, f"{r['ratio']:.2f}", va="center")
+        end = max(r["ratio"], r["high"])
+        if r["target"] and end * 0.95 < r["target"] < end * 1.3:
+            end = max(end, r["target"])  # the number stands behind the dotted line, not on it
+        axes.text(end * 1.05, y, f"{r['ratio']:.2f}", va="center")
         if r["target"]:
             axes.plot([r["target"]] * 2, [y - 0.38, y + 0.38], color="#20304a", linestyle=":")
     axes.axvline(1, color="#20304a", linewidth=1)
