@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import toytorch
-from toytorch.autograd.vmap import RANDOM
 from toytorch.core.op import registry
 from toytorch.ops import reference
+from toytorch.ops.batching import RANDOM
 
 PUBLIC = sorted(n for n in registry if not n.startswith("_"))
 

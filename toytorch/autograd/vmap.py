@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from toytorch.autograd import batching
 from toytorch.core import dispatch, inplace, state
 from toytorch.core.op import Op
 from toytorch.core.pytree import broadcast_to, tree_flatten, tree_unflatten
 from toytorch.core.tensor import Tensor, new
-from toytorch.ops import registry
-
-RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
-                    "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
+from toytorch.ops import batching, registry
 
 
 class Batch:
@@ -60,7 +56,7 @@ class Batch:
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
         """A write into a batched tensor."""
         target: Tensor = args[0]
-        if op.name in RANDOM:
+        if op.name in batching.RANDOM:
             self.check_randomness()
         whole = self.full(target)
         if not self.any_full(args):
@@ -73,7 +69,7 @@ class Batch:
                 ". Please try to use out-of-place operators instead of inplace arithmetic.")
         needs = state.local.grad and bool(op.derivatives) and dispatch.wants_grad(op, args)
         node = dispatch.record(op, args, target, overwritten=target) if needs else None
-        if op.name in RANDOM:
+        if op.name in batching.RANDOM:
             if self.randomness == "same":
                 dispatch.inplace(op, args)  # the first example's numbers, for all
                 whole.copy_(whole[0].clone().unsqueeze(0).expand(whole.shape))

@@ -35,6 +35,11 @@ NATIVE = frozenset((
 ELEMENTWISE = frozenset(["masked_fill", "softplus", "gelu", "glu_none"])
 
 
+# Fills of random numbers, of which `vmap` wants to know whether examples share them.
+RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
+                    "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
+
+
 class Unsupported(Exception):
     """An op or a call without a form for batches."""
 
