@@ -6,7 +6,7 @@
 # loop that knows nothing of this: two pieces of memory, one kind of number.
 #
 # > **The question of this chapter:** who stands between the two, and how can
-# > that be written once, for two hundred operations?
+# > that be written once, for four hundred operations?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, play 12, exercises 2 and 5 live 12, the digits 6,
@@ -255,7 +255,7 @@ print(result)
 # %% check="ops.signature" points=2
 
 # %% [markdown]
-# With that, the two hundred records can be asked questions. Which names do
+# With that, the four hundred records can be asked questions. Which names do
 # parameters have, and how often? `use` gives your function if it is green.
 
 # %% varies=true
@@ -471,7 +471,7 @@ print(torch.ops.mul.source())
 # %% [markdown] slide="slide"
 # ## Measure: what does one record bring?
 #
-# About two hundred records are written by hand. **Predict:** how many methods
+# About four hundred records are written by hand. **Predict:** how many methods
 # and in-place forms of tensors come from them, and how many lines of Python
 # did the framework write for itself?
 

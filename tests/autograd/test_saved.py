@@ -35,7 +35,7 @@ def test_hooks_see_what_is_saved() -> None:
 
 def test_hooks_on_functions_and_second_derivatives() -> None:
     def run(m: Any) -> Any:
-        class Square(m.autograd.Function):  # type: ignore[misc]
+        class Square(m.autograd.Function):  # type: ignore[misc]  # the module under test is Any
             @staticmethod
             def forward(ctx: Any, x: Any) -> Any:
                 ctx.save_for_backward(x)
@@ -169,7 +169,7 @@ def test_checkpoint_notices_another_result() -> None:
 
 
 def test_gradcheck_finds_a_wrong_derivative() -> None:
-    class Wrong(tt.autograd.Function):  # type: ignore[misc]
+    class Wrong(tt.autograd.Function):  # type: ignore[misc]  # the module under test is Any
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             return x * 2
