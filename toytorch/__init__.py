@@ -59,6 +59,7 @@ from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
 from toytorch import (autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
                       special, utils)
 from toytorch import serialization
+from toytorch import jit
 from toytorch.serialization import load, save
 from toytorch.utils.dlpack import from_dlpack, to_dlpack
 
@@ -103,6 +104,6 @@ def set_num_threads(count: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     """Packages that are seldom needed are imported when first named."""
-    if name in ("viz",):
+    if name in ("viz", "profiler"):
         return importlib.import_module(f"toytorch.{name}")
     raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {__version__})")

@@ -1,6 +1,6 @@
 """Gradients: the engine, its front doors, and the modes that switch recording."""
 
-from toytorch.autograd import engine, forward_ad, functional, graph
+from toytorch.autograd import engine, forward_ad, functional, graph, profiler
 from toytorch.autograd.anomaly import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -41,6 +41,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -299,11 +299,12 @@ class Engine:
                 grad = owned(holder, given, leaf)
             else:
                 grad = holder.pop()
-            if self.observer is not None:
-                leaf._accumulate(grad)
-                self.observer(leaf._accumulator(), (grad,), ())
+            if state.profiler is not None:
+                state.profiler.backward(leaf._accumulator(), grad, leaf._accumulate, grad)
             else:
                 leaf._accumulate(grad)
+            if self.observer is not None:
+                self.observer(leaf._accumulator(), (grad,), ())
         if inputs is not None and not capture:
             for tensor in inputs:  # a non-leaf named in inputs= accumulates too
                 if tensor._edge is not None and id(tensor) in captured:
@@ -410,7 +411,16 @@ def run(node: Node, grad: Any) -> Any:
 
 
 def execute(node: Node, grad: Any) -> Any:
-    """The gradients of a node's inputs; `detect_anomaly` says more of what goes wrong there."""
+    """The gradients of a node's inputs; a profiler takes its time."""
+    if state.shortcut is not state.SLOW:  # nobody watches
+        return node.apply(filled(node, grad) if node.many else grad)
+    if state.profiler is not None:
+        return state.profiler.backward(node, grad, execute_here, node, grad)
+    return execute_here(node, grad)
+
+
+def execute_here(node: Node, grad: Any) -> Any:
+    """`execute` itself; `detect_anomaly` says more of what goes wrong there."""
     if state.anomaly is None:
         return node.apply(filled(node, grad) if node.many else grad)
     from toytorch.autograd.anomaly import watched

@@ -1,6 +1,19 @@
-"""Devices: one module each, behind the protocol of `base`."""
+"""Devices: one module each, behind the protocol of `base`; and the switches of `torch.backends`."""
 
-from toytorch.backends import base, cupy, numpy, sparse
+from toytorch.backends import (
+    base,
+    cuda,
+    cudnn,
+    cupy,
+    mkl,
+    mkldnn,
+    mps,
+    numpy,
+    openmp,
+    sparse,
+)
+
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 
 base.register("cpu", numpy.backend)
 base.register("cuda", cupy.backend)

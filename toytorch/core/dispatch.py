@@ -35,7 +35,16 @@ SPARSE = sparse_arrays.backend.xp
 
 def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    for mode in reversed(state.local.modes) if state.shortcut is state.SLOW else ():
+    if state.shortcut is not state.SLOW:
+        return run(op, args, out)
+    if state.profiler is not None:
+        return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
+    return hand_over(op, args, out)
+
+
+def hand_over(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    """`call` where somebody watches: the innermost mode that takes calls gets this one."""
+    for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_call", None)
         if take_over is not None:
             with state.below(mode):
@@ -468,8 +477,11 @@ def view_of(source: Tensor, array: Any) -> Tensor:
 # -- writing ----------------------------------------------------------------------------------
 
 
-def inplace(op: Op, args: tuple[Any, ...]) -> Tensor:
+def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     """Runs `op` and writes the result into its first argument."""
+    if state.profiler is not None and not timed:
+        return state.profiler.around(  # type: ignore[no-any-return]  # it returns what we do
+            f"aten::{op.name}_", args, inplace, op, args, True)
     target = args[0]
     if not isinstance(target, Tensor):
         raise TypeError(f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "

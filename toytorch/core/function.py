@@ -31,7 +31,9 @@ def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def as_int(value: Any) -> int:
-    """An integer from what Python may use as an index."""
+    """An integer from what Python may use as an index; a traced one stays what it is."""
+    if isinstance(value, int) and value.__class__ is not bool:
+        return value
     try:
         return int(value.__index__())
     except (AttributeError, TypeError):

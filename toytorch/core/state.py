@@ -48,6 +48,11 @@ _without_grad: set[int] = set()
 _watching = 0  # how many modes are in force, in all threads
 everywhere: Any = None  # a mode of all threads, asked after each thread's own
 anomaly: Any = None  # None, or what `detect_anomaly` was told
+# None, or who runs the calls of all threads between two looks at the clock. Whoever stands here
+# also calls `watch`, so that only the general path has to ask:
+#     around(name, args, function, *arguments)    runs function(*arguments)
+#     backward(node, grad, function, *arguments)  the same for a node of the backward pass
+profiler: Any = None
 
 
 def _update() -> None:

@@ -13,7 +13,7 @@ from toytorch.core import dtype as types
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import general, pointwise, public
+from toytorch.ops.define import creating, general, pointwise, public
 
 
 def _float(name: str) -> Any:
@@ -258,6 +258,7 @@ rrelu_with_noise = pointwise(
     doc="x times a factor: 1 above 0, a random one below.")
 
 
+@creating
 def random_slopes(input: Tensor, lower: float, upper: float, training: bool,
                   generator: Any = None) -> Tensor:
     """The factors of a randomized relu: 1 above 0; below uniform, or their mean."""

@@ -9,13 +9,14 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core import dtype as types
+from toytorch.core import state
 from toytorch.core.device import device as device_class
 from toytorch.core.device import memory_format as format_class
 from toytorch.core.op import Op
 from toytorch.core.size import is_contiguous as is_row_major
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of, wrap
 from toytorch.ops import create, shape, view
-from toytorch.ops.define import general, public
+from toytorch.ops.define import creating, general, public
 
 
 def _to_device(xp: Any, a: Any, device: Any) -> Any:
@@ -173,12 +174,20 @@ def detach_(self: Tensor) -> Tensor:
 @public("detach")
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
+    return _watched_detach(self) if state.shortcut is state.SLOW else _detach(self)
+
+
+def _detach(self: Tensor) -> Tensor:
+    """`detach` itself."""
     found = alias(self)
     if self._names is not None:
         found._names = self._names
     if self._batches is not None:
         found._batches = {mode: whole.detach() for mode, whole in self._batches.items()}
     return found
+
+
+_watched_detach = creating(_detach, "detach")
 
 
 def _new(name: str) -> Any:

@@ -9,13 +9,14 @@ import numpy as np
 
 from toytorch.backends import base, sparse
 from toytorch.core import dtype as types
+from toytorch.core import state
 from toytorch.core.device import device as device_class
 from toytorch.core.device import sparse_coo
 from toytorch.core.function import spread
 from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.define import public
+from toytorch.ops.define import creating, public
 
 _default_device: Any = None
 
@@ -41,8 +42,16 @@ def place(device: Any) -> tuple[Any, Any]:
     return backend.xp, backend.on(where)
 
 
-def finish(make: Any, device: Any, requires_grad: builtins.bool, pin_memory: Any = False) -> Tensor:
-    """The tensor of what `make(xp)` gives, on a device."""
+def finish(make: Any, device: Any, requires_grad: builtins.bool, name: str = "tensor") -> Tensor:
+    """The tensor of what `make(xp)` gives, on a device; a profiler shows it under `name`."""
+    if state.profiler is not None:
+        return state.profiler.around(  # type: ignore[no-any-return]  # it returns what we do
+            f"aten::{name}", (), finish_here, make, device, requires_grad)
+    return finish_here(make, device, requires_grad)
+
+
+def finish_here(make: Any, device: Any, requires_grad: builtins.bool) -> Tensor:
+    """`finish` itself."""
     xp, context = place(device)
     if context is None:
         tensor = wrap(make(xp))
@@ -105,10 +114,10 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         if layout is sparse_coo:
             return without_entries(fill, shape, dtype, device, requires_grad)
         return put_out(finish(lambda xp: getattr(xp, fill)(shape, dtype=_kind(dtype)), device,
-                              requires_grad), out, names)
+                              requires_grad, name), out, names)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
+    return creating(function)
 
 
 def put_out(made: Tensor, out: Any, names: Any = None) -> Tensor:
@@ -130,6 +139,7 @@ ones = _filled("ones", "ones", "A tensor of ones.\n\n    >>> ones(2)\n    tensor
 empty = _filled("empty", "empty", "A tensor whose memory has not been written to.")
 
 
+@creating
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, requires_grad: builtins.bool = False, pin_memory: Any = False,
          names: Any = None) -> Tensor:
@@ -145,7 +155,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         kind = _kind(dtype or types.of_scalar(fill_value))
     shape = _size((size,), None)
     return put_out(finish(lambda xp: xp.full(shape, xp.asarray(fill_value).astype(kind), kind),
-                          device, requires_grad), out, names)
+                          device, requires_grad, "full"), out, names)
 
 
 def _like(name: str, fill: str) -> Any:
@@ -169,7 +179,7 @@ def _like(name: str, fill: str) -> Any:
                       device or input.device, requires_grad)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
-    return public(name)(function)
+    return public(name)(creating(function))
 
 
 zeros_like, ones_like = _like("zeros_like", "zeros"), _like("ones_like", "ones")
@@ -177,6 +187,7 @@ empty_like = _like("empty_like", "empty")
 
 
 @public("full_like")
+@creating
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None,
               device: Any = None, requires_grad: builtins.bool = False, pin_memory: Any = False,
               memory_format: Any = None) -> Tensor:
@@ -191,6 +202,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
                 device=device or input.device, requires_grad=requires_grad)
 
 
+@creating
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
                   device: Any = None, requires_grad: builtins.bool = False,
                   pin_memory: Any = False) -> Tensor:
@@ -205,6 +217,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 
 @public("empty_permuted", tensor_first=False)
+@creating
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
                    device: Any = None, requires_grad: builtins.bool = False,
                    pin_memory: Any = False) -> Tensor:
@@ -228,6 +241,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@creating
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """The identity matrix.
@@ -239,7 +253,8 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     for name, value in (("n", n), ("m", m)):
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
-    return put_out(finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad), out)
+    return put_out(finish(lambda xp: xp.eye(n, m, dtype=_kind(dtype)), device, requires_grad,
+                          "eye"), out)
 
 
 # -- from data ------------------------------------------------------------------------------------
@@ -356,6 +371,7 @@ def _in_range(number: Any, kind: Any) -> Any:
     return np.asarray(int(number)).astype(_kind(kind)) if whole else number
 
 
+@creating
 def tensor(data: Any, *, dtype: Any = None, device: Any = None,
            requires_grad: builtins.bool = False, pin_memory: Any = False,
            names: Any = None) -> Tensor:
@@ -432,6 +448,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 asarray = as_tensor
 
 
+@creating
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None,
                   requires_grad: builtins.bool = False) -> Tensor:
     """A 0-d tensor of a number, in the default type unless one is given.

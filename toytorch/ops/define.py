@@ -6,11 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from toytorch.core import state
+from toytorch.core import state
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
+CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (see `creating`)
 PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg.cond", "diag"
 
 
@@ -76,13 +79,36 @@ def public(*names: str, method: bool | str = False,
     return register
 
 
+def creating(function: F, name: str = "") -> F:
+    """A function that makes a tensor without an op: a mode with `on_create` may take the call over.
+
+    The tracer does, because a fresh tensor must be made again in every run of a traced function.
+    """
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if state.shortcut is state.SLOW:
+            for mode in reversed(state.local.modes):
+                take_over = getattr(mode, "on_create", None)
+                if take_over is not None:
+                    with state.below(mode):
+                        return take_over(make, args, kwargs)
+        return function(*args, **kwargs)
+    make.__name__ = name or function.__name__
+    CREATING[make.__name__] = make
+    return cast(F, make)
+
+
 def need_tensor(function: Any, name: str) -> Any:
     """The function, with PyTorch's words where its first argument is no tensor."""
+    seen_as = "aten::" + name.replace(".", "_")
+
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):
             raise TypeError(f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
                             f"Tensor, not {type(args[0]).__name__}")
+        if state.profiler is not None:
+            return state.profiler.around(seen_as, args, function, *args, **kwargs)
         return function(*args, **kwargs)
     return checked
 

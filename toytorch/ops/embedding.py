@@ -8,7 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import general, public
+from toytorch.ops.define import creating, general, public
 from toytorch.ops.sparse_create import sparse_coo_tensor
 
 
@@ -129,6 +129,7 @@ def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[An
 
 
 @public("embedding_bag")
+@creating
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor,
                   scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,

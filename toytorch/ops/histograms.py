@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
-from toytorch.ops.define import public
+from toytorch.ops.define import creating, public
 from toytorch.ops.results import result_class
 
 Histogramdd = namedtuple("Histogramdd", ["hist", "bin_edges"])
@@ -56,6 +56,7 @@ def _as_density(hist: Any, edges: list[Any]) -> Any:
 
 
 @public("histc", method=True)
+@creating
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *,
           out: Any = None) -> Tensor:
     """The number of elements in each of `bins` bins of equal width.
@@ -139,6 +140,7 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None
 
 
 @public("histogramdd")
+@creating
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None,
                 density: bool = False) -> Any:
     """The weight of points (…, D) in each cell of a grid, and the edges of its bins.

@@ -12,6 +12,7 @@ import numpy as np
 
 from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
+from toytorch.core import state
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import index as gathering
 from toytorch.ops.create import tensor as make_tensor
@@ -47,7 +48,7 @@ def as_index(part: Any) -> Any:
         if part._array.ndim == 0:
             if part.dtype is types.bool:
                 return bool(part._array)
-            return int(part._array) if part.dtype is not types.uint8 else part
+            return part.__index__() if part.dtype is not types.uint8 else part
         return part
     if isinstance(part, np.bool_):
         return bool(part)
@@ -82,7 +83,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                and p.__class__ is not bool)
     ndim = x._array.ndim
     if used > ndim:
-        if ndim == 0 and any(p.__class__ is int for p in parts):
+        if ndim == 0 and any(isinstance(p, int) for p in parts):
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                              "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -101,7 +102,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
             x = unsqueeze.function(x, dim)
             tensors.append(wrap(np.zeros(1 if part else 0, np.int64)))
             dim += 1
-        elif part.__class__ is int:
+        elif isinstance(part, int):
             n = x._array.shape[dim]
             if not -n <= part < n:
                 raise IndexError(f"index {part} is out of bounds for dimension {place} with "
@@ -119,8 +120,12 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                     raise IndexError(f"The shape of the mask {list(part.shape)} at index {k} does "
                                      f"not match the shape of the indexed tensor {list(x.shape)} at"
                                      f" index {dim + k}")
-            places = part._array.nonzero() if part.ndim else (np.zeros(int(bool(part)), np.int64),)
-            tensors += [wrap(p) for p in places]
+            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees where it comes from
+                tensors += gathering.nonzero.function(part).unbind(1)
+            else:
+                places = part._array.nonzero() if part.ndim else (
+                    np.zeros(int(bool(part)), np.int64),)
+                tensors += [wrap(p) for p in places]
             dim += part.ndim
         else:
             tensors.append(part if part.dtype is types.int64 else part.long())

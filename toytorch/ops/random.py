@@ -15,7 +15,7 @@ from toytorch.core.random import generator_of
 from toytorch.core.size import broadcast_pair
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create
-from toytorch.ops.define import define, public
+from toytorch.ops.define import creating, define, public
 
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
@@ -48,11 +48,19 @@ def _need_float(name: str, dtype: Any) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
-def drawn(make: Any) -> Tensor:
+def drawn(make: Any, name: str) -> Tensor:
     """A tensor of random numbers; inside vmap the mode says how many, one for all or for each.
 
-    `make(lead)` makes it, with more dimensions in front.
+    `make(lead)` makes it, with more dimensions in front; a profiler shows it under `name`.
     """
+    if state.profiler is not None:
+        return state.profiler.around(  # type: ignore[no-any-return]  # it returns what we do
+            f"aten::{name}", (), drawn_here, make)
+    return drawn_here(make)
+
+
+def drawn_here(make: Any) -> Tensor:
+    """`drawn` itself."""
     for mode in reversed(state.local.modes):
         ask = getattr(mode, "on_random", None)
         if ask is not None:
@@ -73,11 +81,12 @@ def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
         if more:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(more))}'")
         _need_float(kernel_name, dtype)
-        made = drawn(lambda lead: wrap(_draw(how, (*lead, *shape), dtype, device, generator)))
+        made = drawn(lambda lead: wrap(_draw(how, (*lead, *shape), dtype, device, generator)),
+                     name)
         return create.put_out(made.requires_grad_() if requires_grad else made, out, names)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
+    return creating(function)
 
 
 rand = _factory("rand", _uniform, "check_uniform_bounds", "Uniform numbers in [0, 1).")
@@ -93,12 +102,13 @@ def _like(name: str, factory: Any) -> Any:
                        generator=generator)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
-    return public(name)(function)
+    return public(name)(creating(function))
 
 
 rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
 
 
+@creating
 def randint(low: Any, high: Any = None, size: Any = None, *, generator: Any = None,
             out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
@@ -121,11 +131,12 @@ def randint(low: Any, high: Any = None, size: Any = None, *, generator: Any = No
         array = generator_of(where, generator).integers(int(low), int(high), (*lead, *size))
         return wrap(array.astype(kind.numpy))
     with base.of_device(where).on(where):
-        made = drawn(draw)
+        made = drawn(draw, "randint")
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
 @public("randint_like")
+@creating
 def randint_like(input: Tensor, low: Any = 0, high: Any = None, *, dtype: Any = None,
                  device: Any = None, requires_grad: builtins.bool = False, layout: Any = None,
                  memory_format: Any = None) -> Tensor:
@@ -135,6 +146,7 @@ def randint_like(input: Tensor, low: Any = 0, high: Any = None, *, dtype: Any = 
                    device=device or input.device, requires_grad=requires_grad)
 
 
+@creating
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = types.int64,
              layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
              pin_memory: Any = False) -> Tensor:
@@ -197,6 +209,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 
 
 @public("multinomial", method=True)
+@creating
 def multinomial(input: Tensor, num_samples: int, replacement: builtins.bool = False, *,
                 generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities in proportion to weights."""

@@ -12,7 +12,7 @@ from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import _kind as kind_of
 from toytorch.ops.create import finish, put_out
-from toytorch.ops.define import public
+from toytorch.ops.define import creating, public
 
 
 def _steps_between(start: Any, end: Any, step: Any) -> int:
@@ -30,6 +30,7 @@ def _steps_between(start: Any, end: Any, step: Any) -> int:
 
 
 @public("arange", tensor_first=False)
+@creating
 def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
            pin_memory: Any = False) -> Tensor:
@@ -60,10 +61,11 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
         if kind == np.int64 or (start, step) == (0, 1):
             return xp.arange(start, start + count * step, step, kind)
         return (start + xp.arange(count) * step).astype(kind)
-    return put_out(finish(make, device, requires_grad), out)
+    return put_out(finish(make, device, requires_grad, "arange"), out)
 
 
 @public("range", tensor_first=False)
+@creating
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
           layout: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
@@ -78,7 +80,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dt
     kind = kind_of(dtype)
     count = math.floor((end - start) / step) + 1
     return put_out(finish(lambda xp: (start + xp.arange(count) * step).astype(kind), device,
-                          requires_grad), out)
+                          requires_grad, "range"), out)
 
 
 def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
@@ -113,6 +115,7 @@ def _equally_spaced(xp: Any, start: Any, end: Any, steps: int, kind: Any) -> Any
 
 
 @public("linspace", tensor_first=False)
+@creating
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
              layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
              pin_memory: Any = False) -> Tensor:
@@ -126,10 +129,11 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
         dtype = types.default_complex()
     kind = np.dtype(kind_of(dtype))
     return put_out(finish(lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),
-                          device, requires_grad), out)
+                          device, requires_grad, "linspace"), out)
 
 
 @public("logspace", tensor_first=False)
+@creating
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
              dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: builtins.bool = False, pin_memory: Any = False) -> Tensor:
@@ -147,7 +151,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
         exponents = _equally_spaced(xp, start, end, steps, kind)
         wide = np.complex128 if kind.kind == "c" else np.float64
         return (float(base) ** exponents.astype(wide)).astype(kind)
-    return put_out(finish(make, device, requires_grad), out)
+    return put_out(finish(make, device, requires_grad, "logspace"), out)
 
 
 # -- triangles ------------------------------------------------------------------------------------
@@ -160,10 +164,10 @@ def _triangle(name: str, which: str) -> Any:
             side, n = ("row", row) if row < 0 else ("col", col)
             raise RuntimeError(f"{side} must be non-negative, got{n}")
         return finish(lambda xp: xp.stack(getattr(xp, name)(row, offset, col)).astype(
-            kind_of(dtype)), device, False)
+            kind_of(dtype)), device, False, name)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The places of the {which} triangle of a matrix, as two rows."
-    return public(name, tensor_first=False)(function)
+    return public(name, tensor_first=False)(creating(function))
 
 
 tril_indices = _triangle("tril_indices", "lower")

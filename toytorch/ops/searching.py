@@ -11,7 +11,7 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create, index, shape, sort
-from toytorch.ops.define import general, public
+from toytorch.ops.define import creating, general, public
 
 
 @public("unique", method=True)
@@ -124,6 +124,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
 
 
 @public("unravel_index", tensor_first=False)
+@creating
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 

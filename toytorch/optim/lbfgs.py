@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import enable_grad, no_grad
+from toytorch.core import state as core_state
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import zeros_like
 from toytorch.ops.shape import cat
@@ -51,6 +52,11 @@ class LBFGS(Optimizer):
         """Minimises the loss that `closure` computes; returns the loss before the first step."""
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
+        if core_state.profiler is not None:
+            return core_state.profiler.around("Optimizer.step#LBFGS.step", (), self._step, closure)
+        return self._step(closure)
+
+    def _step(self, closure: Any) -> Any:
         for hook in list(self._pre_hooks.values()):
             hook(self, (closure,), {})
         with no_grad():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import enable_grad, no_grad
+from toytorch.core import state as core_state
 from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor
 
@@ -108,8 +109,14 @@ class Optimizer:
             group.setdefault(name, value)
         self.param_groups.append(group)
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
+    def zero_grad(self, set_to_none: bool = True) -> Any:
         """Forgets all gradients, or sets them to 0."""
+        if core_state.profiler is not None:
+            name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
+            return core_state.profiler.around(name, (), self._zero_grad, set_to_none)
+        return self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
@@ -120,6 +127,12 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Applies the rule to every parameter that has a gradient."""
+        if core_state.profiler is not None:
+            name = f"Optimizer.step#{type(self).__name__}.step"
+            return core_state.profiler.around(name, (), self._step, closure)
+        return self._step(closure)
+
+    def _step(self, closure: Callable[[], Any] | None) -> Any:
         loss, self._opt_called = None, True
         args = () if closure is None else (closure,)
         for hook in (*BEFORE.values(), *self._pre_hooks.values()):

@@ -1,5 +1,5 @@
-"""Pictures as data: the data sets that come with toytorch."""
+"""Pictures: data sets, transforms and networks, under torchvision's names where it has them."""
 
-from toytorch.vision import datasets
+from toytorch.vision import datasets, models, transforms
 
-__all__ = ["datasets"]
+__all__ = ["datasets", "models", "transforms"]

@@ -8,6 +8,7 @@ from .graph_picture import AutogradGraph, autograd_graph
 from .picture import Picture
 from .steps_page import BackwardSteps, backward_steps
 from .storage_picture import storage
+from .timeline import timeline
 
 __all__ = [
     "AutogradGraph",
@@ -16,4 +17,5 @@ __all__ = [
     "autograd_graph",
     "backward_steps",
     "storage",
+    "timeline",
 ]

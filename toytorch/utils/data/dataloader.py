@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toytorch.core import state
 from toytorch.ops.random import randint
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
@@ -18,6 +19,14 @@ from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialS
 def draw_seed(generator: Any) -> int:
     """The seed of an epoch's workers, from the loader's generator or the default one."""
     return int(randint((1 << 63) - 1, (), generator=generator).item())
+
+
+def timed(kind: str, function: Any, *arguments: Any) -> Any:
+    """function(*arguments), which a profiler shows under PyTorch's name for it."""
+    if state.profiler is None:
+        return function(*arguments)
+    return state.profiler.around(f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__", (),
+                                 function, *arguments)
 
 
 class DataLoader:
@@ -105,7 +114,7 @@ class DataLoader:
         fetch = self._recipe().start()
         for index in indices:
             try:
-                batch = fetch(index)
+                batch = timed("_SingleProcess", fetch, index)
             except StopIteration:
                 if self._stream:
                     return
@@ -150,6 +159,9 @@ class _Epoch:
         return self
 
     def __next__(self) -> Any:
+        return timed("_MultiProcessing", self._next)
+
+    def _next(self) -> Any:
         try:
             return next(self._batches)
         except StopIteration:

@@ -1,0 +1,180 @@
+"""From LLVM's text to functions that Python can call.
+
+A kernel becomes an object file, which is kept (`cache`) and linked into the process. Its entry is
+wrapped as a builtin function, which CPython calls in 0.1 µs; ctypes would take ten times as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.loops import cache
+from toytorch.backends.loops.entry import (
+    CONTEXT,
+    DATA,
+    DESCRIPTOR,
+    RANK,
+    SHAPE,
+    STRIDES,
+    TYPE_NUMBER,
+)
+from toytorch.backends.loops.nest import Nest
+
+VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
+WORK = 1 << 20  # additions on one thread; more is worth the 50 µs that a second thread costs
+METH_FASTCALL = 0x80
+PARTS = ("call", "read", "run")  # the functions of a kernel that are called from outside
+_lock = threading.RLock()
+_kept: list[Any] = []  # what compiled code refers to
+
+
+@once
+def works() -> bool:
+    """Whether kernels can run here: llvmlite is there, and arrays keep things where we look."""
+    if os.environ.get("TOYTORCH_NATIVE") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    try:
+        import llvmlite.binding  # noqa: F401  # only whether it is there
+    except ImportError:
+        return False
+    probe = np.zeros((2, 3), "float32")
+
+    def word(address: int, index: int, type: Any = ctypes.c_int64) -> int:
+        return int(type.from_address(address + index * ctypes.sizeof(type)).value)
+    here = id(probe)
+    return (word(here, DATA) == probe.ctypes.data
+            and word(here, RANK, ctypes.c_int32) == 2
+            and [word(word(here, SHAPE), k) for k in (0, 1)] == [2, 3]
+            and [word(word(here, STRIDES), k) for k in (0, 1)] == [12, 4]
+            and word(here, DESCRIPTOR) == id(probe.dtype)
+            and word(id(probe.dtype), TYPE_NUMBER, ctypes.c_int32) == probe.dtype.num
+            and word(here, object.__basicsize__ // 8 - 1) == id(np.ndarray))
+
+
+@once
+def context() -> Any:
+    """The words that kernels need of CPython and NumPy, in the order of CONTEXT."""
+    words = {"ndarray": id(np.ndarray), "one_thread": 1, "bfloat16": -1, "True": id(True),
+             "False": id(False), "None": id(None)}
+    try:
+        import ml_dtypes
+        words["bfloat16"] = np.dtype(ml_dtypes.bfloat16).num
+    except ImportError:
+        pass
+    for name in CONTEXT[6:]:
+        function = getattr(ctypes.pythonapi, name)
+        words[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return np.array([words[name] for name in CONTEXT], "int64")
+
+
+class Target:
+    """This processor, as LLVM knows it."""
+
+    def __init__(self) -> None:
+        import llvmlite
+        import llvmlite.binding as llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm = llvm
+        self.cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
+        self.features, self.fma = features.flatten(), bool(features.get("fma", False)
+                                                           or features.get("neon", False))
+        self.machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault")
+        self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
+        self.words = f"{llvmlite.__version__} {llvm.llvm_version_info} {self.cpu} {self.features}"
+
+    def compile(self, text: str) -> bytes:
+        """The object file of a module."""
+        llvm = self.llvm
+        module = llvm.parse_assembly(text)
+        module.triple = self.machine.triple
+        module.data_layout = str(self.machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.loop_unrolling = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(self.machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(self.machine.emit_object(module))
+
+    def link(self, code: bytes, name: str) -> dict[str, int]:
+        """The addresses of the functions in an object file."""
+        library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for part in PARTS:
+            library.export_symbol(f"{part}_{name}")
+        tracker = library.link(self.linker, name)
+        _kept.append(tracker)
+        return {part: int(tracker[f"{part}_{name}"]) for part in PARTS}
+
+
+@once
+def target() -> Target:
+    return Target()
+
+
+@once
+def emitter() -> str:
+    """A digest of the files that write kernels: other code makes other kernels."""
+    folder = Path(__file__).parent
+    return cache.digest(*(p.read_text("utf-8") for p in sorted(folder.glob("*.py"))))
+
+
+def llvm_text(nest: Nest, name: str, cost: int) -> str:
+    """The module of a kernel."""
+    from llvmlite import ir
+
+    from toytorch.backends.loops.entry import Entry
+    module = ir.Module(name)
+    limit = max(WORK // max(cost, 1), 1)
+    Entry(ir, module, nest, name, target().fma, limit)
+    text = str(module)
+    wide = f'"prefer-vector-width"="{VECTORS}"'
+    return text.replace("noinline nounwind", f"noinline nounwind {wide}")
+
+
+class Compiled:
+    """The functions of a kernel: `call` for Python, `read` and `run` for its threads."""
+
+    def __init__(self, words: str, make: Any) -> None:
+        """words: what the kernel is; make(name): its module's text, if the cache has no code."""
+        with _lock:
+            t = target()
+            self.name = "k" + cache.digest(words, t.words, emitter())
+            code = cache.read(self.name)
+            self.cached = code is not None
+            if code is None:
+                code = t.compile(make(self.name))
+                cache.write(self.name, code)
+            if self.name not in _linked:
+                _linked[self.name] = t.link(code, self.name)
+            place = _linked[self.name]
+        self.call = builtin(place["call"], "kernel")
+        words_ = ctypes.POINTER(ctypes.c_int64)
+        self.read = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, words_)(place["read"])
+        self.run = ctypes.CFUNCTYPE(None, words_, ctypes.c_int64, ctypes.c_int64)(place["run"])
+
+
+_linked: dict[str, dict[str, int]] = {}
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p))
+
+
+def builtin(address: int, name: str) -> Any:
+    """A builtin function of the code at an address; its `self` is the context."""
+    made = MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _kept.append(made)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.byref(made), context(), None)

@@ -1,0 +1,209 @@
+"""A Nest as LLVM instructions: the function `core_NAME`.
+
+core(array pointer..., number..., size..., stride..., lo, hi) does the part lo..hi of the nest's
+range and returns whether an angle was too large for the fast sine. What no two arrays share is
+told to LLVM (`noalias`): outputs are no input's memory, or exactly an input's, which the layout
+knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toytorch.backends.loops.llvm_ops import Operations
+from toytorch.backends.loops.nest import (
+    Buffer,
+    For,
+    Let,
+    Load,
+    Nest,
+    Place,
+    Statement,
+    Store,
+    Update,
+    Var,
+)
+from toytorch.backends.loops.program import Argument
+from toytorch.backends.loops.types import TYPES, computed, kind
+
+ANGLES = ("sin", "cos", "tan")
+
+
+def strides_of(nest: Nest) -> list[tuple[str, int]]:
+    """The (buffer, axis) pairs whose strides are values of the call."""
+    last = len(nest.axes) - 1
+    return [(b.name, a) for b in nest.buffers for a in b.axes
+            if a >= 0 and not b.same and not (a == last and b.inner in "01")]
+
+
+def has_angles(nest: Nest) -> bool:
+    """Whether there is a sine: then there is a second, slow function for large angles."""
+    return any(isinstance(s, Let) and s.op in ANGLES for s in _statements(nest.body))
+
+
+def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for s in body:
+        yield s
+        if isinstance(s, For):
+            yield from _statements(s.body)
+
+
+class Core:
+    """Writes core_NAME into a module. The parameters are in `signature`."""
+
+    def __init__(self, ir: Any, module: Any, nest: Nest, name: str, fma: bool,
+                 slow: bool = False) -> None:
+        self.ir, self.nest = ir, nest
+        self.size = ir.IntType(64)
+        probe = Operations(ir, ir.IRBuilder(), fma, slow, None)
+        pointers = [b for b in nest.buffers if not b.same]
+        types = [probe.element(b.type).as_pointer() for b in pointers]
+        types += [probe.llvm(n.type) for n in nest.numbers]
+        sizes = [*(f"n{a}" for a in range(len(nest.axes))), *(f"size_{d}" for d in nest.extents)]
+        strides = strides_of(nest)
+        types += [self.size] * (len(sizes) + len(strides) + 2)
+        self.function = ir.Function(module, ir.FunctionType(ir.IntType(32), types), name)
+        self.function.linkage = "internal"
+        for attribute in ("noinline", "nounwind"):
+            self.function.attributes.add(attribute)
+        args = iter(self.function.args)
+        self.base: dict[str, Any] = {}
+        for b in pointers:
+            self.base[b.name] = pointer = next(args)
+            pointer.add_attribute("noalias")
+        self.base |= {b.name: self.base[b.same] for b in nest.buffers if b.same}
+        self.values: dict[str, Any] = {n.name: next(args) for n in nest.numbers}
+        self.types: dict[str, str] = {n.name: n.type for n in nest.numbers}
+        for name in sizes:
+            self.values[name], self.types[name] = next(args), "index"
+        found = {pair: next(args) for pair in strides}
+        same = {b.name: b.same or b.name for b in nest.buffers}
+        self.strides = {(b.name, a): found.get((same[b.name], a))
+                        for b in nest.buffers for a in b.axes}
+        for name in ("lo", "hi"):
+            self.values[name], self.types[name] = next(args), "index"
+        self.buffers = {b.name: b for b in nest.buffers}
+        self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        large = self.b.alloca(ir.IntType(32))
+        self.b.store(ir.Constant(ir.IntType(32), 0), large)
+        self.ops = Operations(ir, self.b, fma, slow, large)
+        self.entry = self.b.block
+        self.places: dict[str, Any] = {}
+        self.body(nest.body, "")
+        self.b.ret(self.b.load(large))
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def body(self, statements: tuple[Statement, ...], innermost: str) -> None:
+        """Writes statements; `innermost` is the index of the loop around them."""
+        for s in statements:
+            if isinstance(s, For):
+                self.loop(s)
+            elif isinstance(s, Let):
+                self.values[s.name], self.types[s.name] = self.let(s), s.type
+            elif isinstance(s, Load):
+                self.load(s, innermost)
+            elif isinstance(s, Store):
+                buffer = self.buffers[s.buffer]
+                value = self.value(s.value, computed(buffer.type))
+                self.ops.store(value, self.address(buffer, s.place, innermost), buffer.type,
+                               TYPES[buffer.type].bytes)
+            elif isinstance(s, Var):
+                self.variable(s)
+            elif isinstance(s, Update):
+                self.update(s)
+
+    def variable(self, s: Var) -> None:
+        with self.b.goto_block(self.entry):
+            self.places[s.name] = self.b.alloca(self.ops.llvm(s.type))
+        self.types[s.name] = s.type
+        self.b.store(self.value(s.start, s.type), self.places[s.name])
+
+    def update(self, s: Update) -> None:
+        """A total may be taken in any order ("reassoc"): that is what makes vectors of it."""
+        type, place = self.types[s.name], self.places[s.name]
+        value, before = self.value(s.value, type), self.b.load(place)
+        if kind(type) == "f" and s.op in ("add", "mul"):
+            make = self.b.fadd if s.op == "add" else self.b.fmul
+            made = make(before, value, flags=("reassoc", "contract"))
+        elif kind(type) == "f":
+            made = self.ops.of(type).intrinsic(s.op, before, value)
+        else:
+            made = self.ops.do(s.op, type, [before, value])
+        self.b.store(made, place)
+
+    def loop(self, s: For) -> None:
+        """for index in range(start, stop, step), the test before the first turn."""
+        b = self.b
+        start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
+        head, after = (self.function.append_basic_block() for _ in range(2))
+        before = b.block
+        b.cbranch(b.icmp_signed("<", start, stop), head, after)
+        b.position_at_end(head)
+        i = b.phi(self.size)
+        i.add_incoming(start, before)
+        self.values[s.index], self.types[s.index] = i, "index"
+        self.body(s.body, s.index)
+        following = b.add(i, self.size(s.step), flags=["nsw"])
+        i.add_incoming(following, b.block)
+        b.cbranch(b.icmp_signed("<", following, stop), head, after)
+        b.position_at_end(after)
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def value(self, a: Argument, type: str) -> Any:
+        """A named value or a constant of this type."""
+        if not isinstance(a, str):
+            return self.size(a) if type == "index" else self.ops.constant(a, type)
+        if a in self.places:
+            return self.b.load(self.places[a])
+        return self.values[a]
+
+    def let(self, s: Let) -> Any:
+        if s.type == "index":
+            return self.index(s)
+        if s.op == "cast":
+            a = s.args[0]
+            source = self.types[a] if isinstance(a, str) else s.type
+            return self.ops.convert(self.value(a, source), source, s.type)
+        named = [self.types[a] for a in s.args[s.op == "where":] if isinstance(a, str)]
+        type = named[0] if named else s.type
+        args = [self.value(a, type) for a in s.args]
+        if s.op == "where":
+            args[0] = self.value(s.args[0], "bool")
+        return self.ops.do(s.op, type, args)
+
+    def index(self, s: Let) -> Any:
+        b = self.b
+        x, y = (self.value(a, "index") for a in s.args)
+        if s.op == "minimum":
+            return b.select(b.icmp_signed("<", x, y), x, y)
+        if s.op in ("quotient", "rest"):
+            return b.udiv(x, y) if s.op == "quotient" else b.urem(x, y)
+        return getattr(b, s.op)(x, y, flags=["nsw"])
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def load(self, s: Load, innermost: str) -> None:
+        buffer = self.buffers[s.buffer]
+        place = self.address(buffer, s.place, innermost)
+        self.types[s.name] = computed(buffer.type)
+        self.values[s.name] = self.ops.load(place, buffer.type, TYPES[buffer.type].bytes)
+
+    def address(self, buffer: Buffer, place: Place, innermost: str) -> Any:
+        """The address of an element; the innermost index is added last, from one row pointer."""
+        b = self.b
+        pointer, last = self.base[buffer.name], None
+        for axis, index in place:
+            step = self.value(index, "index")
+            if axis == len(self.nest.axes) - 1 and buffer.inner in "01":
+                if buffer.inner == "0":
+                    continue
+            elif axis >= 0:
+                step = b.mul(step, self.strides[buffer.name, axis], flags=["nsw"])
+            if index == innermost:
+                last = step
+            else:
+                pointer = b.gep(pointer, [step], inbounds=True)
+        return pointer if last is None else b.gep(pointer, [last], inbounds=True)

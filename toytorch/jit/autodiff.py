@@ -1,0 +1,118 @@
+"""Splitting a joint graph into a forward and a backward function.
+
+The forward part makes the results; the backward part gets the gradients of the results and gives
+those of the inputs. Whatever the backward part needs of the forward part has to be saved, or
+computed again: a value that costs one cheap pass over values that are there anyway is computed
+again, because saving it means writing it to memory and reading it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toytorch.jit import types
+from toytorch.jit.ir import Node, Value
+from toytorch.jit.specialise import Joint
+
+CHEAP = frozenset((
+    "add", "sub", "rsub", "mul", "neg", "relu", "abs", "sign", "where", "eq", "ne", "lt", "le",
+    "gt", "ge", "maximum", "minimum", "clamp", "clamp_min", "clamp_max", "logical_not",
+    "logical_and", "logical_or", "square", "isnan", "threshold"))
+
+
+@dataclass
+class Halves:
+    """The two functions of a joint graph."""
+
+    forward: list[Node]
+    backward: list[Node]
+    results: list[Value]
+    saved: list[Value]  # from forward to backward; inputs of the graph among them
+    tangents: list[Value]
+    grads: list[Value]
+
+
+def split(joint: Joint) -> Halves:
+    """Divides the nodes: what results or effects need goes forward, the rest backward."""
+    graph = joint.graph
+    count = len(graph.inputs) - len(joint.tangents)
+    tangents = graph.inputs[count:]
+    results, grads = graph.outputs[:joint.results], graph.outputs[joint.results:]
+    late = set(tangents)  # values that depend on gradients
+    for node in graph.nodes:
+        if any(v in late for v in node.inputs):
+            late.update(node.outputs)
+    needed = set(results)
+    forward = []
+    for node in reversed(graph.nodes):
+        early = not any(v in late for v in node.outputs) and not any(
+            v in late for v in node.inputs)
+        if early and (any(v in needed for v in node.outputs) or not node.removable):
+            needed.update(node.inputs)
+            forward.append(node)
+    forward.reverse()
+    ahead = {id(n) for n in forward}
+    backward = [n for n in graph.nodes if id(n) not in ahead]
+    backward = live(backward, grads)
+    if grads:
+        backward = recompute(graph.inputs[:count], forward, backward, grads)
+    made = {v for n in backward for v in n.outputs} | set(tangents)
+    wanted = dict.fromkeys(v for n in backward for v in n.inputs if v not in made)
+    wanted.update(dict.fromkeys(v for v in grads if v not in made))
+    saved = [v for v in wanted if not is_constant(v)]
+    return Halves(forward, backward, results, saved, tangents, grads)
+
+
+def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
+    """The nodes that the outputs depend on, and those with effects."""
+    needed, kept = set(outputs), []
+    for node in reversed(nodes):
+        if any(v in needed for v in node.outputs) or node.writes:
+            needed.update(node.inputs)
+            kept.append(node)
+    return kept[::-1]
+
+
+def recompute(inputs: list[Value], forward: list[Node], backward: list[Node],
+              grads: list[Value]) -> list[Node]:
+    """The backward nodes with those before them that are computed again."""
+    made = {v for n in backward for v in n.outputs}
+    wanted = {v for n in backward for v in n.inputs if v not in made} | {
+        v for v in grads if v not in made}
+    there = set(inputs)  # what the backward part has without anything being saved
+    written = {v for n in forward if n.writes for v in n.inputs[:1]}
+    again: list[Node] = []
+    for node in forward:
+        if node.kind == "prim::Constant":
+            continue
+        outs = node.outputs
+        cheap = node.record is not None and node.record.name in CHEAP and node.pure and (
+            not any(v in written for v in (*node.inputs, *outs)))
+        if cheap and outs[0] in wanted and all(
+                v in there or is_constant(v) or (v in wanted and not by_cheap(v))
+                for v in node.inputs):
+            again.append(node)
+            there.update(outs)
+    return again + backward
+
+
+def by_cheap(v: Value) -> bool:
+    """Whether a value may itself be computed again."""
+    return v.node is not None and v.node.record is not None and v.node.record.name in CHEAP
+
+
+def is_constant(v: Value) -> bool:
+    """Whether a value is the same in every run."""
+    return v.node is not None and v.node.kind == "prim::Constant"
+
+
+def sizes(values: list[Value]) -> int:
+    """Bytes of all tensors among the values."""
+    total = 0
+    for v in values:
+        if isinstance(v.type, types.Tensor) and v.type.shape is not None and v.type.dtype:
+            n = v.type.dtype.itemsize
+            for k in v.type.shape:
+                n *= k
+            total += n
+    return total

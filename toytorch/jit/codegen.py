@@ -1,0 +1,269 @@
+"""From a straight-line graph to one Python function over arrays.
+
+    def forward(x, y):
+        v2 = multiply(x, y)
+        v3 = tanh(v2, out=v2)
+        return v3,
+
+Shapes, types and what aliases what are known, so nothing is asked when it runs: no dispatch, no
+promotion, no tensors. A value is dropped after its last use, and a result may take the memory of an
+operand that nobody needs any more (`memory.reusable`). Ops that need the tensors' own rules (writes,
+half-precision types) are called through the dispatcher.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import dispatch
+from toytorch.core import dtype as dtypes
+from toytorch.core.op import Op, generate
+from toytorch.core.pytree import tree_leaves
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.jit import types
+from toytorch.jit.fuser import kernels
+from toytorch.jit.ir import Node, Value
+from toytorch.jit.passes import memory
+
+HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+class Writer:
+    """Writes one function; `names` is what its source refers to."""
+
+    def __init__(self, name: str, inputs: Sequence[Value], nodes: Sequence[Node],
+                 outputs: Sequence[Value]) -> None:
+        self.name, self.inputs, self.outputs = name, inputs, outputs
+        self.nodes = [n for n in nodes if n.kind != "prim::Constant"]
+        self.names: dict[str, Any] = {"__name__": "toytorch.jit", "asarray": np.asarray, "ndarray": np.ndarray,
+                                      "empty": np.empty, "call": dispatch.call,
+                                      "inplace": dispatch.inplace, "wrap": wrap}
+        self.local: dict[Value, str] = {}
+        self.taken: set[str] = set()
+        self.lines: list[str] = []
+        self.reuse = memory.reusable(inputs, self.nodes, outputs)
+        self.last = memory.last_uses(inputs, self.nodes, outputs)
+
+    def function(self) -> tuple[Callable[..., Any], str]:
+        """The compiled function and its source."""
+        params = ", ".join(self.place(v) for v in self.inputs)
+        for i, node in enumerate(self.nodes):
+            self.node(node)
+            gone = [self.local[v] for v in self.last.get(i, ()) if v in self.local]
+            if gone:
+                self.lines.append(f"del {', '.join(gone)}")
+        results = "".join(f"{self.use(v)}, " for v in self.outputs).rstrip()
+        self.lines.append(f"return ({results})" if results else "return ()")
+        body = "\n".join("    " + line for line in self.lines)
+        source = f"def {self.name}({params}):\n{body}\n"
+        generate(f"plan {self.name}", source, self.names)
+        return self.names[self.name], source
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def place(self, v: Value) -> str:
+        """The variable of a value."""
+        found = self.local.get(v)
+        if found is None:
+            found = base = v.name.replace(".", "_") if v.name[0].isalpha() else f"v{v.name}"
+            i = 0
+            while found in self.taken or found in self.names or keyword.iskeyword(found):
+                i += 1
+                found = f"{base}_{i}"
+            self.local[v] = found
+            self.taken.add(found)
+        return found
+
+    def given(self, thing: Any, hint: str) -> str:
+        """A name for something the source refers to."""
+        name, i = hint, 0
+        while name in self.taken or (name in self.names and self.names[name] is not thing):
+            i += 1
+            name = f"{hint}_{i}"
+        self.names[name] = thing
+        return name
+
+    def use(self, v: Value) -> str:
+        """How a value is written where it is used."""
+        if v.node is None or v.node.kind != "prim::Constant":
+            return self.place(v)
+        value = v.node.attributes["value"]
+        if isinstance(value, Tensor):
+            return self.given(value._array, f"c{v.name.replace('.', '_')}")
+        if value is None or value.__class__ in (int, bool, str):
+            return repr(value)
+        if value.__class__ is tuple and all(i.__class__ is int for i in value):
+            return repr(value)
+        return self.given(value, f"c{v.name.replace('.', '_')}")
+
+    # -- nodes -------------------------------------------------------------------------------------
+
+    def node(self, node: Node) -> None:
+        """The lines of one node."""
+        if node.kind == "prim::FusionGroup":
+            self.lines += kernels.lines(node, self)
+        elif node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+            parts = "".join(self.use(v) + ", " for v in node.inputs).rstrip()
+            made = f"[{parts}]" if node.kind == "prim::ListConstruct" else f"({parts})"
+            self.lines.append(f"{self.place(node.output)} = {made}")
+        elif node.kind in ("prim::ListUnpack", "prim::TupleUnpack"):
+            targets = "".join(self.place(v) + ", " for v in node.outputs)
+            self.lines.append(f"{targets.rstrip()} = {self.use(node.inputs[0])}")
+        elif node.record is None:
+            self.created(node)
+        elif node.writes or needs_tensors(node):
+            self.through_dispatch(node)
+        elif node.record.kind == "pointwise":
+            self.pointwise(node, node.record)
+        else:
+            self.kernel(node, node.record)
+
+    def created(self, node: Node) -> None:
+        """A new tensor, from a factory."""
+        names = node.attributes.get("_names", ())
+        split = len(node.inputs) - len(names)
+        args = [self.tensor(v) for v in node.inputs[:split]]
+        args += [f"{n}={self.tensor(v)}" for n, v in zip(names, node.inputs[split:])]
+        factory = self.given(node.op, getattr(node.op, "__name__", "create"))
+        call = f"{factory}({', '.join(args)})"
+        if len(node.outputs) == 1:
+            self.lines.append(f"{self.place(node.output)} = {call}._array")
+        else:
+            targets = ", ".join(self.place(v) for v in node.outputs)
+            leaves = self.given(tree_leaves, "tree_leaves")
+            self.lines.append(f"{targets} = (t._array for t in {leaves}({call}))")
+
+    def through_dispatch(self, node: Node) -> None:
+        """The op on tensors made for it."""
+        op: Any = node.record
+        args = "".join(self.tensor(v) + ", " for v in node.inputs)
+        run = "inplace" if node.writes else "call"
+        made = f"{run}({self.given(op, 'op_' + plain(op.name))}, ({args.rstrip()}))"
+        if not op.many:
+            self.lines.append(f"{self.place(node.output)} = {made}._array")
+        elif len(node.outputs) == 1:
+            self.lines.append(f"{self.place(node.output)} = [t._array for t in {made}]")
+        else:
+            targets = ", ".join(self.place(v) for v in node.outputs)
+            self.lines.append(f"{targets} = (t._array for t in {made})")
+
+    def tensor(self, v: Value) -> str:
+        """A value as the tensor, or list of tensors, that the dispatcher wants."""
+        if isinstance(v.type, types.Tensor):
+            return f"wrap({self.use(v)})"
+        if holds_tensors(v.type):
+            return f"{self.given(as_tensors, 'as_tensors')}({self.use(v)})"
+        return self.use(v)
+
+    def pointwise(self, node: Node, op: Op) -> None:
+        """One pass of NumPy over operands brought to their common type."""
+        work = work_type(node)
+        operands = []
+        for i, v in enumerate(node.inputs):
+            text = self.use(v)
+            if i in op.tensor_at and isinstance(v.type, types.Tensor):
+                if work is not None and numpy_type(v) != work:
+                    text = f"{text}.astype({self.given(work, 'to_' + work.name)})"
+            elif i in op.tensor_at and v.node is not None:
+                value = v.node.attributes["value"]
+                if value is not None:
+                    number = np.asarray(value) if work is None else np.asarray(value).astype(work)
+                    text = self.given(number, f"c{v.name.replace('.', '_')}")
+            operands.append(text)
+        out, result = node.output, ""
+        simple = op.plain and len(operands) == 3 and constant(node.inputs[2]) == 1
+        if simple:
+            operands.pop()
+        kernel = getattr(np, op.plain) if simple else op.on_cpu
+        if (isinstance(op.kernel, str) or simple) and isinstance(kernel, np.ufunc):
+            target = self.reuse.get(out)
+            result = f", out={self.place(target)}" if target is not None else ""
+        name = self.given(kernel, plain(op.plain if simple else op.name))
+        self.lines.append(f"{self.place(out)} = {name}({', '.join(operands)}{result})")
+        if not result:
+            self.as_array(out)
+
+    def kernel(self, node: Node, op: Op) -> None:
+        """The record's kernel on arrays."""
+        name = self.given(op.on_cpu, plain(op.name))
+        args = ", ".join(map(self.use, node.inputs))
+        targets = ", ".join(self.place(v) for v in node.outputs)
+        comma = "," if len(node.outputs) == 1 and op.many and op.schema.returns[0] != "Tensor[]" \
+            else ""
+        self.lines.append(f"{targets}{comma} = {name}({args})")
+        for v in node.outputs:
+            self.as_array(v)
+
+    def as_array(self, v: Value) -> None:
+        """NumPy gives a scalar where an array of no dimensions is wanted."""
+        if isinstance(v.type, types.Tensor) and v.type.shape == ():
+            name = self.place(v)
+            self.lines.append(f"if {name}.__class__ is not ndarray: {name} = asarray({name})")
+
+
+def plain(name: str) -> str:
+    """An op's name as Python's."""
+    name = name.replace(".", "_")
+    return name + "_" if name in ("and", "or", "not", "del", "def", "empty", "call", "wrap") else name
+
+
+def constant(v: Value) -> Any:
+    """The value of a constant; None for any other."""
+    return v.node.attributes["value"] if v.node is not None and v.node.kind == "prim::Constant" \
+        else None
+
+
+def numpy_type(v: Value) -> Any:
+    """NumPy's type of a tensor value."""
+    assert isinstance(v.type, types.Tensor) and v.type.dtype is not None
+    return v.type.dtype.numpy
+
+
+def needs_tensors(node: Node) -> bool:
+    """Whether the dispatcher has rules here that a plain call of the kernel has not."""
+    values = [v for v in (*node.inputs, *node.outputs) if isinstance(v.type, types.Tensor)]
+    if any(v.type.dtype in HALF or v.type.dtype is None  # type: ignore[attr-defined]  # tensors
+           for v in values):
+        return True
+    record: Any = node.record
+    return record.kind in ("layout", "create") or any(
+        holds_tensors(v.type) and not a.is_tensor_list
+        for v, a in zip(node.inputs, record.schema.args))
+
+
+def holds_tensors(t: types.Type) -> bool:
+    """Whether a list or tuple has tensors in it."""
+    if isinstance(t, (types.List, types.Optional)):
+        return isinstance(t.element, types.Tensor) or holds_tensors(t.element)
+    return (
+        isinstance(t, types.Tuple) and any(isinstance(e, types.Tensor) or holds_tensors(e)
+                                           for e in t.elements))
+
+
+def as_tensors(item: Any) -> Any:
+    """Tensors in the place of arrays, in lists and tuples."""
+    if item.__class__ in (list, tuple):
+        return item.__class__(map(as_tensors, item))
+    return wrap(item) if item.__class__ is np.ndarray else item
+
+
+def work_type(node: Node) -> Any:
+    """The type in which the operands of a pointwise op meet; None where they are left alone."""
+    op: Any = node.record
+    if op.promotion == "none":
+        return None
+    samples = []
+    for i, v in enumerate(node.inputs):
+        if i in op.tensor_at and isinstance(v.type, types.Tensor):
+            assert v.type.shape is not None
+            samples.append(wrap(np.empty((0,) * bool(v.type.shape), numpy_type(v)), v.type.dtype))
+        else:
+            samples.append(constant(v))
+    common = dispatch.common_dtype(op, tuple(samples))
+    if op.promotion == "float" and common.rank < 2:
+        common = dtypes.get_default_dtype()
+    return common.numpy

@@ -1,0 +1,94 @@
+"""Which plan runs: one for every kind of inputs, made when they are first seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import state
+from toytorch.core.tensor import Tensor
+from toytorch.jit import interpreter
+from toytorch.jit.ir import Graph
+from toytorch.jit.passes import pipeline
+from toytorch.jit.passes.lift import Attribute, lift
+from toytorch.jit.plan import Plan, Stepwise
+from toytorch.jit.specialise import Untraceable, specialise
+
+LIMIT = 64  # plans that a function keeps; the one made first goes first
+
+
+class Executor:
+    """The plans of one graph. `owner` is the module whose attributes the graph reads."""
+
+    def __init__(self, graph: Graph, owner: Any = None) -> None:
+        self.graph, self.owner = graph, owner
+        self.plans: dict[Any, Plan | Stepwise] = {}
+        self.lifted: tuple[Graph, list[Attribute]] | None = None
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """The results for arguments."""
+        inputs = self.inputs(args)
+        if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
+            return interpreter.run(self.whole()[0], inputs)
+        key: Any = (state.local.grad, *map(kind_of, inputs))
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.prepare(inputs, key)
+        return plan(inputs)
+
+    def whole(self) -> tuple[Graph, list[Attribute]]:
+        """The graph with attributes of modules as inputs behind its own."""
+        if self.lifted is None:
+            self.lifted = lift(self.graph)
+        return self.lifted
+
+    def inputs(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments, and the attributes as they are now."""
+        graph, attributes = self.whole()
+        own = len(graph.inputs) - len(attributes)
+        if len(args) != own:
+            raise RuntimeError(f"{self.graph.name}() expected {own} argument(s) but received "
+                               f"{len(args)}")
+        return [*args, *(a.of(self.owner) for a in attributes)]
+
+    def prepare(self, inputs: list[Any], key: Any) -> Plan | Stepwise:
+        """Makes the plan for inputs of a new kind."""
+        graph = self.whole()[0]
+        plan: Plan | Stepwise
+        try:
+            if any(isinstance(v, (list, tuple, dict)) for v in inputs):
+                raise Untraceable("an argument is a list, a tuple or a dictionary")
+            joint = specialise(graph, inputs, state.local.grad)
+            plan = Plan(graph, joint, pipeline.optimise(joint.graph))
+        except Untraceable as why:
+            plan = Stepwise(graph, str(why))
+        if len(self.plans) >= LIMIT:
+            del self.plans[next(iter(self.plans))]
+        self.plans[key] = plan
+        return plan
+
+    def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
+        """The plan that arguments like these run on."""
+        inputs = self.inputs(args)
+        key: Any = (state.local.grad, *map(kind_of, inputs))
+        return self.plans.get(key) or self.prepare(inputs, key)
+
+    def graph_for(self, args: Sequence[Any]) -> Graph:
+        """The optimised graph for arguments like these."""
+        return self.plan_for(args).optimised
+
+
+def kind_of(value: Any) -> Any:
+    """What a plan is made for: all of a number, and of a tensor all but its elements."""
+    if isinstance(value, Tensor):
+        array = value._array
+        if array.__class__ is np.ndarray:
+            return array.shape, array.strides, array.dtype, value._rg
+        return type(array), value.dtype, value._rg
+    try:
+        hash(value)
+    except TypeError:
+        return type(value)
+    return value.__class__, value

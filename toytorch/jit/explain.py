@@ -1,0 +1,34 @@
+"""`jit.explain`: what became of a function, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.jit.plan import Stepwise
+
+
+def explain(f: Any, *inputs: Any) -> str:
+    """How `f` runs for inputs like these: fused kernels, single ops, or node by node, and why.
+
+    >>> import toytorch as torch
+    >>> f = torch.jit.trace(lambda x: x[x > 0], torch.ones(2))
+    >>> print(torch.jit.explain(f, torch.ones(2)))
+    forward runs node by node: aten::index has a result whose shape depends on values
+    """
+    function = f._methods["forward"] if hasattr(f, "_methods") else f
+    plan = function.executor.plan_for(function.flat(inputs))
+    if isinstance(plan, Stepwise):
+        return f"{function.name} runs node by node: {plan.reason}"
+    lines = [f"{function.name} runs as one function of {len(plan.halves.forward)} steps"]
+    for name, nodes in (("forward", plan.halves.forward), ("backward", plan.halves.backward)):
+        groups = [n for n in nodes if n.kind == "prim::FusionGroup"]
+        for g in groups:
+            inner = [n.kind[6:] for n in g.attributes["Subgraph"].nodes
+                     if n.kind.startswith("aten::")]
+            lines.append(f"  {name}: {len(inner)} ops in one kernel: {', '.join(inner)}")
+        single = [n.kind[6:] for n in nodes if n.kind.startswith("aten::")]
+        if single:
+            lines.append(f"  {name}: {', '.join(single)} as NumPy calls")
+    if plan.joint.tangents:
+        lines.append(f"  saved for the backward pass: {len(plan.halves.saved)} tensors")
+    return "\n".join(lines)

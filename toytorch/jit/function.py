@@ -1,0 +1,88 @@
+"""What `trace` and `script` give back: a function with a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toytorch.core.pytree import tree_flatten, tree_unflatten
+from toytorch.jit import executor
+from toytorch.jit.ir import Graph
+from toytorch.jit.passes.inline import inline
+
+
+class ScriptFunction:
+    """A function that runs as a graph, like `torch.jit.ScriptFunction`.
+
+    >>> import toytorch as torch
+    >>> @torch.jit.script
+    ... def double(x):
+    ...     return x + x
+    >>> print(double.graph)
+    graph(%x : Tensor):
+      %1 : int = prim::Constant[value=1]()
+      %2 : Tensor = aten::add(%x, %x, %1)
+      return (%2)
+    """
+
+    def __init__(self, name: str, graph: Graph, owner: Any = None) -> None:
+        self.name = self.qualified_name = self.__name__ = name
+        self.graph, self.owner = graph, owner
+        self.executor = executor.Executor(graph, owner)
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """The graph with every called function and method in the place of its call."""
+        return inline(self.graph)
+
+    @property
+    def code(self) -> str:
+        """The graph as Python source, which `toytorch.jit.script` reads again."""
+        from toytorch.jit.source import source_of
+        return source_of(self.graph)
+
+    def graph_for(self, *inputs: Any) -> Graph:
+        """The graph as it is run for inputs like these: specialised, optimised, fused."""
+        return self.executor.graph_for(self.flat(inputs))
+
+    def flat(self, args: tuple[Any, ...]) -> list[Any]:
+        """The graph's inputs from a call's arguments."""
+        return list(args)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.executor.run(args)
+
+    def __repr__(self) -> str:
+        return f"<toytorch.jit.ScriptFunction {self.name}>"
+
+
+class TracedFunction(ScriptFunction):
+    """A traced function: nested arguments are flattened, and a new shape is traced anew.
+
+    `again` traces for given arguments; it is None in a function that was loaded from a file, whose
+    one graph then serves all shapes.
+    """
+
+    def __init__(self, name: str, graph: Graph, spec: Any, owner: Any = None,
+                 again: Callable[..., TracedFunction] | None = None,
+                 shapes: tuple[Any, ...] = ()) -> None:
+        super().__init__(name, graph, owner)
+        self.spec, self.again = spec, again
+        self.versions: dict[Any, TracedFunction] = {shapes: self}
+
+    def __call__(self, *args: Any) -> Any:
+        flat, _ = tree_flatten(args)
+        known = self.versions.get(signature(flat), self)
+        if known is self and self.again is not None and signature(flat) not in self.versions:
+            known = self.versions[signature(flat)] = self.again(*args)
+        result = known.executor.run(flat)
+        return result if known.spec is None else tree_unflatten(
+            list(result) if isinstance(result, tuple) else [result], known.spec)
+
+    def flat(self, args: tuple[Any, ...]) -> list[Any]:
+        return list(tree_flatten(args)[0])
+
+
+def signature(flat: list[Any]) -> tuple[Any, ...]:
+    """The shapes and types a trace was made for."""
+    return tuple((v._array.shape, v.dtype) if hasattr(v, "_array") else v for v in flat)

@@ -1,0 +1,1 @@
+"""Fusion: many ops in one pass over memory."""

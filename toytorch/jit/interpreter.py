@@ -1,0 +1,138 @@
+"""Runs a graph node by node: slow, plain, and right. Everything faster is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.autograd.modes import no_grad
+from toytorch.core import dispatch
+from toytorch.core.op import Op
+from toytorch.core.pytree import tree_leaves
+from toytorch.core.schema import REQUIRED
+from toytorch.jit.ir import Block, Graph, Node, Value
+
+
+class Reader:
+    """Walks over a graph; a subclass may look at the constants."""
+
+    def constant(self, value: Any) -> Any:
+        """What a prim::Constant gives."""
+        return value
+
+    def run_block(self, block: Block, inputs: Sequence[Any], known: dict[Value, Any]) -> list[Any]:
+        """The outputs of a block; `known` holds the values of the blocks around it."""
+        known.update(zip(block.inputs, inputs))
+        for node in block.nodes:
+            known.update(zip(node.outputs, self.run_node(node, known)))
+        return [known[v] for v in block.outputs]
+
+    def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
+        """The results of one node."""
+        if node.kind == "prim::Constant":
+            return (self.constant(node.attributes["value"]),)
+        args = [known[v] for v in node.inputs]
+        if node.kind == "prim::If":
+            return self.run_block(node.blocks[0 if args[0] else 1], (), known)
+        if node.kind == "prim::Loop":
+            return self.run_loop(node, args, known)
+        if node.kind.startswith("aten::"):
+            return results_of(node, call(node, args))
+        if "Subgraph" in node.attributes:
+            return self.run_block(node.attributes["Subgraph"], args, {})
+        try:
+            return LANGUAGE[node.kind](node, *args)
+        except KeyError:
+            raise RuntimeError(f"the interpreter does not know {node.kind}") from None
+
+    def run_loop(self, node: Node, args: list[Any], known: dict[Value, Any]) -> Sequence[Any]:
+        """A loop: `args` are the largest number of turns, whether to begin, and what is carried."""
+        turns, goes_on, carried = args[0], args[1], args[2:]
+        i = 0
+        while goes_on and i < turns:
+            goes_on, *carried = self.run_block(node.blocks[0], [i, *carried], known)
+            i += 1
+        return carried
+
+
+def run(graph: Graph, inputs: Sequence[Any]) -> Any:
+    """The outputs for given inputs: one value, or a tuple where there are several.
+
+    >>> import toytorch as torch
+    >>> f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.zeros(1))
+    >>> run(f.graph, [torch.tensor([0.0])])
+    tensor([0.])
+    """
+    if len(inputs) != len(graph.inputs):
+        raise RuntimeError(f"{graph.name}() expected {len(graph.inputs)} inputs, got "
+                           f"{len(inputs)}")
+    results = Reader().run_block(graph, inputs, {})
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def call(node: Node, args: list[Any]) -> Any:
+    """Calls the op or the function behind an `aten::` node."""
+    if "no_grad" in node.attributes:
+        with no_grad():
+            return call_op(node, args)
+    return call_op(node, args)
+
+
+def call_op(node: Node, args: list[Any]) -> Any:
+    """`call`, with gradients as they are."""
+    op = node.op
+    if not isinstance(op, Op):
+        names = node.attributes.get("_names")
+        if names:  # the last arguments were given by name
+            split = len(args) - len(names)
+            return op(*args[:split], **dict(zip(names, args[split:])))
+        return op(*args)
+    if len(args) < len(op.schema.args):
+        args = args + [None if a.default is REQUIRED else a.default
+                       for a in op.schema.args[len(args):]]
+    if node.writes:
+        return dispatch.inplace(op, tuple(args))
+    return dispatch.call(op, tuple(args))
+
+
+def results_of(node: Node, result: Any) -> Sequence[Any]:
+    """What a call gave, as one item per output."""
+    if len(node.outputs) == 1:
+        return (result,)
+    return tree_leaves(result) if node.outputs else ()
+
+
+def _raise(node: Node, message: str, *_: Any) -> Sequence[Any]:
+    raise node.attributes["_class"](message)
+
+
+def _print(node: Node, *args: Any) -> Sequence[Any]:
+    print(*args)
+    return ()
+
+
+def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
+    setattr(owner, node.attributes["name"], value)
+    return ()
+
+
+def _unchecked(node: Node, value: Any) -> Sequence[Any]:
+    if value is None:
+        raise AssertionError("Unwrapping null optional")
+    return (value,)
+
+
+LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
+    "prim::ListConstruct": lambda node, *args: (list(args),),
+    "prim::TupleConstruct": lambda node, *args: (
+        node.attributes["_class"](*args) if "_class" in node.attributes else args,),
+    "prim::DictConstruct": lambda node, *args: (dict(zip(args[::2], args[1::2])),),
+    "prim::ListUnpack": lambda node, values: list(values),
+    "prim::TupleUnpack": lambda node, values: list(values),
+    "prim::GetAttr": lambda node, owner: (getattr(owner, node.attributes["name"]),),
+    "prim::SetAttr": _set_attribute,
+    "prim::RaiseException": _raise,
+    "prim::Print": _print,
+    "prim::unchecked_unwrap_optional": _unchecked,
+    "prim::unchecked_cast": lambda node, value: (value,),
+}

@@ -1,0 +1,309 @@
+"""The graph: values in static single assignment form, nodes that make them, blocks of nodes.
+
+    graph(%x : Tensor, %y : Tensor):
+      %2 : Tensor = aten::mul(%x, %y)
+      %3 : Tensor = aten::tanh(%2)
+      return (%3)
+
+A value is made once, by one node or as an input of a block, and is seen in the block that makes it
+and in the blocks inside that. `aten::mul` is an op of the framework, and `node.op` is its record:
+whether it writes, what aliases what and what its derivatives are is looked up there and nowhere
+else. `prim::` nodes are the language itself: constants, lists, branches, loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from toytorch.core.op import Op, registry
+from toytorch.jit import types
+from toytorch.jit.builtins import BUILTINS
+from toytorch.ops.define import CREATING, PUBLIC
+
+IMPURE = ("prim::Print", "prim::RaiseException", "prim::SetAttr", "aten::append", "aten::extend",
+          "aten::insert", "aten::pop", "aten::clear", "aten::remove", "aten::reverse",
+          "aten::sort.list", "aten::_set_item", "aten::Delete", "aten::update", "aten::setdefault",
+          "prim::CallMethod", "prim::CallFunction", "aten::manual_seed")
+
+
+CREATES = frozenset((  # what makes a new tensor, but no random one
+    "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
+    "tensor", "scalar_tensor", "arange", "range", "linspace", "logspace", "empty_strided",
+    "empty_permuted", "tril_indices", "triu_indices", "detach"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where in a user's program something stands: what errors and printed graphs point at."""
+
+    file: str
+    line: int
+    column: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def pointing(self) -> str:
+        """The line with a mark under the place, as in PyTorch's errors."""
+        return (f'  File "{self.file}", line {self.line}\n    {self.text.rstrip()}\n    '
+                f"{' ' * self.column}{'~' * max(1, len(self.text.rstrip()) - self.column)} "
+                "<--- HERE")
+
+
+class Value:
+    """What a node makes, or a block is given."""
+
+    __slots__ = ("name", "node", "type")
+
+    def __init__(self, name: str, type: types.Type, node: Node | None = None) -> None:
+        self.name, self.type, self.node = name, type, node  # node: None for inputs of blocks
+
+    def debugName(self) -> str:
+        """The name it is printed with, without the percent sign."""
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"%{self.name} : {self.type}"
+
+
+class Node:
+    """One operation."""
+
+    __slots__ = ("attributes", "blocks", "inputs", "kind", "op", "outputs", "source")
+
+    def __init__(self, kind: str, inputs: list[Value], attributes: dict[str, Any] | None = None,
+                 source: Source | None = None, function: Any = None) -> None:
+        self.kind, self.inputs, self.source = kind, list(inputs), source
+        self.attributes = attributes or {}
+        self.outputs: list[Value] = []
+        self.blocks: list[Block] = []
+        # The record, or the function behind a name that is composed of records.
+        self.op: Any = function or op_of(kind)
+
+    @property
+    def output(self) -> Value:
+        """The one result."""
+        value, = self.outputs
+        return value
+
+    @property
+    def record(self) -> Op | None:
+        """The op record, None where the node is composed or part of the language."""
+        return self.op if isinstance(self.op, Op) else None
+
+    @property
+    def writes(self) -> bool:
+        """Whether the first input is written to: aten::mul_."""
+        return self.kind.startswith("aten::") and self.kind[6:].split(".")[0].endswith("_") and (
+            not self.kind.endswith("__"))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the results share the first input's memory."""
+        return self.record is not None and self.record.kind == "view"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two runs give different results."""
+        return self.record is not None and any(
+            a.type.startswith("Generator") for a in self.record.schema.args)
+
+    @property
+    def pure(self) -> bool:
+        """Whether running it twice, or not at all, changes nothing but its results."""
+        if self.writes or self.is_random or self.kind in IMPURE:
+            return False
+        if self.kind.startswith("aten::") and self.record is None and not (
+                getattr(self.op, "pure", False)):
+            return False  # a composed function may draw random numbers, write, or make new memory
+        return all(n.pure for b in self.blocks for n in b.nodes)
+
+    @property
+    def removable(self) -> bool:
+        """Whether it may be left out where its results are not used: it is pure, or makes a new
+        tensor of no random numbers."""
+        return self.pure or (self.kind.startswith("aten::") and self.record is None and (
+            self.op is not None and self.kind[6:] in CREATES))
+
+    def kindOf(self) -> str:
+        """The name of the operation, `aten::mul`."""
+        return self.kind
+
+    def __repr__(self) -> str:
+        from toytorch.jit.text import node_text
+        return node_text(self)
+
+
+class Block:
+    """Nodes in the order in which they run, with inputs and outputs of their own."""
+
+    __slots__ = ("inputs", "nodes", "outputs")
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+
+    def walk(self) -> Iterator[Node]:
+        """All nodes, those in blocks of a node after the node itself."""
+        waiting = list(reversed(self.nodes))
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(n for b in reversed(node.blocks) for n in reversed(b.nodes))
+
+
+class Graph(Block):
+    """A function as a block; it gives values their names."""
+
+    __slots__ = ("_names", "_next", "name")
+
+    def __init__(self, name: str = "forward") -> None:
+        super().__init__()
+        self.name = name
+        self._names: set[str] = set()
+        self._next = 0
+
+    def new_name(self, wanted: str = "") -> str:
+        """A name that no value has: the wanted one, with a number behind it if it is taken."""
+        if not wanted:
+            while str(self._next) in self._names:
+                self._next += 1
+            wanted = str(self._next)
+        name, i = wanted, 0
+        while name in self._names:
+            i += 1
+            name = f"{wanted}.{i}"
+        self._names.add(name)
+        return name
+
+    def value(self, type: types.Type, name: str = "") -> Value:
+        """A value without a node."""
+        return Value(self.new_name(name), type)
+
+    def add_input(self, type: types.Type, name: str = "") -> Value:
+        """One more input."""
+        self.inputs.append(self.value(type, name))
+        return self.inputs[-1]
+
+    def make(self, kind: str, inputs: list[Value], outputs: list[types.Type | tuple[
+             types.Type, str]], attributes: dict[str, Any] | None = None,
+             source: Source | None = None, function: Any = None) -> Node:
+        """A node that stands in no block yet, with outputs of the given types (and names)."""
+        node = Node(kind, inputs, attributes, source, function)
+        for out in outputs:
+            kind_of, name = out if isinstance(out, tuple) else (out, "")
+            made = self.value(kind_of, name)
+            made.node = node
+            node.outputs.append(made)
+        return node
+
+    def constant(self, value: Any, source: Source | None = None) -> Node:
+        """A prim::Constant, in no block yet."""
+        return self.make("prim::Constant", [], [types.of(value)], {"value": value}, source)
+
+    def copy(self) -> Graph:
+        """A graph of its own; constants are shared."""
+        made = Graph(self.name)
+        made._names, made._next = set(self._names), self._next
+        copy_block(self, made, {})
+        return made
+
+    def nodes_of(self, kind: str) -> list[Node]:
+        """All nodes of a kind, blocks inside included."""
+        return [n for n in self.walk() if n.kind == kind]
+
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
+        """PyTorch's name for `nodes_of`."""
+        return [n for n in (self.walk() if recurse else self.nodes) if n.kind == kind]
+
+    def __str__(self) -> str:
+        from toytorch.jit.text import graph_text
+        return graph_text(self)
+
+    __repr__ = __str__
+
+
+def op_of(kind: str) -> Any:
+    """The record behind the name of a node: "aten::mul" and "aten::mul_" → mul."""
+    space, _, name = kind.partition("::")
+    if space != "aten":
+        return None
+    if name in BUILTINS:
+        return BUILTINS[name]
+    found = registry.get(name) or registry.get(without_underscore(name))
+    return found if found is not None else PUBLIC.get(name) or CREATING.get(name)
+
+
+def without_underscore(name: str) -> str:
+    """The op behind an in-place form: "mul_" → "mul", "index_fill_.x" → "index_fill.x"."""
+    base, dot, overload = name.partition(".")
+    return base.removesuffix("_") + dot + overload
+
+
+def copy_block(source: Block, target: Block, known: dict[Value, Value]) -> None:
+    """Copies inputs, nodes and outputs; `known` maps values of the one to values of the other."""
+    for v in source.inputs:
+        known[v] = Value(v.name, v.type)
+        target.inputs.append(known[v])
+    for node in source.nodes:
+        target.nodes.append(copy_node(node, known))
+    target.outputs = [known.get(v, v) for v in source.outputs]
+
+
+def copy_node(node: Node, known: dict[Value, Value]) -> Node:
+    """A copy of one node, with its blocks."""
+    made = Node(node.kind, [known.get(v, v) for v in node.inputs], dict(node.attributes),
+                node.source, node.op)
+    for v in node.outputs:
+        known[v] = Value(v.name, v.type, made)
+        made.outputs.append(known[v])
+    for block in node.blocks:
+        inner = Block()
+        copy_block(block, inner, known)
+        made.blocks.append(inner)
+    return made
+
+
+def uses(block: Block) -> dict[Value, list[tuple[Node | None, int]]]:
+    """Where each value is used: (node, position); None for the outputs of the block itself."""
+    found: dict[Value, list[tuple[Node | None, int]]] = {}
+    for i, v in enumerate(block.outputs):
+        found.setdefault(v, []).append((None, i))
+    for node in block.walk():
+        for i, v in enumerate(node.inputs):
+            found.setdefault(v, []).append((node, i))
+        for inner in node.blocks:
+            for i, v in enumerate(inner.outputs):
+                found.setdefault(v, []).append((node, -1 - i))
+    return found
+
+
+def replace(block: Block, change: dict[Value, Value]) -> None:
+    """Puts other values in the place of values, everywhere in the block."""
+    def now(v: Value) -> Value:
+        while v in change:
+            v = change[v]
+        return v
+
+    def visit(b: Block) -> None:
+        for node in b.nodes:
+            node.inputs = [now(v) for v in node.inputs]
+            for inner in node.blocks:
+                visit(inner)
+        b.outputs = [now(v) for v in b.outputs]
+    if change:
+        visit(block)
+
+
+def each_block(block: Block) -> Iterator[Block]:
+    """The block and all blocks inside it."""
+    yield block
+    for node in block.walk():
+        yield from node.blocks
+
+
+Pass = Callable[[Graph], Graph]

@@ -1,0 +1,1 @@
+"""Passes: functions from a graph to a graph, one idea each."""

@@ -1,0 +1,46 @@
+"""Inlining: the graph of a called function or method in the place of its call."""
+
+from __future__ import annotations
+
+from toytorch.jit.ir import Block, Graph, Value, copy_node, each_block, replace
+
+
+def inline(graph: Graph) -> Graph:
+    """Puts the body of every prim::CallFunction and prim::CallMethod where the call stands."""
+    made = graph.copy()
+    for block in list(each_block(made)):
+        inline_block(made, block)
+    return made
+
+
+def inline_block(graph: Graph, block: Block) -> None:
+    """Inlines the calls of one block, and those in what was put in their place."""
+    nodes, changed = [], {}
+    for node in block.nodes:
+        if node.kind not in ("prim::CallFunction", "prim::CallMethod"):
+            nodes.append(node)
+            continue
+        body: Graph = node.attributes["Subgraph"]
+        inner = inline(body)
+        known: dict[Value, Value] = dict(zip(inner.inputs, node.inputs))
+        for n in inner.nodes:
+            copy = copy_node(n, known)
+            rename(graph, copy)
+            nodes.append(copy)
+        changed.update({out: known.get(v, v) for out, v in zip(node.outputs, inner.outputs)})
+    block.nodes = nodes
+    if changed:
+        replace(graph, changed)
+
+
+def rename(graph: Graph, node: object) -> None:
+    """Gives the values of a node from another graph names of this one."""
+    from toytorch.jit.ir import Node
+    assert isinstance(node, Node)
+    for v in node.outputs:
+        v.name = graph.new_name("" if v.name.isdigit() else v.name.split(".")[0])
+    for b in node.blocks:
+        for v in b.inputs:
+            v.name = graph.new_name("" if v.name.isdigit() else v.name.split(".")[0])
+        for n in b.nodes:
+            rename(graph, n)

@@ -1,0 +1,243 @@
+"""A plan: what runs for inputs of one kind. A call costs a look into a table and one function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.autograd.api import grad as gradients
+from toytorch.core import state
+from toytorch.core import inplace as writing
+from toytorch.core.dtype import FROM_NUMPY
+from toytorch.core.dispatch import view_of
+from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
+from toytorch.core.random import default_generator
+from toytorch.core.tensor import Tensor, new, wrap
+from toytorch.jit import interpreter
+from toytorch.jit.autodiff import Halves, split
+from toytorch.jit.codegen import Writer
+from toytorch.jit.ir import Graph, Value
+from toytorch.jit.specialise import Joint, Untraceable
+
+SHARED = ("This result of a compiled function shares memory with another of its results, or with an "
+          "argument, and is being modified inplace. Its history does not know of that memory: "
+          "clone() it first.")
+
+
+class Stepwise:
+    """The plan of a graph that is run node by node; `reason` says why."""
+
+    def __init__(self, graph: Graph, reason: str) -> None:
+        self.graph, self.reason = graph, reason
+        self.optimised = graph
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        return interpreter.run(self.graph, inputs)
+
+
+class Plan:
+    """Generated functions for the forward and the backward pass of an optimised graph."""
+
+    reason = ""
+
+    def __init__(self, general: Graph, joint: Joint, optimised: Graph) -> None:
+        self.general, self.joint, self.optimised = general, joint, optimised
+        halves = self.halves = split(Joint(optimised, joint.results, joint.tangents, joint.wanted,
+                                           joint.given, joint.plain, joint.needs))
+        count = len(optimised.inputs) - len(joint.tangents)
+        self.values = optimised.inputs[:count]
+        self.tensors = [i for i, v in enumerate(general.inputs)
+                        if "Tensor" in type(optimised.inputs[i].type).__name__]
+        self.arguments = [self.values[i] for i in self.tensors]
+        self.find_sharing(halves)
+        kept = [v for v in halves.saved if v not in self.values]
+        self.forward, self.source = Writer("forward", self.arguments, halves.forward,
+                                           [*self.tensor_results(), *kept]).function()
+        self.written = [self.values.index(v) for n in halves.forward if n.writes
+                        for v in n.inputs[:1] if v in self.values]
+        if joint.tangents:
+            self.prepare_backward(halves, kept)
+
+    def tensor_results(self) -> list[Value]:
+        """The results that are tensors."""
+        return [v for i, v in enumerate(self.halves.results) if i not in self.joint.plain]
+
+    def find_sharing(self, halves: Halves) -> None:
+        """Which results share memory with an input or with an earlier result; refuses writes that
+        need the tensors' own rules."""
+        roots: dict[Value, Value] = {}
+        for node in halves.forward:
+            if node.inputs and (node.is_view or node.writes or node.kind in (
+                    "aten::detach", "prim::ListUnpack") or may_pass(node)):
+                for out in node.outputs:
+                    roots[out] = roots.get(node.inputs[0], node.inputs[0])
+        needs = {self.values[i] for i in self.joint.wanted}
+        for node in halves.forward:
+            root = roots.get(node.inputs[0], node.inputs[0]) if node.writes else None
+            if root in needs:
+                raise Untraceable("an input that requires a gradient is written to")
+            if root in self.values and root is not node.inputs[0]:
+                raise Untraceable("a view of an input is written to")
+        self.sharing: list[tuple[int, str, int]] = []
+        first: dict[Value, int] = {}
+        for k, v in enumerate(self.tensor_results()):
+            root = roots.get(v, v)
+            if root in self.values:
+                self.sharing.append((k, "same" if v is root else "input", self.values.index(root)))
+            elif root in first:
+                self.sharing.append((k, "result", first[root]))
+            else:
+                first[root] = k
+
+    def share(self, inputs: Sequence[Any], made: list[Tensor]) -> None:
+        """Lets results share memory, and its count of writes, with what they are views of."""
+        for k, kind, i in self.sharing:
+            source, result = (made if kind == "result" else inputs)[i], made[k]
+            if kind == "same":
+                made[k] = source
+                continue
+            if not (source._rg or result._rg):
+                made[k] = view_of(source, result._array)
+                continue
+            result._storage = source._memory()
+            writing.protect(result, SHARED)
+
+    def prepare_backward(self, halves: Halves, kept: list[Value]) -> None:
+        """The backward function, and where each saved value comes from."""
+        self.backward, self.backward_source = Writer(
+            "backward", [*halves.saved, *halves.tangents], halves.backward,
+            halves.grads).function()
+        results = self.tensor_results()
+        place: dict[Value, tuple[str, int]] = {v: ("saved", len(results) + i)
+                                               for i, v in enumerate(kept)}
+        place.update({v: ("result", i) for i, v in enumerate(results)})
+        place.update({v: ("input", i) for i, v in enumerate(self.values)})
+        self.keeps = [place[v] for v in halves.saved]
+        self.many = len(self.joint.tangents) > 1
+        self.metas = [(v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
+                      for v in (self.halves.results[i] for i in self.joint.tangents)]
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        place = default_generator.rng.bit_generator.state if self.random else None
+        arrays = self.forward(*[inputs[i]._array for i in self.tensors])
+        made = []
+        for array in arrays[:self.count]:
+            tensor = new(Tensor)
+            tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
+            tensor._rg, tensor._edge, tensor._storage = False, None, None
+            made.append(tensor)
+        for i in self.written:
+            writing.bump(inputs[i])
+        if self.joint.tangents:
+            self.tie(inputs, arrays, made, place)
+        if self.sharing:
+            self.share(inputs, made)
+        if self.joint.plain:
+            tensors = iter(made)
+            made = [self.joint.plain[i] if i in self.joint.plain else next(tensors)
+                    for i in range(self.joint.results)]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    @property
+    def count(self) -> int:
+        """How many results are tensors."""
+        return self.joint.results - len(self.joint.plain)
+
+    @property
+    def random(self) -> bool:
+        """Whether the forward function draws random numbers."""
+        return any(n.is_random or not n.pure and n.record is None for n in self.halves.forward)
+
+    def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
+        """Gives the results their history: one node for the whole function."""
+        node: Any = new(DifferentiableGraphBackward)
+        node.plan, node.inputs, node.random = self, list(inputs), place
+        node.edges = tuple(inputs[i]._edge or inputs[i] for i in self.joint.wanted)
+        node.seq = next(sequence)
+        saved: list[Any] = []
+        versions: list[Any] = []
+        for kind, i in self.keeps:
+            if kind == "input":
+                saved.append(inputs[i])
+                versions.append(inputs[i]._version)
+            elif kind == "result":
+                result = made[i]
+                kept = new(Tensor)
+                kept._array, kept.dtype, kept._rg, kept._edge = result._array, result.dtype, \
+                    False, None
+                kept._storage = result._memory()
+                saved.append(kept)
+                versions.append(0)
+            else:
+                saved.append(arrays[i])
+                versions.append(None)
+        node.saved, node.versions = saved, versions
+        node.meta = self.metas if self.many else self.metas[0]
+        node.count, node.many = len(self.metas), self.many
+        skipped = sorted(self.joint.plain)
+        for k, i in enumerate(self.joint.tangents):
+            tensor = made[i - sum(s < i for s in skipped)]
+            tensor._rg, tensor._edge = True, Output(node, k) if self.many else node
+
+
+def may_pass(node: Any) -> bool:
+    """Whether an op that is no view may give its input back: contiguous, reshape, to."""
+    return node.record is not None and not node.record.many and (
+        node.record.kind == "general") and (
+        getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
+
+
+class DifferentiableGraphBackward(Node):
+    """The backward pass of a compiled function, as one node."""
+
+    plan: Plan
+    inputs: list[Any]
+    random: Any
+    frees = None  # `release` knows
+
+    def apply(self, grad: Any) -> Any:
+        plan = self.plan
+        if self.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        grads = grad if self.many else [grad]
+        if state.local.grad:
+            return self.again(grads)
+        arrays = []
+        for value, seen in zip(self.saved, self.versions):
+            if seen is None:
+                arrays.append(value)
+                continue
+            if value._version != seen:
+                check_version("a compiled function", "self", value, seen, self)
+            arrays.append(value._array)
+        for g, v in zip(grads, plan.halves.tangents):
+            if g is None:  # nobody used this result
+                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]
+                continue
+            array = g._array
+            if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
+                array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]
+            arrays.append(array)
+        found = iter(plan.backward(*arrays))
+        return [wrap(next(found)) if given else None for given in plan.joint.given]
+
+    def again(self, grads: list[Tensor]) -> Any:
+        """The gradients with a history, for derivatives of derivatives: everything runs once more,
+        node by node."""
+        plan, rng = self.plan, default_generator.rng.bit_generator
+        before = rng.state
+        if self.random is not None:
+            rng.state = self.random
+        try:
+            results = interpreter.run(plan.general, self.inputs)
+        finally:
+            rng.state = before
+        results = results if isinstance(results, tuple) else (results,)
+        roots = [results[i] for i in plan.joint.tangents]
+        return gradients(roots, [self.inputs[i] for i in plan.joint.wanted], grads,
+                         create_graph=True, allow_unused=True)
+
+    def release(self) -> None:
+        self.saved, self.inputs = None, []

@@ -1,0 +1,148 @@
+"""From a graph to what it does for inputs of one kind: a straight line of op records.
+
+The graph is run once on copies of the inputs with a tracer watching. What comes out has no branches
+and no composed functions, and knows every shape and type. Where gradients are wanted the backward
+pass runs under the same tracer: one graph of both, from inputs and gradients of outputs to outputs
+and gradients of inputs (Bradbury, Merrill and others call it the joint graph).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from toytorch.autograd.api import grad as gradients
+from toytorch.core import random, state
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.jit import interpreter, types
+from toytorch.jit.ir import Graph, Value
+from toytorch.jit.tracer import Tracer
+
+
+class Untraceable(Exception):
+    """A graph that has to be run node by node; the text says why."""
+
+
+@dataclass
+class Joint:
+    """A specialised graph.
+
+    graph     inputs: what was given, then a gradient for each output in `tangents`;
+              outputs: the results, then the gradients of the inputs in `wanted`
+    results   how many results there are; tangents: which of them have gradients; wanted: which
+              inputs get one (a gradient that is always zero is None in `given`)
+    plain     results that are no tensors, by position
+    """
+
+    graph: Graph
+    results: int = 0
+    tangents: list[int] = field(default_factory=list)
+    wanted: list[int] = field(default_factory=list)
+    given: list[bool] = field(default_factory=list)
+    plain: dict[int, Any] = field(default_factory=dict)
+    needs: list[bool] = field(default_factory=list)  # which results require gradients
+
+
+class Replay(Tracer):
+    """The tracer of a run: it knows all tensors there are, so a stranger is a value lost."""
+
+    def outside(self, tensor: Tensor) -> Value:
+        raise Untraceable("a tensor was computed outside the framework's operations")
+
+
+class Reading(interpreter.Reader):
+    """Runs the general graph under the tracer, telling it of constants."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+
+    def constant(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            made = self.tracer.add(self.tracer.graph.constant(value)).output
+            self.tracer.bind(value, made)
+        return value
+
+
+def specialise(graph: Graph, inputs: list[Any], grad: bool) -> Joint:
+    """The graph for inputs like these; raises Untraceable where only running it will do."""
+    refuse(graph)
+    copies = [copied(v) if isinstance(v, Tensor) else v for v in inputs]
+    tracer = Replay()
+    for v, name in zip(copies, graph.inputs):
+        made = tracer.graph.add_input(types.of(v), name.name)
+        if isinstance(v, Tensor):
+            tracer.bind(v, made)
+    place = random.default_generator.rng.bit_generator.state
+    before = state.local.grad
+    try:
+        state.set_grad(grad)
+        with state.watching(tracer), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return joint(tracer, graph, copies, grad)
+    finally:
+        state.set_grad(before)
+        random.default_generator.rng.bit_generator.state = place
+
+
+def joint(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> Joint:
+    """Runs the graph forward, and backward where a result asks for it."""
+    results = Reading(tracer).run_block(graph, copies, {})
+    made = Joint(tracer.graph, len(results))
+    outputs = [tracer.value_of(r) for r in results]
+    made.plain = {i: r for i, r in enumerate(results) if not isinstance(r, Tensor)}
+    if any(isinstance(r, (list, tuple, dict)) for r in made.plain.values()):
+        raise Untraceable("a result holds tensors in a list, tuple or dictionary")
+    made.needs = [isinstance(r, Tensor) and r._rg for r in results]
+    roots = [r for r, needs in zip(results, made.needs) if needs]
+    if grad and roots:
+        made.tangents = [i for i, needs in enumerate(made.needs) if needs]
+        made.wanted = [i for i, v in enumerate(copies) if isinstance(v, Tensor) and v._rg]
+        seeds = [wrap(np.ones(r._array.shape, r._array.dtype), r.dtype) for r in roots]
+        for seed, i in zip(seeds, made.tangents):
+            tracer.bind(seed, tracer.graph.add_input(types.of(seed), f"grad_{i}"))
+        found = gradients(roots, [copies[i] for i in made.wanted], seeds, allow_unused=True)
+        made.given = [g is not None for g in found]
+        outputs += [tracer.value_of(g) for g in found if g is not None]
+    tracer.graph.outputs = outputs
+    return made
+
+
+def refuse(graph: Graph) -> None:
+    """Refuses what a run on copies would not show, or would do twice."""
+    for node in graph.walk():
+        if node.kind in ("prim::If", "prim::Loop"):
+            raise Untraceable(f"{node.kind} decides at run time what is done")
+        if node.kind in ("prim::Print", "prim::SetAttr", "prim::RaiseException",
+                         "prim::CallFunction", "prim::CallMethod"):
+            raise Untraceable(f"{node.kind} has an effect beside its result")
+        if node.kind in ("aten::item", "aten::Int.Tensor", "aten::Float.Tensor",
+                         "aten::Bool.Tensor", "aten::tolist"):
+            raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
+        if node.record is not None and node.record.name in BY_VALUE:
+            raise Untraceable(f"{node.kind} has a result whose shape depends on values")
+
+
+BY_VALUE = frozenset(("nonzero", "masked_select", "unique", "_unique2", "unique_dim",
+                      "unique_consecutive", "bincount", "repeat_interleave.Tensor", "argwhere"))
+
+
+def copied(tensor: Tensor) -> Tensor:
+    """A tensor of its own with the same contents and strides, a leaf."""
+    array = tensor._array
+    if array.__class__ is not np.ndarray:
+        raise Untraceable(f"{tensor.layout} tensors on {tensor.device} are run node by node")
+    spread = np.lib.stride_tricks.as_strided
+    lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
+    extent = sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides))
+    if lowest or array.itemsize == 0 or any(s % array.itemsize for s in array.strides):
+        made = array.copy()
+    else:
+        flat = np.empty(extent // array.itemsize + 1 if array.size else 0, array.dtype)
+        made = spread(flat, array.shape, array.strides) if array.size else np.empty_like(array)
+        made[...] = array
+    copy: Tensor = wrap(made, tensor.dtype)
+    copy._rg = tensor._rg
+    return copy

@@ -1,0 +1,257 @@
+"""`jit.trace`: a graph from watching a function run once."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from toytorch.core import random, state
+from toytorch.core.pytree import tree_flatten, tree_leaves
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.function import TracedFunction, signature
+from toytorch.jit.ir import Graph, Value
+from toytorch.jit.module import TracedModule
+from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.jit.tracer import Tracer, TracerWarning
+from toytorch.nn import Module
+
+
+class TracingCheckError(Exception):
+    """A traced function that does not do what the function does."""
+
+
+def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
+          check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
+          _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None,
+          example_kwarg_inputs: dict[str, Any] | None = None,
+          _store_inputs: bool = True) -> Any:
+    """The graph of what `func` (a function, a module or its method) does with `example_inputs`.
+
+    Control flow and Python numbers are frozen as they were; where they hang on tensors, a
+    TracerWarning says so. `check_trace` runs both once more and compares the results. Like
+    `torch.jit.trace`.
+
+    >>> import toytorch as torch
+    >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))
+    >>> [node.kind for node in f.graph.nodes]
+    ['aten::mul', 'aten::tanh']
+    >>> f(torch.zeros(3), torch.ones(3))
+    tensor([0., 0., 0.])
+    """
+    if isinstance(func, (TracedFunction, TracedModule)):
+        warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. "
+                      "Returning the object as is.", stacklevel=2)
+        return func
+    kwargs = dict(example_kwarg_inputs or {})
+    if example_inputs is None and not kwargs:
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+    args = () if example_inputs is None else example_inputs if isinstance(example_inputs, tuple) \
+        else (example_inputs,) if not isinstance(example_inputs, list) else tuple(example_inputs)
+    if kwargs:
+        args = by_position(func, args, kwargs)
+    if isinstance(func, Module):
+        return trace_module(func, {"forward": args}, optimize, check_trace, check_inputs,
+                            check_tolerance, strict)
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, Module):
+        return trace_module(owner, {func.__name__: args}, optimize, check_trace, check_inputs,
+                            check_tolerance, strict)
+    name = getattr(func, "__name__", type(func).__name__)
+    name = "forward" if name == "<lambda>" else name
+    traced = traced_function(func, args, name, None, strict)
+    if check_trace:
+        check(traced, func, args, check_tolerance)
+        for more in check_inputs or ():
+            check(traced, func, more if isinstance(more, tuple) else (more,), check_tolerance)
+    return traced
+
+
+def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
+                 check_trace: bool = True, check_inputs: Any = None,
+                 check_tolerance: float = 1e-5, strict: bool = True,
+                 **unused: Any) -> TracedModule:
+    """A module whose methods named in `inputs` are traced, like `torch.jit.trace_module`."""
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    methods = {}
+    for name, args in inputs.items():
+        args = args if isinstance(args, tuple) else (args,)
+        run = mod if name == "forward" else getattr(mod, name)
+        methods[name] = traced_function(run, args, name, mod, strict)
+        if check_trace:
+            check(methods[name], run, args, check_tolerance)
+    return TracedModule(mod, methods)
+
+
+def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
+                    owner: Module | None, strict: bool) -> TracedFunction:
+    """Runs a function under the tracer."""
+    flat, spec = tree_flatten(args)
+    tracer = Tracer(Graph(name), seen=True)
+    if owner is not None:
+        class_type = types.Class(type(owner).__name__)
+        register(tracer, owner, tracer.graph.add_input(class_type, "self"))
+    leaves = []
+    names = parameter_names(func, len(args)) if len(flat) == len(args) else []
+    for i, item in enumerate(flat):
+        if not isinstance(item, Tensor):
+            raise RuntimeError("Type '" + type(item).__name__ + "' cannot be traced. Only Tensors "
+                               "and (possibly nested) Lists, Dicts, and Tuples of Tensors can be "
+                               "traced")
+        shown = alias_of(item)
+        leaves.append(shown)
+        made = tracer.graph.add_input(types.of_tensor(item), names[i] if names else "")
+        tracer.bind(shown, made)
+    from toytorch.core.pytree import tree_unflatten
+    try:
+        with state.watching(tracer), scoping(tracer, owner):
+            result = func(*tree_unflatten(leaves, spec))
+            outputs, out_spec = outputs_of(result, strict)
+            tracer.graph.outputs = [output_value(tracer, v) for v in outputs]
+    finally:
+        tracer.end()
+    graph = eliminate_dead_code(tracer.graph)
+
+    def again(*more: Any) -> TracedFunction:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TracerWarning)
+            return traced_function(func, more, name, owner, strict)
+    plain = isinstance(result, Tensor) or (isinstance(result, tuple) and len(result) > 1 and all(
+        isinstance(r, Tensor) for r in result))
+    return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat))
+
+
+def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
+    """The tensors of a result; dictionaries only where the user allows them."""
+    if strict and isinstance(result, dict):
+        raise RuntimeError(
+            "Encountering a dict at the output of the tracer might cause the trace to be incorrect,"
+            " this is only valid if the container structure does not change based on the module's "
+            "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` "
+            "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
+            " the side effects, pass strict=False to trace() to allow this behavior.")
+    return tree_flatten(result)
+
+
+def output_value(tracer: Tracer, item: Any) -> Value:
+    """The value of a result."""
+    if not isinstance(item, Tensor):
+        raise RuntimeError("Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
+                           f" output from traced functions, but got {type(item).__name__}")
+    return tracer.value_of(item)
+
+
+def alias_of(tensor: Tensor) -> Tensor:
+    """The same memory and history under another tensor, which the tracer may mark as its own."""
+    from toytorch.core.tensor import new
+    made: Tensor = new(Tensor)
+    made._array, made.dtype = tensor._array, tensor.dtype
+    made._rg, made._edge = tensor._rg, tensor._edge or (tensor if tensor._rg else None)
+    made._storage = tensor._memory()
+    if tensor._base is not None:
+        made._base = tensor._base
+    return made
+
+
+def register(tracer: Tracer, module: Module, value: Value) -> None:
+    """Tells the tracer which tensors belong to a module and those below it."""
+    graph = tracer.graph
+    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        if tensor is not None:
+            tracer.owners.setdefault(id(tensor._array), (value, name))
+    for name, child in module._modules.items():
+        if child is not None:
+            node = graph.make("prim::GetAttr", [value],
+                              [(types.Class(type(child).__name__), name)], {"name": name})
+            tracer.block.nodes.append(node)
+            register(tracer, child, node.output)
+
+
+class scoping:
+    """Lets nodes know the module they come from: `__module.fc1`."""
+
+    def __init__(self, tracer: Tracer, owner: Module | None) -> None:
+        self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]
+
+    def __enter__(self) -> None:
+        if self.owner is None:
+            return
+        for name, module in self.owner.named_modules():
+            scope = "__module" + "." * bool(name) + name
+            self.handles.append(module.register_forward_pre_hook(
+                functools.partial(self.enter, scope), prepend=True))
+            self.handles.append(module.register_forward_hook(self.leave, always_call=True))
+
+    def enter(self, scope: str, module: Any, args: Any) -> None:
+        """A module's forward begins."""
+        self.tracer.scopes.append(scope)
+
+    def leave(self, module: Any, args: Any, result: Any) -> None:
+        """A module's forward ends."""
+        self.tracer.scopes.pop()
+
+    def __exit__(self, *exc: Any) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Arguments given by name, in the order of the function's parameters."""
+    import inspect
+    target = func.forward if isinstance(func, Module) else func
+    bound = inspect.signature(target).bind(*args, **kwargs)
+    return tuple(bound.arguments.values())
+
+
+def parameter_names(func: Any, count: int) -> list[str]:
+    """The names of a function's parameters, for its graph's inputs."""
+    import inspect
+    target = func.forward if isinstance(func, Module) else func
+    try:
+        found = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    if len(found) < count or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+                                 for p in found[:count]):
+        return []
+    return [p.name for p in found[:count]]
+
+
+def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
+    """Runs both once more with the same random numbers; a difference is an error or a warning."""
+    import numpy as np
+    generator = random.default_generator.rng.bit_generator
+    place = generator.state
+    copies = [tree_clone(args) for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TracerWarning)
+        wanted = func(*copies[0])
+        generator.state = place
+        given = traced(*copies[1])
+    generator.state = place
+    for i, (a, b) in enumerate(zip(tree_leaves(wanted), tree_leaves(given)), 1):
+        if not isinstance(a, Tensor):
+            continue
+        x, y = (t.detach().to_dense()._array if t.is_sparse else t._array for t in (a, b))
+        same = x.shape == y.shape and np.allclose(
+            np.asarray(x, complex if x.dtype.kind == "c" else float),
+            np.asarray(y, complex if y.dtype.kind == "c" else float),
+            rtol=tolerance, atol=1e-5, equal_nan=True)
+        if not same:
+            text = (f"Output nr {i}. of the traced function does not match the corresponding "
+                    "output of the Python function. Detailed error:\n"
+                    + ("Tensor-likes are not close!" if x.shape == y.shape else
+                       f"The shapes {tuple(x.shape)} and {tuple(y.shape)} differ"))
+            warnings.warn(text, TracerWarning, stacklevel=4)
+
+
+def tree_clone(tree: Any) -> Any:
+    """Copies of all tensors, with the same wish for gradients."""
+    from toytorch.core.pytree import tree_map
+    return tree_map(lambda t: t.detach().clone().requires_grad_(t.requires_grad)
+                    if isinstance(t, Tensor) else t, tree)

@@ -1,0 +1,395 @@
+"""The tracer: a mode that writes down every op a function calls, as a graph.
+
+What a value of the graph stands for is recognised by the array under the tensor: it is the same
+object for a tensor and for what a node of the backward pass saved of it, so a traced backward pass
+finds the values of the forward pass again.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from toytorch.core import dispatch, state
+from toytorch.core.op import Op
+from toytorch.core.pytree import tree_leaves
+from toytorch.core.size import Size
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.builtins import BUILTINS
+from toytorch.jit.ir import Block, Graph, Node, Source, Value
+
+
+class TracerWarning(Warning):
+    """Something that a trace cannot follow was frozen into it."""
+
+
+class Tracer:
+    """Records the ops of this thread into a graph, between `with state.watching(tracer)`.
+
+    seen    whether results show the user's program what a trace cannot follow (Traced); the
+            compiler's own traces need none of that
+    """
+
+    def __init__(self, graph: Graph | None = None, seen: bool = False) -> None:
+        self.graph = graph or Graph()
+        self.block: Block = self.graph
+        self.seen = seen
+        self.values: dict[int, tuple[Value, Any]] = {}  # by id of the array, which is kept alive
+        self.numbers: dict[Any, Value] = {}  # constants, by type and value
+        self.owners: dict[int, tuple[Value, str]] = {}  # attributes: id of array: (module, name)
+        self.scopes: list[str] = []
+        self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
+        self.shown: list[Tensor] = []
+
+    # -- values --------------------------------------------------------------------------------
+
+    def input(self, value: Any, name: str = "") -> Value:
+        """An input of the graph, for a tensor at hand."""
+        made = self.graph.add_input(types.of(value), name)
+        if isinstance(value, Tensor):
+            self.bind(value, made)
+        return made
+
+    def bind(self, tensor: Tensor, value: Value) -> None:
+        """Lets a tensor stand for a value from now on."""
+        self.values[id(tensor._array)] = value, tensor._array
+        if self.seen and tensor.__class__ is Tensor:
+            tensor.__class__ = Traced
+            self.shown.append(tensor)
+
+    def value_of(self, item: Any) -> Value:
+        """The value in the graph for what a function was called with."""
+        if isinstance(item, Tensor):
+            found = self.values.get(id(item._array))
+            return found[0] if found is not None else self.outside(item)
+        if isinstance(item, TracedInt):
+            return item.value
+        if item.__class__ is Size:
+            item = tuple(item)
+        if item.__class__ in (list, tuple) and any(map(is_traced, item)):
+            kind = "prim::ListConstruct" if item.__class__ is list else "prim::TupleConstruct"
+            parts = [self.value_of(i) for i in item]
+            made = types.of(item)
+            return self.add(self.graph.make(kind, parts, [made])).output
+        return self.constant(item)
+
+    def constant(self, item: Any) -> Value:
+        """A constant; equal ones are one value."""
+        item = tuple(item) if isinstance(item, tuple) else item
+        key: Any = (item.__class__, repr(item))
+        if isinstance(item, (int, float, bool, str, type(None), tuple)) and key in self.numbers:
+            return self.numbers[key]
+        made = self.add(self.graph.constant(item)).output
+        self.numbers[key] = made
+        return made
+
+    def outside(self, tensor: Tensor) -> Value:
+        """A tensor that no traced op made: a module's, or a constant."""
+        owner = self.owners.get(id(tensor._array))
+        if owner is not None:
+            module, name = owner
+            node = self.graph.make("prim::GetAttr", [module], [(types.of_tensor(tensor), name)],
+                                   {"name": name})
+        elif tensor._rg and tensor._edge is not None and self.seen:
+            raise RuntimeError("Cannot insert a Tensor that requires grad as a constant. Consider "
+                               "making it a parameter or input, or detaching the gradient\n"
+                               f"Tensor:\n{tensor}")
+        else:
+            node = self.graph.constant(tensor)
+        made = self.add(node).output
+        self.values[id(tensor._array)] = made, tensor._array
+        return made
+
+    def add(self, node: Node) -> Node:
+        """One more node, with the place in the user's program it comes from."""
+        if self.recording and not state.local.grad and node.kind.startswith("aten::"):
+            node.attributes["no_grad"] = True
+        if self.seen and node.source is None:
+            node.source = where()
+            if self.scopes:
+                node.attributes["_scope"] = self.scopes[-1]
+        self.block.nodes.append(node)
+        return node
+
+    # -- what the dispatcher tells -------------------------------------------------------------
+
+    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """An op was called."""
+        if out is not None:
+            return self.into(op, args, out)
+        result = dispatch.call(op, plain(args))
+        self.record(op, "aten::" + op.name, args, result)
+        return result
+
+    def into(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """A call with out=: the op, and a write into what was given."""
+        outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        targets, before = [self.value_of(o) for o in outs], [o._array for o in outs]
+        computed = dispatch.call(op, plain(args))
+        self.record(op, "aten::" + op.name, args, computed)
+        result = dispatch.call(op, plain(args), out)
+        for o, target, old, new in zip(outs, targets, before,
+                                       computed if op.many else [computed]):
+            made = self.values[id(new._array)][0]
+            if o._array is old:
+                inputs = [target, made, self.constant(False)]
+                made = self.add(self.graph.make("aten::copy_", inputs, [types.of(o)])).output
+            self.bind(o, made)
+        return result
+
+    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """An op wrote into its first argument."""
+        inputs = [self.value_of(a) for a in args]
+        result = dispatch.inplace(op, plain(args))
+        name, dot, overload = op.name.partition(".")
+        node = self.add(self.graph.make(f"aten::{name}_{dot}{overload}", inputs,
+                                        [types.of(result)], function=op))
+        self.bind(result, node.output)
+        return result
+
+    def on_create(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A tensor was made of none: it is made again in every run."""
+        result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        if kwargs.get("out") is not None:
+            return result
+        made = [r for r in tree_leaves(result) if isinstance(r, Tensor)]
+        for tensor in made:
+            if id(tensor._array) in self.values:  # detach: the same memory is another value
+                tensor._array = tensor._array[...]
+        given = [self.value_of(a) for a in (*args, *kwargs.values())]
+        attributes = {"_names": tuple(kwargs)} if kwargs else {}
+        node = self.add(self.graph.make("aten::" + function.__name__, given,
+                                        [types.of(r) for r in made], attributes,
+                                        function=function))
+        for tensor, value in zip(made, node.outputs):
+            self.bind(tensor, value)
+        return result
+
+    def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
+        """Adds the node of a call and binds its results."""
+        inputs = [self.value_of(a) for a in args]
+        if not op.many:
+            node = self.add(self.graph.make(kind, inputs, [types.of(result)], function=op))
+            self.bind(result, node.output)
+            return
+        if op.schema.returns[0] == "Tensor[]":
+            listed = self.add(self.graph.make(kind, inputs, [types.List(types.TENSOR)],
+                                              function=op)).output
+            node = self.add(self.graph.make("prim::ListUnpack", [listed],
+                                            [types.of(r) for r in result]))
+        else:
+            node = self.add(self.graph.make(kind, inputs, [types.of(r) for r in result],
+                                            function=op))
+        for tensor, value in zip(result, node.outputs):
+            self.bind(tensor, value)
+
+    def whole(self, name: str, function: Any, inputs: list[Any], result: types.Type) -> Value:
+        """A node of an operation that gives no tensor: a size, a sum of integers."""
+        return self.add(self.graph.make(name, [self.value_of(i) for i in inputs], [result],
+                                        function=function)).output
+
+    def end(self) -> None:
+        """Tensors that outlive the trace are ordinary ones again."""
+        for tensor in self.shown:
+            if tensor.__class__ is Traced:
+                tensor.__class__ = Tensor
+        self.shown.clear()
+
+
+def is_traced(item: Any) -> bool:
+    """Whether something holds a value of a trace."""
+    return isinstance(item, (Tensor, TracedInt)) or (
+        item.__class__ in (list, tuple, Size) and any(map(is_traced, item)))
+
+
+def plain(item: Any) -> Any:
+    """What an op is called with, traced numbers as ordinary ones."""
+    if item.__class__ is TracedInt:
+        return int.__int__(item)
+    if item.__class__ is Size:
+        return Size(map(plain, item))
+    if item.__class__ in (tuple, list):
+        return item.__class__(map(plain, item))
+    return item
+
+
+def running() -> Tracer | None:
+    """The tracer of this thread that shows itself, if there is one."""
+    for mode in reversed(state.local.modes):
+        if isinstance(mode, Tracer):
+            return mode if mode.seen else None
+    return None
+
+
+def where() -> Source | None:
+    """The line of the user's program that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and is_library(frame):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    return Source(frame.f_code.co_filename, frame.f_lineno)
+
+
+def is_library(frame: Any) -> bool:
+    """Whether a frame runs code of toytorch."""
+    return str(frame.f_globals.get("__name__", "")).startswith("toytorch.")
+
+
+# -- what the function sees while it is traced ----------------------------------------------------
+
+FROZEN = ("{} might cause the trace to be incorrect. We can't record the data flow of Python "
+          "values, so this value will be treated as a constant in the future. This means that the "
+          "trace might not generalize to other inputs!")
+
+
+def warn(what: str) -> None:
+    """Tells the user that something is frozen, unless toytorch itself looks."""
+    tracer, frame = running(), sys._getframe(2)
+    if tracer is None:
+        return
+    if is_library(frame):
+        return  # a new shape is traced anew
+    warnings.warn(FROZEN.format(what), TracerWarning, stacklevel=3)
+
+
+class TracedInt(int):
+    """A size that the graph computes; arithmetic with it is written down too."""
+
+    value: Value
+
+    @classmethod
+    def of(cls, number: int, value: Value) -> TracedInt:
+        """A number that stands for a value."""
+        made = cls(number)
+        made.value = value
+        return made
+
+
+def _arithmetic(name: str, method: str) -> None:
+    plain = getattr(int, method)
+    reverse = method.startswith("__r") and method != "__rshift__"
+
+    def traced(self: TracedInt, *others: Any) -> Any:
+        result = plain(self, *others)
+        tracer = running()
+        if tracer is None or result is NotImplemented or not isinstance(result, int):
+            return result
+        inputs = [*reversed((self, *others))] if reverse else [self, *others]
+        kind = f"aten::{name}.int"
+        return TracedInt.of(result, tracer.whole(kind, BUILTINS[kind[6:]], inputs, types.INT))
+    setattr(TracedInt, method, traced)
+
+
+for _name, _sign in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("floordiv", "floordiv"),
+                     ("remainder", "mod")):
+    _arithmetic(_name, f"__{_sign}__")
+    _arithmetic(_name, f"__r{_sign}__")
+_arithmetic("neg", "__neg__")
+
+
+def _comparison(method: str) -> None:
+    plain = getattr(int, method)
+
+    def compared(self: TracedInt, *others: Any) -> Any:
+        warn("Converting a tensor to a Python boolean")
+        return plain(self, *others)
+    setattr(TracedInt, method, compared)
+
+
+for _sign in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__"):
+    _comparison(_sign)
+
+
+def _conversion(method: str) -> None:
+    plain = getattr(int, method)
+
+    def converted(self: TracedInt, *others: Any) -> Any:
+        warn("Converting a tensor to a Python number")
+        return plain(self, *others)
+    setattr(TracedInt, method, converted)
+
+
+for _sign in ("__float__", "__truediv__", "__rtruediv__", "__pow__", "__rpow__"):
+    _conversion(_sign)
+TracedInt.__hash__ = int.__hash__  # type: ignore[method-assign]  # __eq__ took it away
+
+
+class Traced(Tensor):
+    """A tensor of a function that is being traced: its sizes are values of the graph, and asking
+    for its contents warns."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        sizes = Tensor.shape.fget(self)  # type: ignore[attr-defined]  # a property
+        tracer = running()
+        if tracer is None:
+            return sizes
+        return sizes.__class__(self.size(i) for i in range(len(sizes)))
+
+    def size(self, dim: Any = None) -> Any:
+        tracer = running()
+        if dim is None:
+            return self.shape
+        number = Tensor.size(self, dim)
+        if tracer is None:
+            return number
+        return TracedInt.of(number, tracer.whole("aten::size.int", BUILTINS["size.int"],
+                                                 [self, int(dim)], types.INT))
+
+    def numel(self) -> Any:
+        tracer, number = running(), Tensor.numel(self)
+        if tracer is None:
+            return number
+        return TracedInt.of(number, tracer.whole("aten::numel", BUILTINS["numel"], [self],
+                                                 types.INT))
+
+    nelement = numel
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    def __index__(self) -> Any:
+        tracer, number = running(), Tensor.__index__(self)
+        if tracer is None or not is_library(sys._getframe(1)):
+            warn("Converting a tensor to a Python index")
+            return number
+        return TracedInt.of(number, tracer.whole("aten::Int.Tensor", BUILTINS["Int.Tensor"],
+                                                 [self], types.INT))
+
+    def __len__(self) -> int:
+        warn("Using len to get tensor shape")
+        return Tensor.__len__(self)
+
+    def __bool__(self) -> bool:
+        warn("Converting a tensor to a Python boolean")
+        return Tensor.__bool__(self)
+
+    def __int__(self) -> int:
+        warn("Converting a tensor to a Python integer")
+        return Tensor.__int__(self)
+
+    def __float__(self) -> float:
+        warn("Converting a tensor to a Python float")
+        return Tensor.__float__(self)
+
+    def item(self) -> Any:
+        warn("Converting a tensor to a Python number")
+        return Tensor.item(self)
+
+    def tolist(self) -> Any:
+        warn("Converting a tensor to a Python list")
+        return Tensor.tolist(self)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        warn("Converting a tensor to a NumPy array")
+        return Tensor.numpy(self, force=force)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        warn("Converting a tensor to a NumPy array")
+        return Tensor.__array__(self, dtype, copy)

@@ -1,0 +1,198 @@
+"""The types of values in a graph.
+
+A tensor's type may know more than that it is one: its dtype, its shape and strides, whether it
+requires a gradient. A graph that was traced or specialised knows all of it, a scripted one little.
+
+    >>> str(List(INT)), str(Optional(TENSOR)), str(Tuple((FLOAT, Dict(STR, INT))))
+    ('int[]', 'Tensor?', '(float, Dict(str, int))')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toytorch.core.device import device
+from toytorch.core.dtype import dtype
+from toytorch.core.tensor import Tensor as TensorClass
+
+
+class Type:
+    """What a value may be."""
+
+    def contains(self, other: Type) -> bool:
+        """Whether every value of the type `other` is one of this type."""
+        return self == other
+
+
+@dataclass(frozen=True)
+class Simple(Type):
+    """A type that is told by its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def contains(self, other: Type) -> bool:
+        if self.name == "Scalar":
+            return other in (INT, FLOAT, BOOL, COMPLEX, NUMBER)
+        return self == other or self.name == "Any"
+
+
+INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simple("complex")
+STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
+DEVICE, ANY, RANGE = Simple("Device"), Simple("Any"), Simple("range")
+
+
+@dataclass(frozen=True)
+class Tensor(Type):
+    """A tensor; None stands for what is not known."""
+
+    dtype: dtype | None = None
+    shape: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+    requires_grad: bool | None = None
+    device: str = "cpu"
+
+    def __str__(self) -> str:
+        if self.dtype is None or self.shape is None:
+            return "Tensor"
+        name = self.dtype.legacy
+        parts = [str(n) for n in self.shape]
+        if self.strides is not None:
+            parts.append(f"strides=[{', '.join(map(str, self.strides))}]")
+        if self.requires_grad is not None:
+            parts.append(f"requires_grad={int(self.requires_grad)}")
+        parts.append(f"device={self.device}")
+        return f"{name}({', '.join(parts)})"
+
+    def contains(self, other: Type) -> bool:
+        return isinstance(other, Tensor) and (self.shape is None or self == other)
+
+
+TENSOR = Tensor()
+
+
+@dataclass(frozen=True)
+class List(Type):
+    """A list of values of one type."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"{self.element}[]"
+
+    def contains(self, other: Type) -> bool:
+        return isinstance(other, List) and (
+            self.element == other.element or isinstance(self.element, Tensor)
+            and isinstance(other.element, Tensor))
+
+
+@dataclass(frozen=True)
+class Tuple(Type):
+    """A fixed number of values, each with its type; `names` are a named tuple's."""
+
+    elements: tuple[Type, ...]
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.elements))})"
+
+    def contains(self, other: Type) -> bool:
+        return isinstance(other, Tuple) and len(self.elements) == len(other.elements) and all(
+            a.contains(b) for a, b in zip(self.elements, other.elements))
+
+
+@dataclass(frozen=True)
+class Dict(Type):
+    """A dictionary."""
+
+    key: Type
+    value: Type
+
+    def __str__(self) -> str:
+        return f"Dict({self.key}, {self.value})"
+
+
+@dataclass(frozen=True)
+class Optional(Type):
+    """A value or None."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"{self.element}?"
+
+    def contains(self, other: Type) -> bool:
+        if isinstance(other, Optional):
+            return self.element.contains(other.element)
+        return other == NONE or self.element.contains(other)
+
+
+@dataclass(frozen=True)
+class Class(Type):
+    """A module, or another object, by the name of its class."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"__torch__.{self.name}"
+
+
+def join(a: Type, b: Type) -> Type | None:
+    """The narrowest type that holds both, or None: what a variable has after an if.
+
+    >>> str(join(INT, NONE)), str(join(List(INT), List(INT))), join(INT, STR)
+    ('int?', 'int[]', None)
+    """
+    if a.contains(b):
+        return a
+    if b.contains(a):
+        return b
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return TENSOR
+    if NONE in (a, b):
+        other = b if a == NONE else a
+        return other if isinstance(other, Optional) else Optional(other)
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        inner = join(a.element if isinstance(a, Optional) else a,
+                     b.element if isinstance(b, Optional) else b)
+        return None if inner is None else Optional(inner)
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
+        parts = [join(x, y) for x, y in zip(a.elements, b.elements)]
+        return None if None in parts else Tuple(tuple(parts), a.names)  # type: ignore[arg-type]
+    return None
+
+
+def of(value: Any) -> Type:
+    """The type of a Python value.
+
+    >>> str(of((1, 2.5))), str(of([True])), str(of(None))
+    ('(int, float)', 'bool[]', 'NoneType')
+    """
+    if isinstance(value, TensorClass):
+        return of_tensor(value)
+    for kind, found in ((bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX), (str, STR),
+                        (dtype, DTYPE), (device, DEVICE)):
+        if isinstance(value, kind):
+            return found
+    if value is None:
+        return NONE
+    if isinstance(value, list):
+        element: Type | None = of(value[0]) if value else TENSOR
+        for v in value[1:]:
+            element = join(element, of(v)) if element is not None else None
+        return List(TENSOR if isinstance(element, Tensor) else element or ANY)
+    if isinstance(value, tuple):
+        return Tuple(tuple(of(v) for v in value), tuple(getattr(value, "_fields", ())))
+    if isinstance(value, dict):
+        return Dict(*(of(next(iter(part), None)) for part in (value.keys(), value.values())))
+    return ANY
+
+
+def of_tensor(t: TensorClass) -> Tensor:
+    """Everything that is known of a tensor at hand."""
+    if t.is_sparse:
+        return TENSOR
+    return Tensor(t.dtype, tuple(t._array.shape), t.stride(), t.requires_grad, str(t.device))

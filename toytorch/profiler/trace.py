@@ -1,0 +1,96 @@
+"""Traces for chrome://tracing and ui.perfetto.dev (Trace Event Format, D. Sinclair 2016).
+
+Each event is a bar ("X") with its start `ts` and length `dur` in microseconds, on the line of its
+thread. An arrow ("s" to "f") leads from a forward op to its node in the backward pass; dots ("i")
+say when memory was taken and freed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from toytorch.profiler.recorder import BACKWARD, FUNCTION, MODULE, USER
+from toytorch.serialization.atomic import replacing
+
+if TYPE_CHECKING:
+    from toytorch.profiler.events import EventList, FunctionEvent
+
+CATEGORIES = {FUNCTION: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation",
+              MODULE: "python_function"}
+
+
+def write(events: EventList, path: str, metadata: dict[str, Any] | None = None) -> None:
+    """Writes the trace, all of it or nothing."""
+    recorder = events.recorder
+    whole = {"schemaVersion": 1, "deviceProperties": [], **(metadata or {}),
+             "host_name": socket.gethostname(), "displayTimeUnit": "ms",
+             "baseTimeNanoseconds": recorder.wall if recorder is not None else 0,
+             "traceEvents": list(entries(events)), "traceName": os.fspath(path)}
+    data = json.dumps(whole, indent=1).encode()
+    with replacing(path) as file:
+        file.write(gzip.compress(data, mtime=0) if str(path).endswith(".gz") else data)
+
+
+def entries(events: EventList) -> Iterator[dict[str, Any]]:
+    """The entries of all events."""
+    pid = os.getpid()
+    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0.0,
+           "args": {"name": "python"}}
+    for thread in sorted({event.thread for event in events}):
+        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "ts": 0.0,
+               "args": {"name": f"thread {thread}"}}
+    made: dict[int, FunctionEvent] = {}  # who made the node of a number: the innermost op
+    for event in events:
+        if event.name == "[memory]":
+            continue
+        yield bar(event, pid)
+        if event.scope == FUNCTION and event.sequence_nr >= 0:
+            made[event.sequence_nr] = event
+        elif event.scope == BACKWARD and event.name.startswith("autograd::engine"):
+            source = made.pop(event.sequence_nr, None)
+            if source is not None:
+                yield from arrow(source, event, pid)
+    yield from memory(events, pid)
+
+
+def bar(event: FunctionEvent, pid: int) -> dict[str, Any]:
+    """What ran from when to when."""
+    args: dict[str, Any] = {"External id": event.id}
+    if event.input_shapes:
+        args["Input Dims"] = event.input_shapes
+    if event.stack:
+        args["Call stack"] = ";".join(reversed(event.stack))
+    if event.sequence_nr >= 0:
+        args["Sequence number"], args["Fwd thread id"] = event.sequence_nr, event.fwd_thread
+    if event.flops:
+        args["Flops"] = event.flops
+    if event.cpu_memory_usage:
+        args["Bytes"] = event.cpu_memory_usage
+    span = event.time_range
+    return {"ph": "X", "cat": CATEGORIES[event.scope], "name": event.trace_name, "pid": pid,
+            "tid": event.thread, "ts": span.start, "dur": round(span.elapsed_us(), 3),
+            "args": args}
+
+
+def arrow(source: FunctionEvent, target: FunctionEvent, pid: int) -> Iterator[dict[str, Any]]:
+    """From an op to its derivative."""
+    for ph, event in (("s", source), ("f", target)):
+        yield {"ph": ph, "id": source.id, "pid": pid, "tid": event.thread, "cat": "fwdbwd",
+               "ts": event.time_range.start, "name": "fwdbwd", **({"bp": "e"} if ph == "f" else {})}
+
+
+def memory(events: EventList, pid: int) -> Iterator[dict[str, Any]]:
+    """Memory taken and freed, with the sum after each."""
+    recorder = events.recorder
+    if recorder is None or recorder.ledger is None:
+        return
+    for change, total in recorder.ledger.history():
+        yield {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": pid,
+               "tid": 0, "ts": (change.time - recorder.began) / 1e3,
+               "args": {"Total Allocated": total, "Bytes": change.bytes, "Device Id": -1,
+                        "Device Type": 0, "Addr": change.address}}
