@@ -16,8 +16,8 @@ from typing import Any
 from toytorch import backends, ops
 from toytorch.backends import threads as _threads
 from toytorch.core import dtype as _dtype
-from toytorch.core.device import (channels_last, contiguous_format, device, layout, memory_format,
-                                  preserve_format, sparse_coo, strided)
+from toytorch.core.device import (channels_last, channels_last_3d, contiguous_format, device,
+                                  layout, memory_format, preserve_format, sparse_coo, strided)
 from toytorch.core.dtype import (bfloat16, cdouble, cfloat, complex64, complex128, double, dtype,
                                  finfo, float16, float32, float64, get_default_dtype, half, iinfo,
                                  int8, int16, int32, int64, long, promote_types, set_default_dtype,

@@ -125,6 +125,146 @@ def training_step(optimizer: str) -> Callable[[Any], Work]:
     return build
 
 
+# -- layers, forward and backward -----------------------------------------------------------------
+
+
+def through(make: Callable[[Any], tuple[Any, Callable[[Any], Any], list[Any]]]) -> Callable[
+        [Any], Work]:
+    """A function of x and its gradients, for x and what else it is made of.
+
+    make(m) returns x, the function and the other leaves; the gradient that comes in is a tensor
+    of the result's shape and layout.
+    """
+
+    def build(m: Any) -> Work:
+        x, f, leaves = make(m)
+        leaves = [v for v in (x, *leaves) if v.requires_grad]
+        y = f(x)
+        g = y.detach().clone().sin()
+
+        def run() -> None:
+            for leaf in leaves:
+                leaf.grad = None
+            f(x).backward(g)
+
+        return run
+
+    return build
+
+
+def _image(m: Any, shape: tuple[int, ...], last: bool) -> Any:
+    x = _values(m, *shape)
+    if last:
+        x = x.to(memory_format=m.channels_last)
+    return x.requires_grad_()
+
+
+def convolution(images: tuple[int, ...], outputs: int, last: bool, grad: bool = True) -> Callable[
+        [Any], Work]:
+    """3x3 kernels with padding 1, in channels-last or plain order."""
+
+    def make(m: Any) -> Any:
+        x = _image(m, images, last) if grad else _image(m, images, last).detach()
+        layer = m.nn.Conv2d(images[1], outputs, 3, padding=1)
+        if last:
+            layer = layer.to(memory_format=m.channels_last)
+        _fill(m, layer)
+        return x, layer, list(layer.parameters())
+
+    return through(make)
+
+
+def _fill(m: Any, layer: Any) -> None:
+    """The same parameters on both sides."""
+    with m.no_grad():
+        for i, p in enumerate(layer.parameters()):
+            p.copy_(m.sin(m.arange(p.numel(), dtype=m.float32) * (i + 1.7)).reshape(p.shape) * 0.1)
+
+
+def layer(shape: tuple[int, ...], make_layer: Callable[[Any], Any], last: bool = False) -> Callable[
+        [Any], Work]:
+    """A module on (B, C, ...), with the gradients of its parameters."""
+
+    def make(m: Any) -> Any:
+        made = make_layer(m)
+        _fill(m, made)
+        return _image(m, shape, last), made, list(made.parameters())
+
+    return through(make)
+
+
+def recurrent(m: Any) -> Any:
+    """An LSTM over 16 steps of 32 sequences."""
+    made = m.nn.LSTM(64, 128)
+    _fill(m, made)
+    return _values(m, 16, 32, 64, grad=True), lambda x: made(x)[0], list(made.parameters())
+
+
+def cross_entropy(m: Any) -> Any:
+    target = m.arange(1024) % 1000
+    return _values(m, 1024, 1000, grad=True), \
+        lambda x: m.nn.functional.cross_entropy(x, target), []
+
+
+def embedding(m: Any) -> Any:
+    """4,096 rows of a table of 10,000, some of them several times."""
+    table, rows = _values(m, 10_000, 64, grad=True), (m.arange(4096) * 37) % 3001
+    return table, lambda w: m.nn.functional.embedding(rows, w), []
+
+
+def dropout(m: Any) -> Work:
+    """Random on both sides, so nothing is returned to compare."""
+    x = _values(m, 1000, 1000, grad=True)
+    g = _values(m, 1000, 1000)
+
+    def run() -> None:
+        x.grad = None
+        m.nn.functional.dropout(x, 0.3).backward(g)
+
+    return run
+
+
+def uniformity(m: Any) -> Any:
+    """log mean exp(-2 |a - b|^2) over pairs, by a product; Wang and Isola 2020."""
+
+    def loss(x: Any) -> Any:
+        norms = (x * x).sum(1)
+        apart = (norms[:, None] + norms[None, :] - 2 * (x @ x.t())).clamp(min=0)
+        return (apart * -2).exp().mean().log()
+
+    return (_values(m, 1024, 128) * 0.1).requires_grad_(), loss, []
+
+
+IMAGES = (("32x1x28x28, 32 kernels", (32, 1, 28, 28), 32),
+          ("32x32x14x14, 64 kernels", (32, 32, 14, 14), 64),
+          ("16x64x32x32, 64 kernels", (16, 64, 32, 32), 64))
+LAYERS: tuple[tuple[str, Callable[[Any], Any], float | None], ...] = (
+    ("max pool", lambda m: m.nn.MaxPool2d(2), 0.9),
+    ("max pool 3, stride 2", lambda m: m.nn.MaxPool2d(3, 2, 1), 0.9),
+    ("average pool", lambda m: m.nn.AvgPool2d(2), 0.9),
+    ("batch norm", lambda m: m.nn.BatchNorm2d(64), 0.9),
+    ("group norm", lambda m: m.nn.GroupNorm(8, 64), 0.9),
+)
+TRAINED = [
+    *(Case(f"conv {name}{', channels last' * last}", convolution(images, outputs, last),
+           1.0 if last else 1.15, 4, 30)
+      for last in (True, False) for name, images, outputs in IMAGES),
+    *(Case(f"{name} 16x64x32x32{', channels last' * last}",
+           layer((16, 64, 32, 32), make, last), target, 4, 30)
+      for name, make, target in LAYERS for last in (False, True)),
+    Case("layer norm 1000x1000, trained",
+         layer((1000, 1000), lambda m: m.nn.LayerNorm(1000)), 0.9, 4, 30),
+    Case("softmax 1000x1000, trained", layer((1000, 1000), lambda m: m.nn.Softmax(1)), 0.9, 4, 30),
+    Case("log softmax 1000x1000, trained",
+         layer((1000, 1000), lambda m: m.nn.LogSoftmax(1)), 0.9, 4, 30),
+    Case("cross entropy 1024x1000, trained", through(cross_entropy), 0.9, 4, 30),
+    Case("embedding 4096 of 10000x64, trained", through(embedding), 0.9, 4, 30),
+    Case("dropout 1000x1000, trained", dropout, 0.3, 4, 30),
+    Case("uniformity loss 1024x128", through(uniformity), 0.6, 2, 20),
+    Case("LSTM 64-128, 16 steps of 32", through(recurrent), 1.2, 2, 20),
+]
+
+
 CASES = [
     Case("add of 10 floats", add(False), 0.6, inner=2000),
     Case("add of 10 floats, with gradient", add(True), 0.6, inner=2000),
@@ -152,4 +292,5 @@ CASES = [
              8_000_000),
         )
     ),
+    *TRAINED,
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 
 NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads",
          "openblas_{}_num_threads64_", "openblas_{}_num_threads", "MKL_{}_Num_Threads")
+
+
+listeners: list[Callable[[], None]] = []  # who wants to hear of a new number
 
 
 @cache
@@ -41,3 +45,5 @@ def set_for_blas(count: int) -> None:
     put = _function("set")
     if put is not None:
         put(ctypes.c_int(count))
+    for tell in listeners:
+        tell()

@@ -11,6 +11,7 @@ it: `d_self=lambda g, other: g * other` saves `other` and nothing else. A deriva
     <tensor>_shape    the shape of a tensor argument; <tensor>_dtype its type; <tensor>_order
                       whether it is a matrix in column-major memory; <tensor>_layout its
                       shape, strides and offset; nothing is saved
+    work              a dictionary for what the derivatives of one node have in common
 
 A derivative that is plain arithmetic is written as a formula, `d_self="g * other"`: the engine then
 computes it on bare arrays, without making tensors that nobody will see. A formula may use what
@@ -153,7 +154,7 @@ class Op:
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
         args = self.schema.index
-        allowed = {"g", "gs", *args, *(f"{a}_{s}" for a in args for s in TRAITS),
+        allowed = {"g", "gs", "work", *args, *(f"{a}_{s}" for a in args for s in TRAITS),
                    "result", *(f"result{i}" for i in range(self.count))}
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
@@ -165,7 +166,7 @@ class Op:
         self.needs = needs
         # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
         self.keeps = tuple(dict.fromkeys(
-            n for names in needs.values() for n in names if n not in ("g", "gs")))
+            n for names in needs.values() for n in names if n not in ("g", "gs", "work")))
         self.plan = tuple(self._keep_plan(n) for n in self.keeps)
         self.node = make_node_class(self)
         self._variants.clear()
@@ -292,6 +293,8 @@ def make_node_class(op: Op) -> type[Node]:
     if op.holomorphic and not op.many:
         lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
     lines += ["    edges = node.edges"]
+    if any("work" in names for names in op.needs.values()):
+        lines += ["    work = {}"]
     tensors = [op.schema.args[i] for i in op.tensor_at]
     outs = []
     for i, a in enumerate(tensors):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toytorch.jit import types
-from toytorch.jit.ir import Node, Value
+from toytorch.jit.ir import Graph, Node, Value, copy_node
 from toytorch.jit.specialise import Joint
 
 CHEAP = frozenset((
@@ -22,14 +22,21 @@ CHEAP = frozenset((
 
 @dataclass
 class Halves:
-    """The two functions of a joint graph."""
+    """The two functions of a joint graph.
 
-    forward: list[Node]
-    backward: list[Node]
+    forward    gives the results, then what is saved of what it computed
+    backward   takes what is saved (inputs of the forward function among it), then the gradients of
+               results; gives the gradients of inputs
+    results, saved, tangents, grads: the joint graph's values that they are
+    """
+
+    forward: Graph
+    backward: Graph
     results: list[Value]
-    saved: list[Value]  # from forward to backward; inputs of the graph among them
+    saved: list[Value]
     tangents: list[Value]
     grads: list[Value]
+    kept: list[Value]  # those of `saved` that the forward function computes
 
 
 def split(joint: Joint) -> Halves:
@@ -45,22 +52,44 @@ def split(joint: Joint) -> Halves:
     needed = set(results)
     forward = []
     for node in reversed(graph.nodes):
-        early = not any(v in late for v in node.outputs) and not any(
-            v in late for v in node.inputs)
+        early = not any(v in late for v in (*node.inputs, *node.outputs))
         if early and (any(v in needed for v in node.outputs) or not node.removable):
             needed.update(node.inputs)
             forward.append(node)
     forward.reverse()
     ahead = {id(n) for n in forward}
-    backward = [n for n in graph.nodes if id(n) not in ahead]
-    backward = live(backward, grads)
+    backward = live([n for n in graph.nodes if id(n) not in ahead], grads)
     if grads:
         backward = recompute(graph.inputs[:count], forward, backward, grads)
     made = {v for n in backward for v in n.outputs} | set(tangents)
     wanted = dict.fromkeys(v for n in backward for v in n.inputs if v not in made)
     wanted.update(dict.fromkeys(v for v in grads if v not in made))
     saved = [v for v in wanted if not is_constant(v)]
-    return Halves(forward, backward, results, saved, tangents, grads)
+    kept = [v for v in saved if v not in graph.inputs]
+    constants = [n for n in graph.nodes if n.kind == "prim::Constant"]
+    inputs = graph.inputs[:count]
+    tensors = [v for i, v in enumerate(results) if i not in joint.plain]
+    return Halves(part("forward", inputs, constants, forward, [*tensors, *kept]),
+                  part("backward", [*saved, *tangents], constants, backward, grads),
+                  results, saved, tangents, grads, kept)
+
+
+def part(name: str, inputs: list[Value], constants: list[Node], nodes: list[Node],
+         outputs: list[Value]) -> Graph:
+    """A graph of some of the nodes, copied."""
+    made = Graph(name)
+    known: dict[Value, Value] = {}
+    for v in inputs:
+        known[v] = made.add_input(v.type, v.name)
+    there = {id(n) for n in nodes}
+    used = {v for n in nodes for v in n.inputs} | set(outputs)
+    for node in constants:
+        if node.output in used and id(node) not in there:
+            made.nodes.append(copy_node(node, known))
+    made.nodes += [copy_node(n, known) for n in nodes]
+    made._names.update(v.name for n in made.nodes for v in n.outputs)
+    made.outputs = [known[v] for v in outputs]
+    return made
 
 
 def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:

@@ -1,19 +1,31 @@
 """Operations on what is no tensor: numbers, lists, strings, sizes.
 
 In a graph `aten::add` adds tensors and `aten::add.int` Python's integers. A Builtin says what such
-an operation computes, the type of its result and whether it may be left out or run twice.
+an operation takes and computes, the type of its result and whether it may be left out or run twice.
+The signatures are PyTorch's notation; `t` and `u` stand for any type, `Any` for every one.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toytorch.jit import types
-from toytorch.jit.types import BOOL, FLOAT, INT, NUMBER, Type
+from toytorch.jit.types import BOOL, COMPLEX, FLOAT, INT, NONE, NUMBER, STR, Type
+
+
+@dataclass(frozen=True)
+class Variable(Type):
+    """A type that a call fills in."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -24,58 +36,331 @@ class Builtin:
     function: Callable[..., Any]
     result: Type
     pure: bool = True
+    params: tuple[tuple[str, Type], ...] = ()
+    text: str = ""
 
     def __call__(self, *args: Any) -> Any:
         return self.function(*args)
 
+    def result_for(self, given: Sequence[Type]) -> Type | None:
+        """The type of the result for arguments of these types; None where they do not fit."""
+        bound: dict[str, Type] = {}
+        if len(given) != len(self.params) or not all(
+                fits(wanted, have, bound) for (_, wanted), have in zip(self.params, given)):
+            return None
+        return fill(self.result, bound)
+
 
 BUILTINS: dict[str, Builtin] = {}
+FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
+SIMPLE = {t.name: t for t in (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, types.ANY,
+                              types.DTYPE, types.DEVICE)} | {"None": NONE, "Tensor": types.TENSOR}
+SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
 
-def builtin(name: str, function: Callable[..., Any], result: Type, pure: bool = True) -> None:
-    """Adds an operation."""
-    BUILTINS[name] = Builtin(name, function, result, pure)
+def parse_type(text: str) -> Type:
+    """The type behind its name in a signature.
+
+    >>> str(parse_type("Dict(str, int)[]")), str(parse_type("(t, int?)"))
+    ('Dict(str, int)[]', '(t, int?)')
+    """
+    if text.endswith("[]"):
+        return types.List(parse_type(text[:-2]))
+    if text.endswith("?"):
+        return types.Optional(parse_type(text[:-1]))
+    if text.startswith("Dict("):
+        return types.Dict(*map(parse_type, parts_of(text[5:-1])))
+    if text.startswith("("):
+        return types.Tuple(tuple(map(parse_type, parts_of(text[1:-1]))))
+    return SIMPLE.get(text) or Variable(text)
 
 
-def _size(t: Any, dim: int | None = None) -> Any:
-    return list(t._array.shape) if dim is None else t._array.shape[dim]
+def parts_of(text: str) -> list[str]:
+    """The parts between the commas that stand outside brackets."""
+    found, depth = [""], 0
+    for c in text:
+        depth += (c in "(") - (c in ")")
+        if c == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += c
+    return [part.strip() for part in found if part.strip()]
+
+
+def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
+    """Whether an argument of the type `have` may be given where `wanted` stands."""
+    if isinstance(wanted, Variable):
+        return bound.setdefault(wanted.name, have).contains(have)
+    if isinstance(wanted, types.List):
+        return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
+    if isinstance(wanted, types.Dict):
+        return isinstance(have, types.Dict) and fits(wanted.key, have.key, bound) and (
+            fits(wanted.value, have.value, bound))
+    if isinstance(wanted, types.Tuple):
+        return isinstance(have, types.Tuple) and len(wanted.elements) == len(have.elements) and (
+            all(fits(w, h, bound) for w, h in zip(wanted.elements, have.elements)))
+    if isinstance(wanted, types.Optional):
+        inner = have.element if isinstance(have, types.Optional) else have
+        return have == NONE or fits(wanted.element, inner, bound)
+    if wanted == FLOAT:
+        return have in (FLOAT, INT)
+    if wanted == COMPLEX:
+        return have in (COMPLEX, FLOAT, INT)
+    return wanted.contains(have)
+
+
+def fill(pattern: Type, bound: dict[str, Type]) -> Type:
+    """A type with its variables filled in."""
+    if isinstance(pattern, Variable):
+        return bound[pattern.name]
+    if isinstance(pattern, types.List):
+        return types.List(fill(pattern.element, bound))
+    if isinstance(pattern, types.Dict):
+        return types.Dict(fill(pattern.key, bound), fill(pattern.value, bound))
+    if isinstance(pattern, types.Tuple):
+        return types.Tuple(tuple(fill(e, bound) for e in pattern.elements))
+    if isinstance(pattern, types.Optional):
+        return types.Optional(fill(pattern.element, bound))
+    return pattern
+
+
+def builtin(signature: str, function: Callable[..., Any], pure: bool = True) -> None:
+    """Adds an operation: `builtin("add.int(int a, int b) -> int", operator.add)`."""
+    found = SIGNATURE.match(signature)
+    assert found is not None, signature
+    name, given, result = found.groups()
+    pairs = tuple((text.rpartition(" ")[2], parse_type(text.rpartition(" ")[0]))
+                  for text in parts_of(given))
+    made = Builtin(name, function, parse_type(result), pure, pairs, "aten::" + signature)
+    BUILTINS[name] = made
+    FAMILIES.setdefault(name.partition(".")[0], []).append(made)
+
+
+def each(names: str, signature: str, functions: dict[str, Callable[..., Any]],
+         pure: bool = True) -> None:
+    """Adds several operations of one signature: `@` stands for the name."""
+    for name in names.split():
+        builtin(signature.replace("@", name), functions[name], pure)
+
+
+def resolve(name: str, given: Sequence[Type]) -> tuple[Builtin, Type] | None:
+    """The first overload that takes arguments of these types, and the type of its result."""
+    for candidate in FAMILIES.get(name, ()):
+        result = candidate.result_for(given)
+        if result is not None:
+            return candidate, result
+    return None
 
 
 def _item(t: Any) -> Any:
     return t.item()
 
 
-for _name, _function in (("add", operator.add), ("sub", operator.sub), ("mul", operator.mul),
-                         ("floordiv", operator.floordiv), ("remainder", operator.mod),
-                         ("neg", operator.neg), ("__and__", operator.and_),
-                         ("__or__", operator.or_), ("__xor__", operator.xor),
-                         ("__lshift__", operator.lshift), ("__rshift__", operator.rshift),
-                         ("bitwise_not", operator.invert), ("abs", abs)):
-    builtin(_name + ".int", _function, INT)
-for _name, _function in (("add", operator.add), ("sub", operator.sub), ("mul", operator.mul),
-                         ("floordiv", operator.floordiv), ("remainder", operator.mod),
-                         ("neg", operator.neg), ("div", operator.truediv), ("abs", abs)):
-    builtin(_name + ".float", _function, FLOAT)
-builtin("div.int", operator.truediv, FLOAT)
-builtin("pow.int", operator.pow, NUMBER)
-builtin("pow.float", operator.pow, FLOAT)
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    builtin(_name + ".int", getattr(operator, _name), BOOL)
-    builtin(_name + ".float", getattr(operator, _name), BOOL)
-    builtin(_name + ".str", getattr(operator, _name), BOOL)
-builtin("__is__", operator.is_, BOOL)
-builtin("__isnot__", operator.is_not, BOOL)
-builtin("__not__", operator.not_, BOOL)
-builtin("Int.Tensor", lambda t: int(_item(t)), INT)
-builtin("Float.Tensor", lambda t: float(_item(t)), FLOAT)
-builtin("Bool.Tensor", lambda t: bool(_item(t)), BOOL)
-builtin("Int.Scalar", int, INT)
-builtin("Float.Scalar", float, FLOAT)
-builtin("Bool.Scalar", bool, BOOL)
-builtin("item", _item, NUMBER)
-builtin("size", lambda t: list(t._array.shape), types.List(INT))
-builtin("size.int", _size, INT)
-builtin("len.Tensor", len, INT)
-builtin("dim", lambda t: t._array.ndim, INT)
-builtin("numel", lambda t: int(t._array.size), INT)
-builtin("sqrt.float", math.sqrt, FLOAT)
+# -- numbers --------------------------------------------------------------------------------------
+
+BINARY: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
+    "remainder": operator.mod, "div": operator.truediv, "pow": operator.pow,
+    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
+    "__lshift__": operator.lshift, "__rshift__": operator.rshift, "eq": operator.eq,
+    "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "min": min, "max": max, "divmod": divmod}
+UNARY: dict[str, Callable[..., Any]] = {
+    "neg": operator.neg, "bitwise_not": operator.invert, "abs": abs, "round": round,
+    "pos": operator.pos}
+each("add sub mul floordiv remainder pow __and__ __or__ __xor__ __lshift__ __rshift__ min max",
+     "@.int(int a, int b) -> int", BINARY)
+each("add sub mul floordiv remainder div pow min max", "@.float(float a, float b) -> float", BINARY)
+builtin("div.int(int a, int b) -> float", operator.truediv)
+FAMILIES["div"].reverse()
+each("add sub mul div pow", "@.complex(complex a, complex b) -> complex", BINARY)
+each("add sub mul floordiv remainder div pow min max", "@.Scalar(Scalar a, Scalar b) -> Scalar",
+     BINARY)
+each("neg bitwise_not abs pos round", "@.int(int a) -> int", UNARY)
+each("neg abs pos", "@.float(float a) -> float", UNARY)
+builtin("round.float(float a) -> int", round)
+builtin("round.digits(float a, int digits) -> float", round)
+builtin("abs.complex(complex a) -> float", abs)
+each("neg", "@.complex(complex a) -> complex", UNARY)
+each("neg abs", "@.Scalar(Scalar a) -> Scalar", UNARY)
+builtin("divmod.int(int a, int b) -> (int, int)", divmod)
+builtin("divmod.float(float a, float b) -> (float, float)", divmod)
+each("eq ne lt le gt ge", "@.int(int a, int b) -> bool", BINARY)
+each("eq ne lt le gt ge", "@.float(float a, float b) -> bool", BINARY)
+each("eq ne lt le gt ge", "@.str(str a, str b) -> bool", BINARY)
+each("eq ne lt le gt ge", "@.Scalar(Scalar a, Scalar b) -> bool", BINARY)
+each("eq ne __and__ __or__ __xor__", "@.bool(bool a, bool b) -> bool", BINARY)
+each("eq ne", "@.complex(complex a, complex b) -> bool", BINARY)
+each("eq ne", "@.dtype(Dtype a, Dtype b) -> bool", BINARY)
+each("eq ne", "@.device(Device a, Device b) -> bool", BINARY)
+builtin("__is__(Any a, Any b) -> bool", operator.is_)
+builtin("__isnot__(Any a, Any b) -> bool", operator.is_not)
+builtin("__not__(bool a) -> bool", operator.not_)
+builtin("Int.Tensor(Tensor a) -> int", lambda t: int(_item(t)))
+builtin("Float.Tensor(Tensor a) -> float", lambda t: float(_item(t)))
+builtin("Bool.Tensor(Tensor a) -> bool", bool)
+builtin("Complex.Tensor(Tensor a) -> complex", lambda t: complex(_item(t)))
+for _name, _kind, _function in (("Int", "int", int), ("Float", "float", float),
+                                ("Bool", "bool", bool)):
+    builtin(f"{_name}.Scalar(Scalar a) -> {_kind}", _function)
+    builtin(f"{_name}.str(str a) -> {_kind}", _function)
+builtin("Complex.Scalar(Scalar a) -> complex", complex)
+builtin("Complex.parts(float real, float imag) -> complex", complex)
+for _name in ("sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh "
+              "acosh atanh erf erfc gamma lgamma fabs degrees radians").split():
+    builtin(f"{_name}.float(float a) -> float", getattr(math, _name))
+for _name in ("ceil", "floor"):
+    builtin(f"{_name}.float(float a) -> int", getattr(math, _name))
+builtin("trunc.float(float a) -> int", math.trunc)
+for _name in "atan2 copysign fmod".split():
+    builtin(f"{_name}.float(float a, float b) -> float", getattr(math, _name))
+builtin("pow_math(float a, float b) -> float", math.pow)
+builtin("log.base(float a, float base) -> float", math.log)
+for _name in "isnan isinf isfinite".split():
+    builtin(f"{_name}.float(float a) -> bool", getattr(math, _name))
+builtin("factorial.int(int a) -> int", math.factorial)
+builtin("gcd.int(int a, int b) -> int", math.gcd)
+
+# -- tensors' facts -------------------------------------------------------------------------------
+
+builtin("item(Tensor self) -> Scalar", _item)
+builtin("size(Tensor self) -> int[]", lambda t: list(t._array.shape))
+builtin("size.int(Tensor self, int dim) -> int", lambda t, dim: t._array.shape[dim])
+builtin("stride(Tensor self) -> int[]", lambda t: list(t.stride()))
+builtin("stride.int(Tensor self, int dim) -> int", lambda t, dim: t.stride(dim))
+builtin("dim(Tensor self) -> int", lambda t: t._array.ndim)
+builtin("numel(Tensor self) -> int", lambda t: int(t._array.size))
+builtin("storage_offset(Tensor self) -> int", lambda t: t.storage_offset())
+builtin("element_size(Tensor self) -> int", lambda t: t.element_size())
+builtin("is_floating_point(Tensor self) -> bool", lambda t: t.is_floating_point())
+builtin("is_complex(Tensor self) -> bool", lambda t: t.is_complex())
+builtin("is_contiguous(Tensor self) -> bool", lambda t: t.is_contiguous())
+builtin("is_same_size(Tensor self, Tensor other) -> bool", lambda a, b: a.shape == b.shape)
+builtin("is_nonzero(Tensor self) -> bool", bool)
+builtin("equal(Tensor self, Tensor other) -> bool", lambda a, b: a.equal(b))
+
+# -- lists, which may change: reading one is not repeated across a write -----------------------------
+
+builtin("len.Tensor(Tensor t) -> int", len)
+builtin("len.t(t[] a) -> int", len, pure=False)
+builtin("len.str(str s) -> int", len)
+builtin("len.Dict(Dict(t, u) self) -> int", len, pure=False)
+builtin("add.t(t[] a, t[] b) -> t[]", operator.add, pure=False)
+builtin("add.str(str a, str b) -> str", operator.add)
+builtin("mul.left_t(t[] l, int n) -> t[]", operator.mul, pure=False)
+builtin("mul.right_t(int n, t[] l) -> t[]", operator.mul, pure=False)
+builtin("mul.str(str s, int n) -> str", operator.mul)
+each("eq ne lt le gt ge", "@.t(t[] a, t[] b) -> bool", BINARY, pure=False)
+each("eq ne", "@.Any(Any a, Any b) -> bool", BINARY, pure=False)
+builtin("__getitem__.t(t[] list, int idx) -> t", operator.getitem, pure=False)
+builtin("__getitem__.str(str s, int index) -> str", operator.getitem)
+builtin("__getitem__.Dict(Dict(t, u) self, t key) -> u", operator.getitem, pure=False)
+builtin("slice.t(t[] l, int? start, int? end, int? step) -> t[]",
+        lambda l, a, b, c: l[a:b:c], pure=False)
+builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda l, a, b, c: l[a:b:c])
+builtin("__contains__.t(t[] l, t item) -> bool", operator.contains, pure=False)
+builtin("__contains__.str(str l, str item) -> bool", operator.contains)
+builtin("__contains__.Dict(Dict(t, u) d, t key) -> bool", operator.contains, pure=False)
+builtin("_set_item.t(t[] l, int idx, t el) -> None", operator.setitem, pure=False)
+builtin("_set_item.Dict(Dict(t, u) l, t idx, u v) -> None", operator.setitem, pure=False)
+builtin("Delete.t(t[] self, int idx) -> None", operator.delitem, pure=False)
+builtin("Delete.Dict(Dict(t, u) self, t key) -> None", operator.delitem, pure=False)
+builtin("append.t(t[] self, t el) -> None", list.append, pure=False)
+builtin("extend.t(t[] self, t[] other) -> None", list.extend, pure=False)
+builtin("insert.t(t[] self, int idx, t el) -> None", list.insert, pure=False)
+builtin("pop(t[] self) -> t", list.pop, pure=False)
+builtin("pop.t(t[] self, int idx) -> t", list.pop, pure=False)
+builtin("clear.t(t[] self) -> None", list.clear, pure=False)
+builtin("remove.t(t[] self, t el) -> None", list.remove, pure=False)
+builtin("reverse.t(t[] self) -> None", list.reverse, pure=False)
+builtin("sort.t(t[] self) -> None", list.sort, pure=False)
+builtin("sort.reverse(t[] self, bool reverse) -> None", lambda l, r: l.sort(reverse=r), pure=False)
+builtin("copy.t(t[] self) -> t[]", list.copy, pure=False)
+builtin("index.t(t[] self, t el) -> int", list.index, pure=False)
+builtin("count.t(t[] self, t el) -> int", list.count, pure=False)
+builtin("list.t(t[] l) -> t[]", list, pure=False)
+builtin("list.str(str s) -> str[]", list, pure=False)
+builtin("sorted.t(t[] l) -> t[]", sorted, pure=False)
+builtin("sorted.reverse(t[] l, bool reverse) -> t[]",
+        lambda l, r: sorted(l, reverse=r), pure=False)
+builtin("reversed.t(t[] l) -> t[]", lambda l: l[::-1], pure=False)
+builtin("reversed.str(str s) -> str[]", lambda s: list(s[::-1]))
+for _kind in ("int", "float", "bool", "Scalar"):
+    each("any all", f"@.{_kind}({_kind}[] self) -> bool", {"any": any, "all": all}, pure=False)
+each("min max", "@.self_int(int[] l) -> int", BINARY, pure=False)
+each("min max", "@.self_float(float[] l) -> float", BINARY, pure=False)
+each("min max", "@.self_str(str[] l) -> str", BINARY, pure=False)
+each("min max", "@.str(str a, str b) -> str", BINARY)
+builtin("sum.int(int[] l) -> int", sum, pure=False)
+builtin("sum.float(float[] l) -> float", sum, pure=False)
+builtin("sum.Tensor(Tensor[] l) -> Tensor", sum, pure=False)
+builtin("sum.bool(bool[] l) -> int", sum, pure=False)
+builtin("sum.int_start(int[] l, int start) -> int", sum, pure=False)
+builtin("sum.float_start(float[] l, float start) -> float", sum, pure=False)
+builtin("sum.Tensor_start(Tensor[] l, Tensor start) -> Tensor", sum, pure=False)
+builtin("__range_length(int lo, int hi, int step) -> int", lambda a, b, c: len(range(a, b, c)))
+builtin("__derive_index(int index, int start, int step) -> int", lambda i, a, s: a + i * s)
+builtin("range_list(int lo, int hi, int step) -> int[]",
+        lambda a, b, c: list(range(a, b, c)), pure=False)
+
+# -- dictionaries -----------------------------------------------------------------------------------
+
+builtin("keys(Dict(t, u) self) -> t[]", lambda d: list(d), pure=False)
+builtin("values(Dict(t, u) self) -> u[]", lambda d: list(d.values()), pure=False)
+builtin("items(Dict(t, u) self) -> (t, u)[]", lambda d: list(d.items()), pure=False)
+builtin("get(Dict(t, u) self, t key) -> u?", dict.get, pure=False)
+builtin("get.default(Dict(t, u) self, t key, u default) -> u", dict.get, pure=False)
+builtin("pop.Dict(Dict(t, u) self, t key) -> u", dict.pop, pure=False)
+builtin("pop.Dict_default(Dict(t, u) self, t key, u default) -> u", dict.pop, pure=False)
+builtin("popitem(Dict(t, u) self) -> (t, u)", dict.popitem, pure=False)
+builtin("setdefault(Dict(t, u) self, t key, u default) -> u", dict.setdefault, pure=False)
+builtin("update(Dict(t, u) self, Dict(t, u) other) -> None", dict.update, pure=False)
+builtin("clear.Dict(Dict(t, u) self) -> None", dict.clear, pure=False)
+builtin("copy.Dict(Dict(t, u) self) -> Dict(t, u)", dict.copy, pure=False)
+builtin("dict.pairs((t, u)[] l) -> Dict(t, u)", dict, pure=False)
+builtin("dict.Dict(Dict(t, u) d) -> Dict(t, u)", dict, pure=False)
+
+# -- strings ----------------------------------------------------------------------------------------
+
+builtin("str(Any a) -> str", str, pure=False)
+builtin("ord(str s) -> int", ord)
+builtin("chr(int i) -> str", chr)
+for _name, _function in (("hex", hex), ("oct", oct), ("bin", bin)):
+    builtin(f"{_name}.int(int i) -> str", _function)
+for _name in "upper lower capitalize title swapcase casefold strip lstrip rstrip".split():
+    builtin(f"{_name}(str self) -> str", getattr(str, _name))
+for _name in "strip lstrip rstrip removeprefix removesuffix".split():
+    builtin(f"{_name}.chars(str self, str chars) -> str", getattr(str, _name))
+for _name in ("isdigit isalpha isalnum isspace isupper islower istitle isdecimal isnumeric "
+              "isidentifier isprintable").split():
+    builtin(f"{_name}(str self) -> bool", getattr(str, _name))
+for _name in "startswith endswith".split():
+    builtin(f"{_name}(str self, str part) -> bool", getattr(str, _name))
+for _name in "find rfind index rindex count".split():
+    builtin(f"{_name}.str(str self, str part) -> int", getattr(str, _name))
+    builtin(f"{_name}.str_from(str self, str part, int start) -> int", getattr(str, _name))
+for _name in "split rsplit".split():
+    builtin(f"{_name}.str(str self) -> str[]", getattr(str, _name), pure=False)
+    builtin(f"{_name}.sep(str self, str sep) -> str[]", getattr(str, _name), pure=False)
+    builtin(f"{_name}.max(str self, str sep, int max) -> str[]", getattr(str, _name), pure=False)
+builtin("splitlines(str self) -> str[]", str.splitlines, pure=False)
+builtin("join(str self, str[] parts) -> str", str.join, pure=False)
+builtin("replace(str self, str old, str new) -> str", str.replace)
+builtin("replace.max(str self, str old, str new, int max) -> str", str.replace)
+for _name in "partition rpartition".split():
+    builtin(f"{_name}(str self, str sep) -> (str, str, str)", getattr(str, _name))
+for _name in "center ljust rjust".split():
+    builtin(f"{_name}(str self, int width) -> str", getattr(str, _name))
+    builtin(f"{_name}.fill(str self, int width, str fill) -> str", getattr(str, _name))
+builtin("zfill(str self, int width) -> str", str.zfill)
+builtin("expandtabs(str self, int size) -> str", str.expandtabs)
+
+
+def _format(text: str, *parts: Any) -> str:
+    return text.format(*parts)
+
+
+BUILTINS["format"] = Builtin("format", _format, STR, False, (), "aten::format(str self, ...) -> str")
+BUILTINS["percentFormat"] = Builtin(
+    "percentFormat", lambda text, *parts: text % parts, STR, False, (),
+    "aten::percentFormat(str self, ...) -> str")

@@ -14,7 +14,7 @@ half-precision types) are called through the dispatcher.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,20 +25,22 @@ from toytorch.core.op import Op, generate
 from toytorch.core.pytree import tree_leaves
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.jit import types
+from toytorch.jit.codegen_types import constant, numpy_type, work_type
 from toytorch.jit.fuser import kernels
-from toytorch.jit.ir import Node, Value
+from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.passes import memory
 
 HALF = (dtypes.float16, dtypes.bfloat16)
 
 
 class Writer:
-    """Writes one function; `names` is what its source refers to."""
+    """Writes the function of one graph; `names` is what its source refers to."""
 
-    def __init__(self, name: str, inputs: Sequence[Value], nodes: Sequence[Node],
-                 outputs: Sequence[Value]) -> None:
-        self.name, self.inputs, self.outputs = name, inputs, outputs
-        self.nodes = [n for n in nodes if n.kind != "prim::Constant"]
+    def __init__(self, graph: Graph) -> None:
+        self.name, self.outputs = graph.name, graph.outputs
+        inputs, outputs = graph.inputs, graph.outputs
+        self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
+        self.nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
         self.names: dict[str, Any] = {"__name__": "toytorch.jit", "asarray": np.asarray, "ndarray": np.ndarray,
                                       "empty": np.empty, "call": dispatch.call,
                                       "inplace": dispatch.inplace, "wrap": wrap}
@@ -211,18 +213,6 @@ def plain(name: str) -> str:
     return name + "_" if name in ("and", "or", "not", "del", "def", "empty", "call", "wrap") else name
 
 
-def constant(v: Value) -> Any:
-    """The value of a constant; None for any other."""
-    return v.node.attributes["value"] if v.node is not None and v.node.kind == "prim::Constant" \
-        else None
-
-
-def numpy_type(v: Value) -> Any:
-    """NumPy's type of a tensor value."""
-    assert isinstance(v.type, types.Tensor) and v.type.dtype is not None
-    return v.type.dtype.numpy
-
-
 def needs_tensors(node: Node) -> bool:
     """Whether the dispatcher has rules here that a plain call of the kernel has not."""
     values = [v for v in (*node.inputs, *node.outputs) if isinstance(v.type, types.Tensor)]
@@ -249,21 +239,3 @@ def as_tensors(item: Any) -> Any:
     if item.__class__ in (list, tuple):
         return item.__class__(map(as_tensors, item))
     return wrap(item) if item.__class__ is np.ndarray else item
-
-
-def work_type(node: Node) -> Any:
-    """The type in which the operands of a pointwise op meet; None where they are left alone."""
-    op: Any = node.record
-    if op.promotion == "none":
-        return None
-    samples = []
-    for i, v in enumerate(node.inputs):
-        if i in op.tensor_at and isinstance(v.type, types.Tensor):
-            assert v.type.shape is not None
-            samples.append(wrap(np.empty((0,) * bool(v.type.shape), numpy_type(v)), v.type.dtype))
-        else:
-            samples.append(constant(v))
-    common = dispatch.common_dtype(op, tuple(samples))
-    if op.promotion == "float" and common.rank < 2:
-        common = dtypes.get_default_dtype()
-    return common.numpy

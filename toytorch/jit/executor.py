@@ -61,7 +61,8 @@ class Executor:
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             joint = specialise(graph, inputs, state.local.grad)
-            plan = Plan(graph, joint, pipeline.optimise(joint.graph))
+            joint.replace(pipeline.optimise(joint.graph))
+            plan = Plan(graph, joint)
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
         if len(self.plans) >= LIMIT:

@@ -19,8 +19,12 @@ def explain(f: Any, *inputs: Any) -> str:
     plan = function.executor.plan_for(function.flat(inputs))
     if isinstance(plan, Stepwise):
         return f"{function.name} runs node by node: {plan.reason}"
-    lines = [f"{function.name} runs as one function of {len(plan.halves.forward)} steps"]
-    for name, nodes in (("forward", plan.halves.forward), ("backward", plan.halves.backward)):
+    lines = [f"{function.name} runs as one generated function"]
+    graphs = {"forward": plan.optimised}
+    if plan.joint.tangents:
+        graphs["backward"] = plan.backward_graph
+    for name, graph in graphs.items():
+        nodes = graph.nodes
         groups = [n for n in nodes if n.kind == "prim::FusionGroup"]
         for g in groups:
             inner = [n.kind[6:] for n in g.attributes["Subgraph"].nodes

@@ -10,6 +10,7 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.pytree import tree_leaves
 from toytorch.core.schema import REQUIRED
+from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 
@@ -87,6 +88,9 @@ def call_op(node: Node, args: list[Any]) -> Any:
             split = len(args) - len(names)
             return op(*args[:split], **dict(zip(names, args[split:])))
         return op(*args)
+    for i, a in enumerate(op.schema.args[:len(args)]):
+        if a.is_variadic and args[i].__class__ is list:
+            args[i] = tuple(args[i])
     if len(args) < len(op.schema.args):
         args = args + [None if a.default is REQUIRED else a.default
                        for a in op.schema.args[len(args):]]
@@ -98,6 +102,8 @@ def call_op(node: Node, args: list[Any]) -> Any:
 def results_of(node: Node, result: Any) -> Sequence[Any]:
     """What a call gave, as one item per output."""
     if len(node.outputs) == 1:
+        if result.__class__ is tuple and isinstance(node.outputs[0].type, types.List):
+            result = list(result)  # split and its like: a script's list may be written to
         return (result,)
     return tree_leaves(result) if node.outputs else ()
 
@@ -109,6 +115,18 @@ def _raise(node: Node, message: str, *_: Any) -> Sequence[Any]:
 def _print(node: Node, *args: Any) -> Sequence[Any]:
     print(*args)
     return ()
+
+
+def _call_method(node: Node, owner: Any, *args: Any) -> Sequence[Any]:
+    names = node.attributes.get("_names", ())
+    split = len(args) - len(names)
+    method = owner if node.attributes["name"] == "__call__" else getattr(
+        owner, node.attributes["name"])
+    return results_of(node, method(*args[:split], **dict(zip(names, args[split:]))))
+
+
+def _call_function(node: Node, *args: Any) -> Sequence[Any]:
+    return results_of(node, call_op(node, list(args)))
 
 
 def _set_attribute(node: Node, owner: Any, value: Any) -> Sequence[Any]:
@@ -135,4 +153,15 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::Print": _print,
     "prim::unchecked_unwrap_optional": _unchecked,
     "prim::unchecked_cast": lambda node, value: (value,),
+    "prim::Uninitialized": lambda node: (None,),
+    "prim::TupleIndex": lambda node, values: (values[node.attributes["index"]],),
+    "prim::TupleSlice": lambda node, values: (
+        values[node.attributes["begin"]:node.attributes["end"]],),
+    "prim::isinstance": lambda node, value: (
+        any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),),
+    "prim::slice": lambda node, *parts: (slice(*parts),),
+    "prim::TensorAttr": lambda node, t: (getattr(t, node.attributes["name"]),),
+    "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
+    "prim::CallMethod": _call_method,
+    "prim::CallFunction": _call_function,
 }

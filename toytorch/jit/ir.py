@@ -25,7 +25,7 @@ from toytorch.ops.define import CREATING, PUBLIC
 IMPURE = ("prim::Print", "prim::RaiseException", "prim::SetAttr", "aten::append", "aten::extend",
           "aten::insert", "aten::pop", "aten::clear", "aten::remove", "aten::reverse",
           "aten::sort.list", "aten::_set_item", "aten::Delete", "aten::update", "aten::setdefault",
-          "prim::CallMethod", "prim::CallFunction", "aten::manual_seed")
+          "prim::CallMethod", "prim::CallFunction", "prim::CreateObject", "aten::manual_seed")
 
 
 CREATES = frozenset((  # what makes a new tensor, but no random one
@@ -42,15 +42,17 @@ class Source:
     line: int
     column: int = 0
     text: str = ""
+    end: int = 0  # the column behind it; 0: the end of the line
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
     def pointing(self) -> str:
         """The line with a mark under the place, as in PyTorch's errors."""
-        return (f'  File "{self.file}", line {self.line}\n    {self.text.rstrip()}\n    '
-                f"{' ' * self.column}{'~' * max(1, len(self.text.rstrip()) - self.column)} "
-                "<--- HERE")
+        line = self.text.rstrip()
+        marks = "~" * max(1, (self.end or len(line)) - self.column)
+        return (f'  File "{self.file}", line {self.line}\n{line}\n'
+                f"{' ' * self.column}{marks} <--- HERE")
 
 
 class Value:

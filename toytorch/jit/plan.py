@@ -15,10 +15,11 @@ from toytorch.core.dispatch import view_of
 from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
-from toytorch.jit import interpreter
+from toytorch.jit import interpreter, types
 from toytorch.jit.autodiff import Halves, split
 from toytorch.jit.codegen import Writer
 from toytorch.jit.ir import Graph, Value
+from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import Joint, Untraceable
 
 SHARED = ("This result of a compiled function shares memory with another of its results, or with an "
@@ -42,50 +43,44 @@ class Plan:
 
     reason = ""
 
-    def __init__(self, general: Graph, joint: Joint, optimised: Graph) -> None:
-        self.general, self.joint, self.optimised = general, joint, optimised
-        halves = self.halves = split(Joint(optimised, joint.results, joint.tangents, joint.wanted,
-                                           joint.given, joint.plain, joint.needs))
-        count = len(optimised.inputs) - len(joint.tangents)
-        self.values = optimised.inputs[:count]
-        self.tensors = [i for i, v in enumerate(general.inputs)
-                        if "Tensor" in type(optimised.inputs[i].type).__name__]
-        self.arguments = [self.values[i] for i in self.tensors]
+    def __init__(self, general: Graph, joint: Joint) -> None:
+        self.general, self.joint = general, joint
+        halves = self.halves = split(joint)
+        count = len(joint.graph.inputs) - len(joint.tangents)
+        self.values = joint.graph.inputs[:count]
         self.find_sharing(halves)
-        kept = [v for v in halves.saved if v not in self.values]
-        self.forward, self.source = Writer("forward", self.arguments, halves.forward,
-                                           [*self.tensor_results(), *kept]).function()
-        self.written = [self.values.index(v) for n in halves.forward if n.writes
-                        for v in n.inputs[:1] if v in self.values]
+        self.optimised = pipeline.run(halves.forward, pipeline.FUSING)
+        self.forward, self.source = Writer(self.optimised).function()
+        self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
+        self.written = [halves.forward.inputs.index(n.inputs[0]) for n in halves.forward.nodes
+                        if n.writes and n.inputs[0] in halves.forward.inputs]
         if joint.tangents:
-            self.prepare_backward(halves, kept)
-
-    def tensor_results(self) -> list[Value]:
-        """The results that are tensors."""
-        return [v for i, v in enumerate(self.halves.results) if i not in self.joint.plain]
+            self.prepare_backward(halves)
 
     def find_sharing(self, halves: Halves) -> None:
         """Which results share memory with an input or with an earlier result; refuses writes that
         need the tensors' own rules."""
         roots: dict[Value, Value] = {}
-        for node in halves.forward:
+        graph = halves.forward
+        for node in graph.nodes:
             if node.inputs and (node.is_view or node.writes or node.kind in (
                     "aten::detach", "prim::ListUnpack") or may_pass(node)):
                 for out in node.outputs:
                     roots[out] = roots.get(node.inputs[0], node.inputs[0])
-        needs = {self.values[i] for i in self.joint.wanted}
-        for node in halves.forward:
+        needs = {graph.inputs[i] for i in self.joint.wanted}
+        for node in graph.nodes:
             root = roots.get(node.inputs[0], node.inputs[0]) if node.writes else None
             if root in needs:
                 raise Untraceable("an input that requires a gradient is written to")
-            if root in self.values and root is not node.inputs[0]:
+            if root in graph.inputs and root is not node.inputs[0]:
                 raise Untraceable("a view of an input is written to")
         self.sharing: list[tuple[int, str, int]] = []
         first: dict[Value, int] = {}
-        for k, v in enumerate(self.tensor_results()):
+        for k, v in enumerate(graph.outputs[:self.count]):
             root = roots.get(v, v)
-            if root in self.values:
-                self.sharing.append((k, "same" if v is root else "input", self.values.index(root)))
+            if root in graph.inputs:
+                self.sharing.append((k, "same" if v is root else "input",
+                                     graph.inputs.index(root)))
             elif root in first:
                 self.sharing.append((k, "result", first[root]))
             else:
@@ -104,20 +99,19 @@ class Plan:
             result._storage = source._memory()
             writing.protect(result, SHARED)
 
-    def prepare_backward(self, halves: Halves, kept: list[Value]) -> None:
+    def prepare_backward(self, halves: Halves) -> None:
         """The backward function, and where each saved value comes from."""
-        self.backward, self.backward_source = Writer(
-            "backward", [*halves.saved, *halves.tangents], halves.backward,
-            halves.grads).function()
-        results = self.tensor_results()
+        self.backward_graph = pipeline.run(halves.backward, pipeline.FUSING)
+        self.backward, self.backward_source = Writer(self.backward_graph).function()
+        results = [v for i, v in enumerate(halves.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {v: ("saved", len(results) + i)
-                                               for i, v in enumerate(kept)}
+                                               for i, v in enumerate(halves.kept)}
         place.update({v: ("result", i) for i, v in enumerate(results)})
         place.update({v: ("input", i) for i, v in enumerate(self.values)})
         self.keeps = [place[v] for v in halves.saved]
         self.many = len(self.joint.tangents) > 1
         self.metas = [(v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
-                      for v in (self.halves.results[i] for i in self.joint.tangents)]
+                      for v in (halves.results[i] for i in self.joint.tangents)]
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = default_generator.rng.bit_generator.state if self.random else None
@@ -148,7 +142,7 @@ class Plan:
     @property
     def random(self) -> bool:
         """Whether the forward function draws random numbers."""
-        return any(n.is_random or not n.pure and n.record is None for n in self.halves.forward)
+        return any(n.is_random or not n.removable for n in self.halves.forward.nodes)
 
     def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
         """Gives the results their history: one node for the whole function."""

@@ -45,6 +45,10 @@ class Joint:
     plain: dict[int, Any] = field(default_factory=dict)
     needs: list[bool] = field(default_factory=list)  # which results require gradients
 
+    def replace(self, graph: Graph) -> None:
+        """Puts an optimised graph in the place of the graph."""
+        self.graph = graph
+
 
 class Replay(Tracer):
     """The tracer of a run: it knows all tensors there are, so a stranger is a value lost."""

@@ -151,7 +151,8 @@ def alias_of(tensor: Tensor) -> Tensor:
     from toytorch.core.tensor import new
     made: Tensor = new(Tensor)
     made._array, made.dtype = tensor._array, tensor.dtype
-    made._rg, made._edge = tensor._rg, tensor._edge or (tensor if tensor._rg else None)
+    made._rg = tensor._rg
+    made._edge = None if not tensor._rg else tensor._edge or tensor._accumulator()
     made._storage = tensor._memory()
     if tensor._base is not None:
         made._base = tensor._base

@@ -9,7 +9,7 @@ requires a gradient. A graph that was traced or specialised knows all of it, a s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toytorch.core.device import device
@@ -43,6 +43,7 @@ class Simple(Type):
 INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simple("complex")
 STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
 DEVICE, ANY, RANGE = Simple("Device"), Simple("Any"), Simple("range")
+NEVER = Simple("Never")  # of what is never looked at: a result before it is known
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,11 @@ class List(Type):
 
 @dataclass(frozen=True)
 class Tuple(Type):
-    """A fixed number of values, each with its type; `names` are a named tuple's."""
+    """A fixed number of values, each with its type; `names` and `python` are a named tuple's."""
 
     elements: tuple[Type, ...]
     names: tuple[str, ...] = ()
+    python: Any = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.elements))})"
@@ -146,9 +148,9 @@ def join(a: Type, b: Type) -> Type | None:
     >>> str(join(INT, NONE)), str(join(List(INT), List(INT))), join(INT, STR)
     ('int?', 'int[]', None)
     """
-    if a.contains(b):
+    if a.contains(b) or b == NEVER:
         return a
-    if b.contains(a):
+    if b.contains(a) or a == NEVER:
         return b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return TENSOR
@@ -161,7 +163,7 @@ def join(a: Type, b: Type) -> Type | None:
         return None if inner is None else Optional(inner)
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
         parts = [join(x, y) for x, y in zip(a.elements, b.elements)]
-        return None if None in parts else Tuple(tuple(parts), a.names)  # type: ignore[arg-type]
+        return None if None in parts else Tuple(tuple(parts), a.names, a.python)  # type: ignore[arg-type]
     return None
 
 

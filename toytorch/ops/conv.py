@@ -30,8 +30,9 @@ def _convolution(xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, 
     stride, padding, dilation, extra = (v * n if len(v) == 1 else v for v in
                                         (stride, padding, dilation, extra))
     _check(x, w, bias, stride, padding, dilation, transposed, extra, groups)
-    y = (transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups) if transposed else
-         conv_arrays(xp, x, w, stride, padding, dilation, groups))
+    if not transposed:
+        return conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+    y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
     return y

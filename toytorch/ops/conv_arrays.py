@@ -1,4 +1,7 @@
-"""Convolution on arrays: windows as columns, and one product of matrices."""
+"""Convolution on arrays: compiled where `conv_direct` can, else as one product of matrices.
+
+Images whose channels lie last in memory give images whose channels lie last.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends import conv_direct
+from toytorch.backends.conv_pack import channels_last
 from toytorch.ops.windows import inner, padded, tap_slices, taps, windows
 
 CHUNK = 1 << 20  # elements of a matrix of columns: a few images at a time stay in the cache
@@ -30,9 +37,47 @@ def _columns(xp: Any, x: Any, kernel: Any, stride: Any, dilation: Any, out: Any,
     return x.reshape(x.shape[0], groups, -1, math.prod(out))  # copies, unless 1x1
 
 
-def conv_arrays(xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any,
+# -- the compiled kernels -------------------------------------------------------------------------
+
+
+def _direct(xp: Any, compute: Any, arrays: Any, sizes: Any, *rest: Any) -> Any:
+    """compute(*arrays, *sizes, *rest) on images or lines, which are images of height 1; or None."""
+    n = arrays[0].ndim - 2
+    if xp is not np or n > 2:
+        return None
+    if n == 2:
+        return compute(*arrays, *sizes, *rest)
+    made = compute(*(a[:, :, None] for a in arrays), *((neutral, *v) for neutral, v in zip(
+        (1, 1, 0, 1)[-len(sizes):], sizes)), *rest)
+    return None if made is None else made[:, :, 0]
+
+
+def _in_order_of(x: Any, made: Any) -> Any:
+    """The images in the order of memory that x has."""
+    if not channels_last(x):
+        return made
+    return np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+# -- the three functions --------------------------------------------------------------------------
+
+
+def conv_arrays(xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
                 groups: int) -> Any:
-    """y (B, O, …) of x (B, C, …) and w (O, C/groups, …)."""
+    """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
+    y = _direct(xp, lambda x, w, *rest: conv_direct.forward(x, w, bias, *rest), (x, w),
+                (stride, padding, dilation), groups)
+    if y is not None:
+        return y
+    y = _multiplied(xp, x, w, stride, padding, dilation, groups)
+    if bias is not None:
+        y += bias.reshape(-1, *(1,) * (x.ndim - 2))
+    return _in_order_of(x, y) if xp is np else y
+
+
+def _multiplied(xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any,
+                groups: int) -> Any:
+    """The convolution as products of matrices."""
     kernel, outputs = w.shape[2:], w.shape[0]
     out = tuple(map(taps, x.shape[2:], kernel, stride, padding, dilation))
     y = xp.empty((x.shape[0], outputs, *out), x.dtype)
@@ -76,6 +121,9 @@ def transposed_arrays(xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilati
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     kernel, images, seen = w.shape[2:], x.shape[0], x.shape[2:]
     sizes = transposed_sizes(seen, kernel, stride, padding, dilation, extra)
+    y = _direct(xp, conv_direct.input_gradient, (x, w), (sizes, stride, padding, dilation), groups)
+    if y is not None:
+        return y
     outputs = w.shape[1] * groups
     rows = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)  # (groups, O/groups·K, C)
     flat = x.reshape(images, groups, x.shape[1] // groups, math.prod(seen))
@@ -102,6 +150,10 @@ def weight_arrays(xp: Any, x: Any, g: Any, kernel: Any, stride: Any, padding: An
                   groups: int) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
     out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups
+    made = _direct(xp, conv_direct.weight_gradient, (x, g), (kernel, stride, padding, dilation),
+                   groups)
+    if made is not None:
+        return made
     w = xp.zeros((groups, outputs // groups, inputs * math.prod(kernel)), x.dtype)
     if x.size and g.size:
         flat = g.reshape(g.shape[0], groups, outputs // groups, math.prod(out))

@@ -52,6 +52,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
             non_blocking, copy = (value, copy) if not non_blocking else (non_blocking, value)
         elif isinstance(value, (str, int, device_class)):
             device = value
+        elif isinstance(value, format_class):
+            memory_format = value
         elif value is not None:
             raise TypeError("to() received an invalid combination of arguments - got "
                             f"({type(value).__name__})")
@@ -68,9 +70,22 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         wanted = as_dtype(dtype)
         if result.dtype is not wanted:
             result = shape.cast.function(result, dtype=wanted)
+    if memory_format is not None and memory_format.name != "preserve_format" and not (
+            _has_strides_of(result, memory_format)):
+        return shape.clone.function(  # type: ignore[no-any-return]
+            result, memory_format=memory_format)
     if copy and result is self:
         result = self.clone()
     return result
+
+
+def _has_strides_of(self: Tensor, form: Any) -> bool:
+    """Whether the strides are those of a format, even where a dimension has one element."""
+    same = is_contiguous(self, form)
+    if not same or form.name not in shape.CHANNELS_LAST:
+        return same
+    array = self._array
+    return bool(array.shape[1] > 1 or array.strides[1] == array.itemsize)
 
 
 def _caster(name: str, dtype: Any) -> Any:
@@ -108,18 +123,33 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether elements in row-major order lie side by side in memory."""
+    """Whether elements in row-major order lie side by side in memory.
+
+    With `memory_format=toytorch.channels_last` the order (N, H, W, C) of images (N, C, H, W).
+
+    >>> from toytorch.core.device import channels_last
+    >>> Tensor(2, 3, 4, 4).contiguous(memory_format=channels_last).stride()
+    (48, 1, 12, 3)
+    """
     array = self._array
+    if memory_format is not None and memory_format.name in shape.CHANNELS_LAST:
+        if array.ndim != shape.CHANNELS_LAST[memory_format.name] or (
+                array.__class__ is SparseArray):
+            return False
+        return bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
     if array.flags.c_contiguous:
         return array.__class__ is not SparseArray
     return is_row_major(array.shape, strides_of(array))
 
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor in row-major memory; itself where it is so already."""
-    if is_contiguous(self):
+    """The tensor in row-major memory, or that of a format; itself where it is so already."""
+    form = CONTIGUOUS if memory_format is None else memory_format
+    if is_contiguous(self, form):
         return self
-    return shape.clone.function(self, memory_format=CONTIGUOUS)  # type: ignore[no-any-return]
+    if form.name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return shape.clone.function(self, memory_format=form)  # type: ignore[no-any-return]
 
 
 CONTIGUOUS = format_class("contiguous_format")

@@ -10,9 +10,11 @@ import numpy as np
 from toytorch.backends.native import SMALLEST
 from toytorch.backends.native_rows import Rows
 from toytorch.core import dtype as types
+from toytorch.core import state
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
-from toytorch.ops.normalize import centered, need_float, standardized, through
+from toytorch.ops import norm_kernels as kernels
+from toytorch.ops.normalize import at_once, centered, need_float, standardized, through
 from toytorch.ops.windows import sizes_text
 
 # -- over the last dimensions ---------------------------------------------------------------------
@@ -77,15 +79,27 @@ def _last(normalized_shape: Any) -> list[int]:
 
 def _layer_norm_input(gs: Any, input: Any, normalized_shape: Any, weight: Any, eps: float,
                       result1: Any, result2: Any) -> Any:
+    made = at_once({}, kernels.layer_input, gs[0], input, weight, result1, result2)
+    if made:
+        return made[0]
     g = gs[0] if weight is None else gs[0] * weight
     dims = [d + input.ndim for d in _last(normalized_shape)]
     return through(g, input, result1, result2, dims, eps)
 
 
 def _layer_norm_weight(gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any,
-                       result2: Any) -> Any:
+                       result2: Any, work: Any) -> Any:
+    made = at_once(work, lambda g, a, m, r: kernels.layer_weight(g, a, normalized_shape, m, r),
+                   gs[0], input, result1, result2)
+    if made:
+        return made[0]
     hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
     return _sum_lead(gs[0] * hat, len(normalized_shape))
+
+
+def _layer_norm_bias(gs: Any, normalized_shape: Any, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the weight
+    return made[1] if made else _sum_lead(gs[0], len(normalized_shape))
 
 
 def _sum_lead(g: Any, n: int) -> Any:
@@ -98,7 +112,7 @@ native_layer_norm = general(
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)", _layer_norm, method=False,
     out=False, results=(True, False, False), d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
-    d_bias=lambda gs, normalized_shape: _sum_lead(gs[0], len(normalized_shape)),
+    d_bias=_layer_norm_bias,
     doc="Normalisation over the last dimensions; Ba, Kiros and Hinton 2016.")
 
 
@@ -124,6 +138,9 @@ def _group_norm(xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: i
     _check_group(a, c, group, weight, bias)
     if a.size != n * c * area:
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
+    found = kernels.group(xp, a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
+    if found is not None:
+        return found
     made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
     made *= rstd
     made = made.reshape(n, c, area)
@@ -146,7 +163,10 @@ def _check_group(a: Any, channels: int, group: int, *parameters: Any) -> None:
 
 
 def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
-                      eps: float, result1: Any, result2: Any) -> Any:
+                      eps: float, result1: Any, result2: Any, work: Any) -> Any:
+    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
+    if made:
+        return made[0]
     g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
     g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
     x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
@@ -160,11 +180,28 @@ def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int
     return made.reshape(input.shape)
 
 
-def _group_norm_weight(gs: Any, input: Any, N: int, C: int, HxW: int, group: int, eps: float,
-                       result1: Any, result2: Any) -> Any:
+def _group_norm_at_once(gs: Any, input: Any, weight: Any, n: int, c: int, mean: Any, rstd: Any,
+                        work: Any) -> Any:
+    """All gradients in compiled loops, where only the result has one; or None."""
+    if tuple(input.shape[:2]) != (n, c) or (
+            not state.local.grad and (bool(gs[1].any()) or bool(gs[2].any()))):
+        return None
+    return at_once(work, kernels.group_backward, gs[0], input, weight, mean, rstd)
+
+
+def _group_norm_weight(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int,
+                       eps: float, result1: Any, result2: Any, work: Any) -> Any:
+    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
+    if made:
+        return made[1]
     hat, _ = standardized(input.reshape([N, group, C // group * HxW]), result1.unsqueeze(-1),
                           result2.unsqueeze(-1), [2], eps)
     return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
+
+
+def _group_norm_bias(gs: Any, N: int, C: int, HxW: int, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the input or of the weight
+    return made[2] if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
 
 
 native_group_norm = general(
@@ -172,7 +209,7 @@ native_group_norm = general(
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)", _group_norm,
     method=False, out=False, results=(True, True, True), d_input=_group_norm_input,
     d_weight=_group_norm_weight,
-    d_bias=lambda gs, N, C, HxW: gs[0].reshape([N, C, HxW]).sum([0, 2]),
+    d_bias=_group_norm_bias,
     doc="Normalisation over groups of channels; Wu and He 2018.")
 
 

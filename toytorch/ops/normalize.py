@@ -19,7 +19,8 @@ import numpy as np
 from toytorch.core import dtype as types
 from toytorch.core import state
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops import norm_kernels as kernels
 from toytorch.ops.define import general, public
 
 
@@ -108,13 +109,16 @@ def _batch_norm(xp: Any, a: Any, weight: Any, bias: Any, running_mean: Any, runn
     need_float("batch_norm", a)
     half = a.dtype if a.dtype.itemsize == 2 else None
     x = a.astype(np.float32) if half is not None else a
+    compiled = _compiled_batch_norm(xp, x, weight, bias, running_mean, running_var, training,
+                                    momentum, eps)
+    if compiled is not None:
+        return compiled if half is None else tuple(v.astype(half) for v in compiled)
     x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
     dims, column = ((0, 2), (-1, 1)) if x.ndim == 3 else ((0,), (-1,))
     if training:
         made, mean, variance, rstd = centered(xp, x, dims, eps)
-        _update(running_mean, mean, momentum)
-        count = x.size // max(x.shape[1], 1)
-        _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+        _update_both(running_mean, running_var, mean, variance, x.size // max(x.shape[1], 1),
+                     momentum)
         saved = mean.reshape(-1), rstd.reshape(-1)
         scale = rstd
     else:
@@ -126,6 +130,31 @@ def _batch_norm(xp: Any, a: Any, weight: Any, bias: Any, running_mean: Any, runn
         made += bias.astype(x.dtype).reshape(column)
     made = made.reshape(a.shape)
     return (made, *saved) if half is None else tuple(v.astype(half) for v in (made, *saved))
+
+
+def _compiled_batch_norm(xp: Any, x: Any, weight: Any, bias: Any, running_mean: Any,
+                         running_var: Any, training: bool, momentum: float, eps: float) -> Any:
+    """The same in compiled loops, or None."""
+    weight, bias = (None if v is None else v.astype(x.dtype, copy=False) for v in (weight, bias))
+    if not training:
+        mean, var = (v.astype(x.dtype, copy=False) for v in (running_mean, running_var))
+        scale = 1 / xp.sqrt(var + x.dtype.type(eps))
+        scale = scale if weight is None else scale * weight
+        made = kernels.affine(xp, x, mean, scale, bias)
+        return None if made is None else (made, xp.zeros(0, x.dtype), xp.zeros(0, x.dtype))
+    found = kernels.batch(xp, x, weight, bias, eps)
+    if found is None:
+        return None
+    made, mean, variance, rstd = found
+    _update_both(running_mean, running_var, mean, variance, x.size // x.shape[1], momentum)
+    return made, mean, rstd
+
+
+def _update_both(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int,
+                 momentum: float) -> None:
+    """Moves the running statistics, whose variance is that of a sample."""
+    _update(running_mean, mean, momentum)
+    _update(running_var, variance * (count / max(count - 1, 1)), momentum)
 
 
 def _update(running: Any, value: Any, momentum: float) -> None:
@@ -148,8 +177,26 @@ def _statistics(mean: Any, rstd: Any, running_mean: Any, running_var: Any, train
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
 
 
+def at_once(work: Any, compute: Any, *tensors: Any) -> Any:
+    """What compute(*arrays) makes as tensors, computed once for all derivatives of a node.
+
+    None where a gradient will be differentiated or somebody watches, or where it gives None.
+    """
+    if state.local.grad or state.local.modes or any(
+            t is not None and t._array.__class__ is not np.ndarray for t in tensors):
+        return None
+    if "made" not in work:
+        made = compute(*(None if t is None else t._array for t in tensors))
+        work["made"] = None if made is None else tuple(wrap(v) for v in made)
+    return work["made"]
+
+
 def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
-                      training: bool, eps: float, result1: Any, result2: Any) -> Any:
+                      training: bool, eps: float, result1: Any, result2: Any, work: Any) -> Any:
+    made = training and at_once(work, kernels.batch_backward, gs[0], input, weight, result1,
+                                result2)
+    if made:
+        return made[0]
     x, dims = _channels(input)
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     g = gs[0].reshape(x.shape)
@@ -158,12 +205,21 @@ def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, runni
     return made.reshape(input.shape)
 
 
-def _batch_norm_weight(gs: Any, input: Any, running_mean: Any, running_var: Any, training: bool,
-                       eps: float, result1: Any, result2: Any) -> Any:
+def _batch_norm_weight(gs: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
+                       training: bool, eps: float, result1: Any, result2: Any, work: Any) -> Any:
+    made = training and at_once(work, kernels.batch_backward, gs[0], input, weight, result1,
+                                result2)
+    if made:
+        return made[1]
     x, dims = _channels(input)
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     hat = standardized(x, mean, rstd, dims, eps)[0] if training else (x - mean) * rstd
     return (gs[0].reshape(x.shape) * hat).sum(dims)
+
+
+def _batch_norm_bias(gs: Any, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the input or of the weight
+    return made[2] if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 
 native_batch_norm = general(
@@ -171,7 +227,7 @@ native_batch_norm = general(
     "Tensor? running_var, bool training, float momentum, float eps) "
     "-> (Tensor output, Tensor mean, Tensor rstd)", _batch_norm, function=False, method=False,
     out=False, upcast=False, results=(True, False, False), d_input=_batch_norm_input,
-    d_weight=_batch_norm_weight, d_bias=lambda gs: gs[0].sum([0, *range(2, gs[0].ndim)]),
+    d_weight=_batch_norm_weight, d_bias=_batch_norm_bias,
     doc="Normalisation of channels over a batch; Ioffe and Szegedy 2015. Writes running means.")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import pool_native
 from toytorch.core.op import Op
 from toytorch.ops.axis_maps import apply_all
 from toytorch.ops.define import general
@@ -93,11 +94,18 @@ def _max_pool(n: int) -> Op:
         _need(name, a, "fiu")
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
         out = out_sizes(name, a, n, kernel, stride, padding, dilation, ceil_mode)
+        found = pool_native.max_pool(a, kernel, stride, padding, dilation, out) if n == 2 else None
+        if found is not None:
+            return found
         return max_arrays(xp, a, kernel, stride, padding, dilation, out)
 
     def backward(xp: Any, g: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool, indices: Any) -> Any:
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
+        found = pool_native.max_pool_backward(g, indices, a.shape[-2:], kernel, stride, padding,
+                                              dilation) if n == 2 else None
+        if found is not None:
+            return found
         apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation))
         return put_flat(xp, g, indices, a.shape[-n:], apart)
 
@@ -132,6 +140,14 @@ def _average_pool(n: int) -> Op:
         weighted = [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)]
         return weighted, 1.0
 
+    def factors(sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool,
+                divisor: Any) -> Any:
+        """What the sum of each window is multiplied with."""
+        _, counts = average_maps(sizes, kernel, stride, padding, out, include)
+        if divisor is not None:
+            return np.full(out, 1 / divisor)
+        return 1 / math.prod(np.ix_(*counts))
+
     def forward(xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
                 include: bool, divisor: Any) -> Any:
         _need(name, a, "fi")
@@ -143,6 +159,10 @@ def _average_pool(n: int) -> Op:
             maps, counts = average_maps(a.shape[-n:], kernel, stride, padding, out, include)
             shared = math.prod(np.ix_(*counts)) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
+        found = pool_native.mean_pool(a, kernel, stride, padding, out, factors(
+            a.shape[-n:], kernel, stride, padding, out, include, divisor)) if n == 2 else None
+        if found is not None:
+            return found
         maps, rest = plan(a.shape[-n:], kernel, stride, padding, out, include, divisor)
         made = apply_all(xp, a, maps)
         return made if rest == 1 else made / made.dtype.type(rest)
@@ -150,6 +170,11 @@ def _average_pool(n: int) -> Op:
     def backward(xp: Any, g: Any, shape: Any, kernel: Any, stride: Any, padding: Any,
                  ceil_mode: bool, include: bool, divisor: Any) -> Any:
         kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
+        found = pool_native.mean_pool_backward(g, shape[-n:], kernel, stride, padding, factors(
+            shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)) \
+            if n == 2 else None
+        if found is not None:
+            return found
         maps, rest = plan(shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)
         made = apply_all(xp, g, maps, transposed=True)
         return made if rest == 1 else made / made.dtype.type(rest)

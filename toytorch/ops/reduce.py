@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.loops import Recipe, machine
 from toytorch.backends.native import SMALLEST
 from toytorch.backends.native_rows import MEAN, SUM, Rows, total
 from toytorch.core.size import wrap_dim, wrap_dims
@@ -460,19 +461,53 @@ def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim and z.size else z
 
 
-def _softmax_gradient(g: Any, result: Any, dim: int) -> Any:
-    weighted = g * result
-    return weighted - result * weighted.sum(dim, True)
-
-
 softmax = reduction("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", _softmax,
-                    d_self=_softmax_gradient, doc="eˣ/Σeˣ along a dimension.")
+                    d_self="_softmax_backward_data(g, result, dim)", doc="eˣ/Σeˣ along a dimension.")
 log_softmax = reduction("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
                         _log_softmax, doc="log of softmax, without overflow.",
                         d_self="_log_softmax_backward_data(g, result, dim)")
 
 
+SOFTMAX_SHARE = Recipe("g[i,j], y[i,j] -> d[i,j]\n d = (g - sum[j](g * y)) * y")
+LOG_SOFTMAX_SHARE = Recipe("g[i,j], y[i,j] -> d[i,j]\n d = g - exp(y) * sum[j](g)")
+
+
+def _share(xp: Any, recipe: Recipe, g: Any, y: Any, dim: int) -> Any:
+    """A gradient row by row in compiled loops, or None."""
+    if xp is not np or y.size < SMALLEST or g.dtype != y.dtype or y.dtype.char not in "fd" or (
+            dim % y.ndim != y.ndim - 1 or not machine.works()):
+        return None
+    made, rows = np.empty(y.shape, y.dtype), (-1, y.shape[-1])
+    recipe(made.reshape(rows), np.ascontiguousarray(g).reshape(rows),
+           np.ascontiguousarray(y).reshape(rows))
+    return made
+
+
+def _softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
+    made = _share(xp, SOFTMAX_SHARE, g, y, dim)
+    if made is not None:
+        return made
+    weighted = g * y
+    return weighted - y * xp.sum(weighted, axis=dim, keepdims=True) if g.ndim else (
+        xp.zeros_like(g))
+
+
+def _softmax_share_output(g: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    """y ↦ u·y - y·Σu·y, with u the gradient that came: its derivative, applied to g."""
+    inner = (grad_output * output).sum(dim, True)
+    return g * (grad_output - inner) - grad_output * (g * output).sum(dim, True)
+
+
+reduction("_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
+          _softmax_backward, function=False, method=False, out=False,
+          d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
+          d_output=_softmax_share_output, doc="The gradient of softmax, y·(g - Σg·y).")
+
+
 def _log_softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
+    made = _share(xp, LOG_SOFTMAX_SHARE, g, y, dim)
+    if made is not None:
+        return made
     return g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True) if g.ndim else xp.zeros_like(g)
 
 

@@ -210,9 +210,18 @@ diag_embed = general(
 # -- copies and casts -----------------------------------------------------------------------------
 
 
+CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
+
+
 def _clone(xp: Any, a: Any, memory_format: Any) -> Any:
-    if memory_format is not None and memory_format.name == "contiguous_format":
+    form = "preserve_format" if memory_format is None else memory_format.name
+    if form == "contiguous_format":
         return xp.array(a, order="C", copy=True)
+    if form in CHANNELS_LAST:
+        rank = CHANNELS_LAST[form]
+        if a.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {form} format")
+        return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
     return xp.array(a, order=copy_order(a), copy=True)
 
 

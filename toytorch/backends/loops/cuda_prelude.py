@@ -40,11 +40,12 @@ template <> __device__ double floor_divide(double x, double y) {
 }""",
     "shift_left(": """
 template <class T> __device__ T shift_left(T x, T y) {  // everything may be shifted out
-    return y < 0 || y >= T(8 * sizeof(T)) ? T(0) : T((unsigned long long)x << y);
+    return (unsigned long long)y >= 8 * sizeof(T) ? T(0) : T((unsigned long long)x << y);
 }""",
     "shift_right(": """
 template <class T> __device__ T shift_right(T x, T y) {
-    return y < 0 || y >= T(8 * sizeof(T)) ? T(x < 0 ? -1 : 0) : T(x >> y);
+    const T none = (long long)x < 0 ? T(-1) : T(0);
+    return (unsigned long long)y >= 8 * sizeof(T) ? none : T(x >> y);
 }""",
     "from_float16(": """
 __device__ float from_float16(unsigned short x) {

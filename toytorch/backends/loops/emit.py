@@ -68,14 +68,14 @@ class Emit:
             total = self.fma(total, x, self.num(value))
         return total
 
-    def intrinsic(self, name: str, *args: Any) -> Any:
+    def intrinsic(self, name: str, *args: Any, flags: tuple[str, ...] = ()) -> Any:
         """One of LLVM's own functions."""
         full = f"llvm.{name}.f{self.width}"
         made = self.b.module.globals.get(full)
         if made is None:
             made = self.ir.Function(self.b.module, self.ir.FunctionType(
                 self.real, [self.real] * len(args)), full)
-        return self.b.call(made, args)
+        return self.b.call(made, args, fastmath=flags)
 
     def library(self, name: str, *args: Any) -> Any:
         """A function of the C library, for one float64 at a time."""

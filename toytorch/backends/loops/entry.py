@@ -155,9 +155,8 @@ class Entry:
         for o in range(self.nest.outputs):
             for i in range(self.nest.outputs, len(self.arrays)):
                 same = self.arrays[o].same == self.arrays[i].name
-                if same or self.arrays[o].type == self.arrays[i].type:
-                    sign = "==" if same else "!="
-                    self.insist(b.icmp_unsigned(sign, data[o], data[i]))
+                sign = "==" if same else "!="
+                self.insist(b.icmp_unsigned(sign, data[o], data[i]))
 
     def dimensions(self, shapes: list[list[Any]]) -> dict[str, Any]:
         """The size of each dimension; inputs of size 1 are broadcast."""

@@ -29,6 +29,7 @@ from toytorch.backends.loops.print_python import (
 from toytorch.backends.loops.program import Program
 from toytorch.backends.loops.schedule import schedule
 
+RECENT = 4  # kernels of a program that are tried before its arrays' layout is looked at
 _lock = threading.RLock()
 
 
@@ -49,6 +50,7 @@ class Kernel:
             self.compiled = machine.Compiled(
                 words, lambda name: machine.llvm_text(self.nest, name, program.cost))
             self.function = self.compiled.call
+            parallel.note_threads()
         else:
             self.function = self.blocked
 
@@ -62,7 +64,10 @@ class Kernel:
     def blocked(self, *args: Any) -> bool:
         """The same through NumPy, block by block."""
         count = len(arrays_of(self.program))
-        if layout_of(self.program, args[:count]) != self.layout:
+        try:
+            if layout_of(self.program, args[:count]) != self.layout:
+                return False
+        except (TypeError, ValueError):
             return False
         numpy_blocked.run(self.program, args)
         return True
@@ -128,16 +133,18 @@ def run(program: Program, *args: Any) -> None:
     Raises ValueError or TypeError for arrays that do not fit the program, Unsupported for those
     that these loops cannot do.
     """
-    last = program.made.get("last")
-    if last is not None and last(*args):
-        return
+    recent = program.made.get("recent", ())
+    for kernel in recent:
+        if kernel(*args):
+            return
     wanted = len(arrays_of(program)) + len(program.numbers)
     if len(args) != wanted:
         raise TypeError(f"expected {wanted} arrays and numbers, got {len(args)}")
     kernel = compile_program(program, *args)
     if not kernel(*args):
         raise ValueError(f"the arrays do not fit the program {str(program).splitlines()[0]}")
-    program.made["last"] = kernel
+    if kernel not in recent:
+        program.made["recent"] = (kernel, *recent)[:RECENT]
 
 
 class Recipe:

@@ -184,9 +184,11 @@ def _aliases(program: Program, arrays: Sequence[Any]) -> tuple[tuple[int, int], 
     for o in range(count):
         for i in range(count, len(arrays)):
             x, y = arrays[o], arrays[i]
-            if x.size and y.size and x.__array_interface__["data"] == y.__array_interface__["data"]:
-                if x.strides != y.strides or x.shape != y.shape or (
-                        wanted[o].dims != wanted[i].dims or x.dtype != y.dtype):
-                    raise Unsupported(f"{wanted[o]} overlaps {wanted[i]} in another order")
+            if x.__array_interface__["data"][0] != y.__array_interface__["data"][0]:
+                continue
+            if (x.strides, x.shape, x.dtype) == (y.strides, y.shape, y.dtype) and (
+                    wanted[o].dims == wanted[i].dims):
                 found.append((o, i))
+            elif x.size and y.size:
+                raise Unsupported(f"{wanted[o]} overlaps {wanted[i]} in another order")
     return tuple(found)

@@ -172,13 +172,15 @@ class Operations:
         return self.b.select(condition, x, y)
 
     def maximum(self, type: str, x: Any, y: Any) -> Any:
-        """The larger one; NaN if one of them is."""
-        made = self.b.select(self.gt(type, x, y), x, y)
-        return self.b.select(self.isnan(type, x), x, made) if kind(type) == "f" else made
+        """The larger one; NaN if one of them is. Of 0 and -0 either will do ("nsz")."""
+        if kind(type) == "f":
+            return self.of(type).intrinsic("maximum", x, y, flags=("nsz",))
+        return self.b.select(self.gt(type, x, y), x, y)
 
     def minimum(self, type: str, x: Any, y: Any) -> Any:
-        made = self.b.select(self.lt(type, x, y), x, y)
-        return self.b.select(self.isnan(type, x), x, made) if kind(type) == "f" else made
+        if kind(type) == "f":
+            return self.of(type).intrinsic("minimum", x, y, flags=("nsz",))
+        return self.b.select(self.lt(type, x, y), x, y)
 
     def fmax(self, type: str, x: Any, y: Any) -> Any:
         """The larger one; the other one if one is NaN."""
@@ -264,7 +266,7 @@ class Operations:
         if a == "f" and z == "f":
             return self.b.fpext(x, made) if target == "float64" else self.b.fptrunc(x, made)
         if a == "f":
-            return self._to_whole(x, source, target)
+            return self._to_whole(x, target)
         if z == "f":
             return (self.b.sitofp if a == "i" else self.b.uitofp)(x, made)
         if TYPES[target].bits < TYPES[source].bits:
@@ -273,16 +275,13 @@ class Operations:
             return x
         return (self.b.sext if a == "i" else self.b.zext)(x, made)
 
-    def _to_whole(self, x: Any, source: str, target: str) -> Any:
-        """As the processor does it: by way of int32 (int64 for the large types), then cut.
+    def _to_whole(self, x: Any, target: str) -> Any:
+        """As C compilers do it: by way of int32 (int64 for int64), then cut.
 
-        A number that fits neither has no defined result in C; "freeze" keeps LLVM from making
-        anything worse of it than some number.
+        A number that fits neither has no result that C would define.
         """
-        del source
-        middle = "int64" if target in ("int64", "uint32") else "int32"
-        made = self.b.freeze(self.b.fptosi(x, self.llvm(middle)))
-        return self.convert(made, middle, target)
+        middle = "int64" if target == "int64" else "int32"
+        return self.convert(self.b.fptosi(x, self.llvm(middle)), middle, target)
 
     # -- memory -----------------------------------------------------------------------------------
 

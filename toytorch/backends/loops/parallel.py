@@ -38,8 +38,11 @@ def set_thread_count(count: int) -> None:
 
 def note_threads() -> None:
     """Tells compiled code whether to ask for threads."""
-    if machine.works():
+    if machine.works.cache_info().currsize and machine.works():  # only where there may be kernels
         machine.context()[CONTEXT.index("one_thread")] = thread_count() == 1
+
+
+threads.listeners.append(note_threads)
 
 
 def run(kernel: Any, args: tuple[Any, ...]) -> None:

@@ -58,7 +58,7 @@ class Plan:
         names = (*self.inputs, *(n.name for n in self.program.numbers), *self.steps)
         return [name for name in names if name in wanted]
 
-    def _costs(self, name: str) -> bool:
+    def costs(self, name: str) -> bool:
         """Whether computing a value anew takes an expensive primitive."""
         return any(PRIMITIVES[self.steps[n].op].cost >= EXPENSIVE
                    for n in self.needed([name], ()) if isinstance(self.steps.get(n), Step)
@@ -78,7 +78,7 @@ class Plan:
             use(self.program.outputs[k].name, stage)
         return [s.name for s in self.program.steps
                 if s.name in self.full and used_in.get(s.name, 0) > self.stage[s.name]
-                and self._costs(s.name)]
+                and self.costs(s.name)]
 
     def _homes(self, in_place: set[int]) -> dict[str, int]:
         """The output in whose memory a kept value can wait."""

@@ -127,8 +127,6 @@ class Core:
         if kind(type) == "f" and s.op in ("add", "mul"):
             make = self.b.fadd if s.op == "add" else self.b.fmul
             made = make(before, value, flags=("reassoc", "contract"))
-        elif kind(type) == "f":
-            made = self.ops.of(type).intrinsic(s.op, before, value)
         else:
             made = self.ops.do(s.op, type, [before, value])
         self.b.store(made, place)

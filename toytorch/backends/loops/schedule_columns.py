@@ -14,7 +14,7 @@ from toytorch.backends.loops.schedule import Where
 from toytorch.backends.loops.schedule_rows import Rows
 
 WIDTH = 512  # columns of a block
-TOGETHER = 8  # rows added at once
+TOGETHER = 8  # rows added at once; 2 where computing what is added takes longer than adding
 FOLD = 256  # rows whose sums are taken in the array's own type
 
 
@@ -160,7 +160,8 @@ class Columns(Rows):
                outputs: list[int], parts: dict[str, Buffer], where: Where,
                offset: Place) -> None:
         """Rows start..end, by eights, and the ones that are left one by one."""
-        together = TOGETHER if reduces else 1
+        dear = any(self.plan.costs(s.arg) for s in reduces)
+        together = (2 if dear else TOGETHER) if reduces else 1
         first: Index = start
         last = self.gone_axes[-1]
         for count in dict.fromkeys((together, 1)):

@@ -4,9 +4,84 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.jit.ir import Node
+import numpy as np
+
+from toytorch.backends import loops
+from toytorch.backends.loops import Unsupported
+from toytorch.jit.fuser.lower import Lower, Lowered
+from toytorch.jit.ir import Node, Value
+
+
+def nest_of(lowered: Lowered) -> Any:
+    """The loops of a program, for arrays laid out as its values are; raises Unsupported."""
+    arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
+    from toytorch.backends.loops.layout import layout_of
+    from toytorch.backends.loops.schedule import schedule
+    return schedule(lowered.program, layout_of(lowered.program, arrays))
+
+
+def stand_in(lowered: Lowered, v: Value) -> Any:
+    """An array with the strides that a value's will have, over memory that nobody reads."""
+    dims = [d for d, a in enumerate(lowered.axes[v]) if a is not None]
+    t: Any = v.type
+    shape = tuple(t.shape[d] for d in dims)
+    kind = t.dtype.numpy
+    strides = t.strides
+    if strides is None or v in lowered.outputs:
+        return np.broadcast_to(np.empty((), kind), shape) if 0 in shape else np.empty(shape, kind)
+    steps = tuple(strides[d] * kind.itemsize for d in dims)
+    room = np.empty(sum((n - 1) * s for n, s in zip(shape, steps)) // kind.itemsize + 1
+                    if 0 not in shape else 0, kind)
+    return np.lib.stride_tricks.as_strided(room, shape, steps) if 0 not in shape else np.empty(
+        shape, kind)
+
+
+def group_of(node: Node) -> Lowered:
+    """The program of a prim::FusionGroup, over the values inside it."""
+    inner = node.attributes["Subgraph"]
+    return Lower([n for n in inner.nodes if n.kind != "prim::Constant"], inner.outputs).lowered()
 
 
 def lines(node: Node, writer: Any) -> list[str]:
-    """The source lines that run a group."""
-    raise NotImplementedError
+    """The source lines that run a group: memory for its results, and one call."""
+    lowered = group_of(node)
+    inner = node.attributes["Subgraph"]
+    outer = dict(zip(inner.inputs, node.inputs))
+    kernel = compiled(lowered)
+    number = len([n for n in writer.names if n.startswith("kernel_")])
+    run = writer.given(kernel.function, f"kernel_{number}")
+    again = writer.given(loops.run, "run")
+    program = writer.given(lowered.program, f"program_{number}")
+    made, args = [], []
+    for v, result in zip(lowered.outputs, node.outputs):
+        t: Any = v.type
+        name = writer.place(result)
+        reused = writer.reuse.get(result)
+        if reused is not None:
+            made.append(f"{name} = {writer.place(reused)}")
+        else:
+            kind = writer.given(t.dtype.numpy, f"{t.dtype.name}")
+            made.append(f"{name} = empty({t.shape!r}, {kind})")
+        args.append(squeezed(lowered, v, name))
+    for v in lowered.inputs:
+        args.append(squeezed(lowered, v, writer.use(outer[v])))
+    call = ", ".join(args)
+    return [*made, f"if not {run}({call}):", f"    {again}({program}, {call})"]
+
+
+def squeezed(lowered: Lowered, v: Value, name: str) -> str:
+    """An array without its dimensions of size 1."""
+    axes = lowered.axes[v]
+    if None not in axes:
+        return name
+    return f"{name}[{', '.join('0' if a is None else ':' for a in axes)}]" if any(
+        a is not None for a in axes) else f"{name}.reshape(())"
+
+
+def compiled(lowered: Lowered) -> Any:
+    """The kernel of a program for its values' layout."""
+    arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
+    return loops.compile_program(lowered.program, *arrays)
+
+
+__all__ = ["Unsupported", "compiled", "group_of", "lines", "nest_of"]

@@ -17,7 +17,8 @@ def inline_block(graph: Graph, block: Block) -> None:
     """Inlines the calls of one block, and those in what was put in their place."""
     nodes, changed = [], {}
     for node in block.nodes:
-        if node.kind not in ("prim::CallFunction", "prim::CallMethod"):
+        if node.kind not in ("prim::CallFunction", "prim::CallMethod") or (
+                "Subgraph" not in node.attributes):  # Python runs it
             nodes.append(node)
             continue
         body: Graph = node.attributes["Subgraph"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from toytorch.jit.check import check
+from toytorch.jit.fuser.group import fuse
 from toytorch.jit.ir import Graph, Pass
 from toytorch.jit.passes.dce import eliminate_dead_code
 
-SPECIALISED: list[Pass] = [eliminate_dead_code]
+SPECIALISED: list[Pass] = [eliminate_dead_code]  # of the joint graph
+FUSING: list[Pass] = [fuse]  # of its forward and backward halves
 
 
 def run(graph: Graph, passes: Sequence[Pass],

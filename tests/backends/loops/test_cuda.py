@@ -1,0 +1,167 @@
+"""Printed CUDA C: compiled by nvcc where there is one, and run on the CPU by g++."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.backends.loops.test_loops import PROGRAMS, close
+from toytorch.backends.loops import Program, numpy_blocked
+from toytorch.backends.loops.layout import Layout, arrays_of, layout_of, sizes_of
+from toytorch.backends.loops.print_cuda import CudaSource, cuda_source
+from toytorch.backends.loops.schedule import schedule
+from toytorch.backends.loops.types import TYPES
+
+SIZES = {"i": 24, "j": 523, "k": 5, "a": 6, "c": 12, "h": 300}
+MORE = {
+    "words": """x[i], z[i], u[i] uint8, q[i] int32 -> y[i], s[i] bool, v[i] uint8, w[i] int32
+        y = floordiv(x, z) + remainder(x, z) + fmod(x, z) + copysign(x, z) + sign(x)
+        s = isnan(x) or isinf(z) or (x > 0 and not isfinite(x / z))
+        v = (u >> 1) ^ (u << 2) & 7
+        w = q // -3 + q % 5 + maximum(q, 2) - abs(q)""",
+    "bits": "x[i] bfloat16 -> y[i] bfloat16\n y = x * 3 + inf * 0",
+    "truth": """x[i,j] float64 -> a[i], b[i] bool, c[i] bool
+        a = min[j](x * 2)
+        b = any[j](x > 3)
+        c = all[j](x < 3)""",
+    "in place": "x[i,j] -> x[i,j]\n x = x - mean[j](x)",
+}
+
+
+def arrays(program: Program) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    made = []
+    # A row is a block with several barriers: few rows, where j counts them.
+    sizes = {**SIZES, "j": 20} if program.over == ("i", "k") else SIZES
+    for a in arrays_of(program):
+        x = rng.standard_normal(tuple(sizes[d] for d in a.dims)) * 3
+        made.append(np.asarray(x).astype({"bfloat16": "uint16"}.get(a.type, a.type)))
+    return made
+
+
+def printed(program: Program, given: list[np.ndarray]) -> tuple[CudaSource, Layout]:
+    if any(a.type == "bfloat16" for a in program.inputs):
+        layout = Layout("flat", (("i",),), (False,), ("1", "1"), (), ("y", "x"))
+    else:
+        layout = layout_of(program, given)
+    return cuda_source(schedule(program, layout, flat=True)), layout
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *MORE])
+def test_it_compiles_for_gpus(name: str, tmp_path: Path) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("there is no nvcc")
+    program = Program.parse({**PROGRAMS, **MORE}[name])
+    source = printed(program, arrays(program))[0].source
+    (tmp_path / "k.cu").write_text(source)
+    done = subprocess.run([nvcc, "-arch=sm_75", "-ptx", "-Werror", "all-warnings", "-o",
+                           str(tmp_path / "k.ptx"), str(tmp_path / "k.cu")], text=True,
+                          capture_output=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr + source
+
+
+RUN = [name for name in (*PROGRAMS, *MORE) if name not in ("kept in rows", "no dimension", "bits")]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """All kernels in one library; run_K(arguments, blocks) launches number K."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no g++")
+    folder = tmp_path_factory.mktemp("cuda")
+    lines = [f'#include "{Path(__file__).parent / "cuda_on_cpu.h"}"']
+    for k, name in enumerate(RUN):
+        program = Program.parse({**PROGRAMS, **MORE}[name])
+        made, _ = printed(program, arrays_in_place(name, program))
+        head = made.source.split("kernel(", 1)[1].split(") {", 1)[0]
+        types = [" ".join(part.split()[:-1]) for part in head.split(",")]
+        values = ", ".join(f"*({t}*)args[{n}]".replace("__restrict__", "")
+                           for n, t in enumerate(types))
+        lines += [f"namespace n{k} {{", made.source.replace("kernel(", f"kernel_{k}("), "}",
+                  f'extern "C" void run_{k}(void** args, unsigned blocks) {{',
+                  f"    launch(blocks, [=] {{ n{k}::kernel_{k}({values}); }});", "}"]
+    (folder / "all.cpp").write_text("\n".join(lines))
+    done = subprocess.run([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-o",
+                           str(folder / "all.so"), str(folder / "all.cpp")], text=True,
+                          capture_output=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    return ctypes.CDLL(str(folder / "all.so"))
+
+
+def arrays_in_place(name: str, program: Program) -> list[np.ndarray]:
+    given = arrays(program)
+    if name == "in place":
+        given[0] = given[1]
+    return given
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_it_computes_the_same(name: str, library: ctypes.CDLL) -> None:
+    program = Program.parse({**PROGRAMS, **MORE}[name])
+    given = arrays_in_place(name, program)
+    numbers = [0.5] * len(program.numbers)
+    count = len(program.outputs)
+    wanted = [np.empty_like(a) for a in given[:count]]
+    numpy_blocked.run(program, (*wanted, *(a.copy() for a in given[count:]), *numbers))
+    made, layout = printed(program, given)
+    blocks = 3
+    scratch = {name: np.empty(1 << 20) for name in made.scratch}
+    args = arguments(program, made, layout, given, scratch)
+    places = (ctypes.c_void_p * len(args))(*(ctypes.addressof(a) for a in args))
+    getattr(library, f"run_{RUN.index(name)}")(places, blocks)
+    for a, b in zip(given, wanted):
+        close(a, b)
+
+
+def arguments(program: Program, made: CudaSource, layout: Layout, given: list[np.ndarray],
+              scratch: dict[str, np.ndarray]) -> list[ctypes._SimpleCData]:
+    """The values of the kernel's parameters."""
+    sizes = sizes_of(program, given)
+    lengths = [int(np.prod([sizes[d] for d in axis], dtype=int)) for axis in layout.axes]
+    named = {f"n{k}": n for k, n in enumerate(lengths)} | {f"size_{d}": n for d, n in sizes.items()}
+    nest = schedule(program, layout, flat=True)
+    buffers = dict(zip((b.name for b in nest.buffers), zip(given, arrays_of(program))))
+    total = 1
+    for axis in nest.range:
+        last = nest.tile > 1 and axis == len(lengths) - 1
+        total *= -(-lengths[axis] // nest.tile) if last else lengths[axis]
+    args: list[ctypes._SimpleCData] = []
+    for what, name in made.parameters:
+        if what == "array":
+            args.append(ctypes.c_void_p(buffers[name][0].ctypes.data))
+        elif what == "number":
+            args.append(ctypes.c_float(0.5))
+        elif what == "size":
+            args.append(ctypes.c_longlong(named[name]))
+        elif what == "stride":
+            buffer, axis_ = name.rsplit(" ", 1)
+            array, record = buffers[buffer]
+            dims = [d for d in layout.axes[int(axis_)] if d in record.dims]
+            step = array.strides[record.dims.index(dims[-1])] // array.itemsize if dims else 0
+            args.append(ctypes.c_longlong(step))
+        elif what == "scratch":
+            args.append(ctypes.c_void_p(scratch[name].ctypes.data))
+        else:
+            args.append(ctypes.c_longlong(total))
+    return args
+
+
+def test_constants_in_the_words_of_c() -> None:
+    program = Program.parse("x[i] float64, k[i] int64 -> y[i] float64, z[i] int64\n"
+                            f" y = (x if x > -inf else nan) * 0.1 - 3\n z = k & {-2 ** 63}")
+    layout = Layout("flat", (("i",),), (False,), ("1",) * 4, (), ("y", "z", "x", "k"))
+    source = cuda_source(schedule(program, layout, flat=True)).source
+    for word in ("__longlong_as_double(0xfff0000000000000LL)", "* 0.1;", "- 3.0;",
+                 "(-9223372036854775807LL - 1)", "__longlong_as_double(0x7ff8000000000000LL)"):
+        assert word in source
+
+
+def test_types_have_names_in_cuda() -> None:
+    assert TYPES["int64"].cuda == "long long" and TYPES["uint8"].cuda == "unsigned char"

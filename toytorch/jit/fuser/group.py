@@ -1,0 +1,245 @@
+"""Which nodes become one kernel.
+
+Walking down the graph, a node that loops can follow joins the groups that make its inputs, as long
+as no path leads out of a group and back into it, and as long as the whole still lowers to one
+program. What remains alone stays a call of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.backends.loops import Unsupported
+from toytorch.jit import types
+from toytorch.jit.fuser.lower import REDUCTIONS, RENAMES, Lower, Lowered
+from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
+
+ALONE = frozenset((  # ops that gain from a kernel even by themselves, where there is much to do
+    "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "silu", "gelu",
+    "softplus", "mish", "elu", "pow", "log2", "log10", "exp2", "tan", "atan", "addcmul", "addcdiv"))
+WORTH = 4096  # elements: below, one op alone is left to NumPy
+SOURCES = ("pointwise",)
+
+
+def fusible(node: Node, written: set[Value]) -> bool:
+    """Whether a node may be part of a kernel."""
+    record = node.record
+    if record is None or node.writes or "no_grad" in node.attributes:
+        return False
+    if record.kind not in SOURCES and record.name not in REDUCTIONS and (
+            record.name not in RENAMES) and record.name not in ("_to_copy", "clone"):
+        return False
+    if any(v in written for v in (*node.inputs, *node.outputs)):
+        return False
+    try:
+        Lower([node], node.outputs).lowered()
+    except (Unsupported, ValueError, TypeError, KeyError, IndexError):
+        return False
+    return True
+
+
+def written_values(graph: Graph) -> set[Value]:
+    """Values in memory that some node writes to: everything that shares it."""
+    roots: dict[Value, Value] = {}
+    for node in graph.nodes:
+        record = node.record
+        plain = record is not None and record.kind in ("pointwise", "reduction") and (
+            not node.writes)
+        if not plain and node.inputs:
+            for out in node.outputs:
+                roots[out] = roots.get(node.inputs[0], node.inputs[0])
+    bad = {roots.get(n.inputs[0], n.inputs[0]) for n in graph.nodes if n.writes}
+    return bad | {v for v, r in roots.items() if r in bad}
+
+
+def effects(graph: Graph, written: set[Value]) -> dict[int, Node]:
+    """For each node that writes, draws random numbers or touches what is written to, the one of
+    them before it: these keep their order."""
+    found: dict[int, Node] = {}
+    last: Node | None = None
+    for node in graph.nodes:
+        if not node.removable or any(v in written for v in (*node.inputs, *node.outputs)):
+            if last is not None:
+                found[id(node)] = last
+            last = node
+    return found
+
+
+class Groups:
+    """The groups of a graph, as they grow."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.uses = uses(graph)
+        self.place = {id(n): i for i, n in enumerate(graph.nodes)}
+        self.members: list[list[Node]] = []
+        self.group_of: dict[int, int] = {}  # id of node → number of its group
+        self.written = written_values(graph)
+        self.before = effects(graph, self.written)
+
+    def grow(self) -> list[list[Node]]:
+        """All groups that are worth a kernel."""
+        for node in self.graph.nodes:
+            if fusible(node, self.written):
+                self.take(node)
+        return [sorted(m, key=lambda n: self.place[id(n)]) for m in self.members if worth(m)]
+
+    def take(self, node: Node) -> None:
+        """Puts a node into a group: with its producers' if that is possible, else its own."""
+        self.members.append([node])
+        mine = self.group_of[id(node)] = len(self.members) - 1
+        producers = dict.fromkeys(
+            self.group_of[id(v.node)] for v in node.inputs
+            if v.node is not None and id(v.node) in self.group_of)
+        for other in producers:
+            if other != mine and self.mergeable(other, mine):
+                self.members[other] += self.members[mine]
+                self.members[mine] = []
+                for n in self.members[other]:
+                    self.group_of[id(n)] = other
+                mine = other
+
+    def mergeable(self, a: int, b: int) -> bool:
+        """Whether two groups can be one."""
+        nodes = self.members[a] + self.members[b]
+        inside = {id(n) for n in nodes}
+        first = min(self.place[id(n)] for n in nodes)
+        if self.leads_back(nodes, inside, first):
+            return False
+        nodes.sort(key=lambda n: self.place[id(n)])
+        try:
+            lowered = Lower(nodes, self.outputs(nodes)).lowered()
+            if len(lowered.inputs) + len(lowered.outputs) > 60:
+                return False
+            schedulable(lowered)
+        except (Unsupported, ValueError, TypeError, KeyError, IndexError):
+            return False
+        return True
+
+    def leads_back(self, nodes: Sequence[Node], inside: set[int], first: int) -> bool:
+        """Whether something outside depends on one of the nodes and feeds another."""
+        seen: set[int] = set()
+        stack = [v.node for n in nodes for v in n.inputs
+                 if v.node is not None and id(v.node) not in inside]
+
+        def needs(node: Node) -> list[Any]:
+            found = [v.node for v in node.inputs if v.node is not None]
+            return [*found, self.before[id(node)]] if id(node) in self.before else found
+        while stack:
+            node = stack.pop()
+            if id(node) in seen or self.place.get(id(node), -1) < first:
+                continue
+            seen.add(id(node))
+            whole = self.members[self.group_of[id(node)]] if id(node) in self.group_of else [node]
+            for member in whole:
+                for other in needs(member):
+                    if id(other) in inside:
+                        return True
+                    stack.append(other)
+        return False
+
+    def outputs(self, nodes: Sequence[Node]) -> list[Value]:
+        """What a group makes for others."""
+        inside = {id(n) for n in nodes}
+        return [v for n in nodes for v in n.outputs
+                if any(user is None or id(user) not in inside for user, _ in self.uses.get(v, []))]
+
+
+def worth(nodes: Sequence[Node]) -> bool:
+    """Whether a kernel pays: it saves a pass over memory, or does expensive functions at once."""
+    real = [n for n in nodes if n.record is not None and n.record.name not in RENAMES]
+    if not real:
+        return False
+    if len(real) > 1:
+        return True
+    name = real[0].record.name if real[0].record is not None else ""
+    return name in ALONE and elements(real[0].output) >= WORTH
+
+
+def elements(v: Value) -> int:
+    """How many elements a value has."""
+    total = 1
+    for n in v.type.shape or () if isinstance(v.type, types.Tensor) else ():
+        total *= n
+    return total
+
+
+def schedulable(lowered: Lowered) -> None:
+    """Raises Unsupported unless the loops of the program can be put in an order."""
+    from toytorch.jit.fuser.kernels import nest_of
+    nest_of(lowered)
+
+
+def fuse(graph: Graph) -> Graph:
+    """Fusion: groups of elementwise ops and reductions become prim::FusionGroup nodes."""
+    made = graph.copy()
+    groups = Groups(made)
+    found = [(nodes, groups.outputs(nodes)) for nodes in groups.grow()]
+    fused: dict[int, Node] = {}
+    for nodes, outputs in found:
+        node = group_node(made, nodes, outputs)
+        for n in nodes:
+            fused[id(n)] = node
+    made.nodes = in_order(made.nodes, fused, groups.before)
+    return made
+
+
+def group_node(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Node:
+    """The node of a group, with copies of its nodes inside."""
+    inside = {v for n in nodes for v in n.outputs}
+    inner = Graph("fused")
+    known: dict[Value, Value] = {}
+    inputs: list[Value] = []
+    for n in nodes:
+        for v in n.inputs:
+            if v in inside or v in known:
+                continue
+            if v.node is not None and v.node.kind == "prim::Constant" and not isinstance(
+                    v.type, types.Tensor):
+                inner.nodes.append(copy_node(v.node, known))
+                inner._names.add(v.name)
+            else:
+                known[v] = inner.add_input(v.type, v.name)
+                inputs.append(v)
+    inner.nodes += [copy_node(n, known) for n in nodes]
+    inner._names.update(v.name for n in inner.nodes for v in n.outputs)
+    inner.outputs = [known[v] for v in outputs]
+    node = Node("prim::FusionGroup", inputs, {"Subgraph": inner})
+    node.outputs = list(outputs)
+    for v in outputs:
+        v.node = node
+    return node
+
+
+def in_order(nodes: list[Node], fused: dict[int, Node], before: dict[int, Node]) -> list[Node]:
+    """The nodes with groups in the place of their members, each after what it needs.
+
+    A group stands where its last member stood, unless somebody needs it earlier; `before` has what
+    must keep its order.
+    """
+    units = list(dict.fromkeys(fused.get(id(n), n) for n in nodes))
+    rank = {id(fused.get(id(n), n)): i for i, n in enumerate(nodes)}
+    there = {id(u) for u in units}
+    needs = {id(u): [v.node for v in u.inputs if v.node is not None and id(v.node) in there]
+             for u in units}
+    for unit in units:
+        if id(unit) in before:
+            needs[id(unit)].append(before[id(unit)])
+    done: set[int] = set()
+    order: list[Node] = []
+    for u in sorted(units, key=lambda u: rank[id(u)]):
+        stack = [(u, iter(needs[id(u)]))]
+        while stack:
+            node, rest = stack[-1]
+            if id(node) in done:
+                stack.pop()
+                continue
+            following = next((n for n in rest if id(n) not in done), None)
+            if following is None:
+                done.add(id(node))
+                order.append(node)
+                stack.pop()
+            else:
+                stack.append((following, iter(needs[id(following)])))
+    return order

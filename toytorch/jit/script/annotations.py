@@ -1,0 +1,176 @@
+"""Types as they are written in Python: read from annotations, and spelled in messages and code."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types as python_types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from toytorch.core.device import device
+from toytorch.core.dtype import dtype
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.types import Type
+
+PLAIN: dict[Any, Type] = {
+    Tensor: types.TENSOR, int: types.INT, float: types.FLOAT, bool: types.BOOL, str: types.STR,
+    complex: types.COMPLEX, None: types.NONE, type(None): types.NONE, dtype: types.DTYPE,
+    device: types.DEVICE, Any: types.ANY, list: types.List(types.TENSOR)}
+SPELLED = {"NoneType": "None", "Scalar": "number", "Dtype": "torch.dtype",
+           "Device": "torch.device"}
+TYPING = {name: getattr(typing, name) for name in (
+    "List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")} | {"Tensor": Tensor}
+WORDS = {"number": types.NUMBER, "Never": types.NEVER}
+
+
+class Unreadable(Exception):
+    """An annotation that names no type a compiled function knows."""
+
+
+def type_of(annotation: Any) -> Type:
+    """The type behind an annotation.
+
+    >>> str(type_of(typing.List[int])), str(type_of(dict[str, Tensor])), str(type_of(int | None))
+    ('int[]', 'Dict(str, Tensor)', 'int?')
+    """
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, typing.Hashable) and annotation in PLAIN:
+        return PLAIN[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is list:
+        return types.List(type_of(args[0]))
+    if origin is dict:
+        return types.Dict(type_of(args[0]), type_of(args[1]))
+    if origin is tuple:
+        if Ellipsis in args:
+            raise Unreadable(f"{annotation} has no fixed length")
+        return types.Tuple(tuple(map(type_of, args)))
+    if origin in (typing.Union, python_types.UnionType):
+        inner = [a for a in args if a is not type(None)]
+        if len(inner) == 1 and len(args) == 2:
+            return types.Optional(type_of(inner[0]))
+        raise Unreadable("a Union may hold one type and None; others are not supported")
+    if origin is typing.Final:
+        return type_of(args[0])
+    if origin is typing.Annotated:
+        return type_of(args[0])
+    if isinstance(annotation, type):
+        return type_of_class(annotation)
+    raise Unreadable(f"Unknown type name '{getattr(annotation, '__name__', annotation)}'")
+
+
+def type_of_class(kind: Any) -> Type:
+    """The type of a class: a named tuple, or one that was scripted."""
+    from toytorch.jit.script.classes import known_class
+    if issubclass(kind, Tensor):
+        return types.TENSOR
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = named_hints(kind)
+        elements = tuple(type_of(hints.get(f, Tensor)) for f in kind._fields)
+        return types.Tuple(elements, tuple(kind._fields), kind)
+    found = known_class(kind)
+    if found is None:
+        raise Unreadable(f"Unknown type name '{kind.__name__}'")
+    return found
+
+
+def named_hints(kind: Any) -> dict[str, Any]:
+    """The annotations of a named tuple; those that are text are looked up where it was defined."""
+    space = vars(sys.modules.get(kind.__module__, typing))
+    found = {}
+    for name, hint in getattr(kind, "__annotations__", {}).items():
+        if isinstance(hint, typing.ForwardRef):
+            hint = hint.__forward_arg__
+        found[name] = read(ast.parse(hint, mode="eval").body, lambda n: space[n]) if isinstance(
+            hint, str) else hint
+    return found
+
+
+def read(node: ast.expr, names: Callable[[str], Any]) -> Type:
+    """The type that an expression of the source names. Nothing of it is run."""
+    return type_of(resolve(node, names))
+
+
+def resolve(node: ast.expr, names: Callable[[str], Any]) -> Any:
+    """The object behind an annotation: names, attributes, subscripts, `|` and text."""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str):
+            return resolve(ast.parse(node.value, mode="eval").body, names)
+        if node.value is None or node.value is Ellipsis:
+            return node.value
+    elif isinstance(node, ast.Name):
+        try:
+            return names(node.id)
+        except KeyError:
+            if node.id in WORDS or node.id in TYPING:
+                return WORDS.get(node.id) or TYPING[node.id]
+            raise Unreadable(f"Unknown type name '{node.id}'") from None
+    elif isinstance(node, ast.Attribute):
+        return getattr(resolve(node.value, names), node.attr, None)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return either([resolve(node.left, names), resolve(node.right, names)])
+    elif isinstance(node, ast.Subscript):
+        return subscripted(resolve(node.value, names), node.slice, names)
+    raise Unreadable(f"Unknown type name '{ast.unparse(node)}'")
+
+
+def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any:
+    """List[int] and its like, as a Type."""
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    given = [resolve(p, names) for p in parts]
+    if outer in (typing.List, list):
+        return types.List(type_of(given[0]))
+    if outer in (typing.Dict, dict) and len(given) == 2:
+        return types.Dict(type_of(given[0]), type_of(given[1]))
+    if outer in (typing.Tuple, tuple):
+        if Ellipsis in given:
+            raise Unreadable("a Tuple has a fixed length: Tuple[int, int]")
+        return types.Tuple(tuple(map(type_of, given)))
+    if outer is typing.Optional:
+        return optional(type_of(given[0]))
+    if outer is typing.Union:
+        return either(given)
+    if outer is typing.Final:
+        return given[0]
+    raise Unreadable(f"Unknown type name '{getattr(outer, '__name__', outer)}'")
+
+
+def either(kinds: list[Any]) -> Type:
+    """One type or None."""
+    found = [type_of(k) for k in kinds]
+    others = [k for k in found if k != types.NONE]
+    if len(others) == 1:
+        return optional(others[0]) if types.NONE in found else others[0]
+    raise Unreadable("a Union may hold one type and None; others are not supported")
+
+
+def optional(kind: Type) -> Type:
+    """The type or None."""
+    return kind if isinstance(kind, types.Optional) or kind == types.NONE else types.Optional(kind)
+
+
+def spelled(kind: Type) -> str:
+    """A type as Python spells it.
+
+    >>> spelled(types.Optional(types.List(types.INT))), spelled(types.NONE)
+    ('Optional[List[int]]', 'None')
+    """
+    if isinstance(kind, types.Tensor):
+        return "Tensor"
+    if isinstance(kind, types.List):
+        return f"List[{spelled(kind.element)}]"
+    if isinstance(kind, types.Dict):
+        return f"Dict[{spelled(kind.key)}, {spelled(kind.value)}]"
+    if isinstance(kind, types.Optional):
+        return f"Optional[{spelled(kind.element)}]"
+    if isinstance(kind, types.Tuple):
+        if kind.python is not None:
+            return str(kind.python.__name__)
+        return f"Tuple[{', '.join(map(spelled, kind.elements)) or '()'}]"
+    if isinstance(kind, types.Class):
+        return kind.name
+    return SPELLED.get(str(kind), str(kind))

@@ -1,0 +1,179 @@
+"""What all parts of the compiler share: making nodes, opening blocks, pointing at mistakes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toytorch.core.schema import REQUIRED
+from toytorch.jit import types
+from toytorch.jit.ir import Block, Graph, Node, Value
+from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.errors import CompileError, UnsupportedNodeError
+from toytorch.jit.script.reading import Program
+from toytorch.jit.script.scope import Scope
+from toytorch.jit.script.values import Known, describe
+from toytorch.jit.types import Type
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a compiled function."""
+
+    name: str
+    type: Type
+    default: Any = REQUIRED
+    inferred: bool = False  # no annotation: a tensor
+    keyword_only: bool = False
+
+    def __str__(self) -> str:
+        default = "" if self.default is REQUIRED else f"={self.default}"
+        return f"{spelled(self.type)} {self.name}{default}"
+
+
+@dataclass
+class Compiled:
+    """A compiled function or method: its graph, and how it is called."""
+
+    name: str
+    graph: Graph
+    params: list[Parameter]
+    returns: Type
+    function: Any = None
+
+    def declaration(self) -> str:
+        """The signature in PyTorch's notation."""
+        return f"{self.name}({', '.join(map(str, self.params))}) -> {spelled(self.returns)}"
+
+
+@dataclass
+class Session:
+    """What the compilation of one function or module has in common with the functions it calls."""
+
+    compiling: list[Any] = field(default_factory=list)  # to find recursion
+    methods: dict[tuple[int, str], Compiled] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)  # objects whose ids are keys
+
+
+class Base:
+    """A function on its way to a graph."""
+
+    def __init__(self, program: Program, session: Session, name: str, owner: Any = None) -> None:
+        self.program, self.session, self.name = program, session, name
+        self.graph = Graph(name)
+        self.block: Block = self.graph
+        self.scope = Scope(self.graph)
+        self.owner = owner  # the module or object of a method
+        self.level = 0  # how many loops are open
+        self.returns: Type | None = None  # declared, or of the returns so far
+        self.declared = False
+        self.no_grad = 0
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def emit(self, kind: str, inputs: Sequence[Value], outputs: Sequence[Any], at: Any,
+             attributes: dict[str, Any] | None = None, function: Any = None) -> Node:
+        """One more node in the open block."""
+        node = self.graph.make(kind, list(inputs), list(outputs), attributes,
+                               self.program.source(at), function)
+        if self.no_grad and kind.startswith("aten::"):
+            node.attributes["no_grad"] = True
+        self.block.nodes.append(node)
+        return node
+
+    def one(self, kind: str, inputs: Sequence[Value], output: Type, at: Any,
+            attributes: dict[str, Any] | None = None, function: Any = None) -> Value:
+        """One more node; its result."""
+        return self.emit(kind, inputs, [output], at, attributes, function).output
+
+    def constant(self, value: Any, at: Any) -> Value:
+        """A prim::Constant."""
+        node = self.graph.constant(value, self.program.source(at))
+        self.block.nodes.append(node)
+        return node.output
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[Scope]:
+        """Lets nodes go into a block, with names of its own."""
+        before = self.block, self.scope
+        self.block, self.scope = block, Scope(block, self.scope)
+        try:
+            yield self.scope
+        finally:
+            self.block, self.scope = before
+
+    def cast(self, value: Value, kind: Type, at: Any) -> Value:
+        """The value under another type."""
+        if value.type == kind:
+            return value
+        return self.one("prim::unchecked_cast", [value], kind, at)
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def fail(self, message: str, at: Any) -> CompileError:
+        """An error at a node of the program."""
+        return CompileError(message, self.program.source(at))
+
+    def unsupported(self, what: str, at: Any) -> UnsupportedNodeError:
+        """An error about Python that compiled functions do not know, at the word that begins it."""
+        source = self.program.source(at)
+        if source is not None:
+            word = source.text[source.column:].split(maxsplit=1)[:1]
+            length = len(word[0].rstrip(":(")) if word and isinstance(at, ast.stmt) else (
+                source.end - source.column)
+            source = type(source)(source.file, source.line, source.column, source.text,
+                                  source.column + max(1, length))
+        return UnsupportedNodeError(source, f"{what} aren't supported")
+
+    def no_value(self, item: Any, at: Any) -> CompileError:
+        """The error where something that exists only for the compiler is used as a value."""
+        hint = (". Perhaps it is a closed over global variable? If so, please consider passing it "
+                "in as an argument or use a local variable instead.") if isinstance(item, Known) \
+            else ""
+        return self.fail(f"{describe(item)} cannot be used as a value{hint}", at)
+
+    # -- what the parts provide for each other -----------------------------------------------------
+    if TYPE_CHECKING:
+        def expression(self, node: ast.expr, hint: Type | None = None) -> Any: ...
+        def value(self, node: ast.expr, hint: Type | None = None) -> Value: ...
+        def as_value(self, item: Any, at: Any) -> Value: ...
+        def condition(self, node: ast.expr) -> Value: ...
+        def as_condition(self, value: Value, at: Any) -> Value: ...
+        def body(self, statements: Sequence[Any]) -> str: ...
+        def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str],
+                   at: Any) -> str: ...
+        def choose(self, test: Value, yes: Callable[[], Value], no: Callable[[], Value],
+                   at: Any) -> Value: ...
+        def static(self, node: ast.expr) -> bool | None: ...
+        def refine(self, node: ast.expr, outcome: bool) -> None: ...
+        def call_builtin(self, name: str, args: Sequence[Any], at: Any,
+                         kwargs: dict[str, Any] | None = None) -> Any: ...
+        def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any],
+                          at: Any, name: str = "") -> Any: ...
+        def call_record(self, name: str, args: Sequence[Any], at: Any,
+                        writes: bool = False) -> Any: ...
+        def binary(self, op: ast.operator, left: Value, right: Value, at: Any) -> Any: ...
+        def attribute(self, item: Any, name: str, at: Any) -> Any: ...
+        def call_item(self, item: Any, args: Sequence[Any], kwargs: dict[str, Any],
+                      at: Any, node: Any = None) -> Any: ...
+        def subscript(self, item: Any, node: ast.expr, at: Any) -> Any: ...
+        def iterable(self, item: Any, at: Any) -> Any: ...
+        def bind(self, target: ast.expr, item: Any, at: Any) -> None: ...
+        def for_loop(self, target: ast.expr, item: Any, statements: Sequence[Any],
+                     at: Any) -> str: ...
+        def elements(self, item: Any, at: Any, count: int | None = None) -> list[Any]: ...
+        def annotation(self, node: ast.expr) -> Type: ...
+        def set_item(self, target: ast.Subscript, value: Any, at: Any) -> None: ...
+
+
+def joined(kinds: Sequence[Type]) -> Type | None:
+    """The type of all of them; numbers of several kinds are Scalars."""
+    found: Type | None = types.NEVER
+    for kind in kinds:
+        found = types.join(found, kind) if found is not None else None
+    if found is None and all(k in (types.INT, types.FLOAT, types.NUMBER) for k in kinds):
+        return types.NUMBER
+    return found

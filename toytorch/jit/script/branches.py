@@ -1,0 +1,306 @@
+"""Branches: `if`, conditional expressions, and what a test tells about a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.jit import types
+from toytorch.jit.ir import Block, Node, Value
+from toytorch.jit.script.annotations import Unreadable, spelled, type_of
+from toytorch.jit.script.base import Base
+from toytorch.jit.script.scope import Scope
+from toytorch.jit.script.values import Known, ModuleValue
+from toytorch.jit.types import Type
+
+FALLS, EXITS, MAYBE = "falls through", "exits", "may exit"  # how a list of statements ends
+
+
+def either_way(a: str, b: str) -> str:
+    """How an if ends whose branches end like this."""
+    return a if a == b else MAYBE
+
+
+class Branches(Base):
+    """Two blocks of which one runs."""
+
+    def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str],
+               at: Any) -> str:
+        """A prim::If; says how it ends."""
+        node = self.emit("prim::If", [test], [], at)
+        scopes: list[Scope] = []
+        ends: list[str] = []
+        for run in (yes, no):
+            block = Block()
+            node.blocks.append(block)
+            with self.inside(block) as scope:
+                ends.append(run())
+            scopes.append(scope)
+        for name in dict.fromkeys([*scopes[0].assigned, *scopes[1].assigned]):
+            if name.startswith("#") or ends != [EXITS, EXITS]:
+                self.join(name, node, scopes, ends, at)
+        return either_way(*ends)
+
+    def join(self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: Any) -> None:
+        """What a name stands for after an if."""
+        found = [s.find(name) for s in scopes]
+        free = [end == EXITS or name == "#result" for end in ends]  # nobody will look at it there
+        for i in (0, 1):
+            if found[i] is None and not free[i]:
+                which = ("true", "false")[i]
+                why = scopes[i].reason(name) or f"{name} is not defined in the {which} branch"
+                self.scope.forget(name, why)
+                return
+        if found[0] is found[1]:
+            self.scope.set(name, found[0])
+            return
+        if not all(v is None or isinstance(v, Value) for v in found):
+            self.join_known(name, found, free)
+            return
+        kinds = [types.NEVER if v is None else v.type for v in found]
+        kind = types.join(*kinds)
+        if kind is None and any(free):
+            i = free.index(True)
+            kind, found[i] = kinds[1 - i], None
+        if kind is None:
+            self.scope.forget(name, f"Type mismatch: {name} is set to type {spelled(kinds[0])} in "
+                              f"the true branch and type {spelled(kinds[1])} in the false branch")
+            return
+        for i, block in enumerate(node.blocks):
+            block.outputs.append(self.uninitialized(block, kind, at) if found[i] is None
+                                 else found[i])
+        made = self.graph.value(kind, label(name))
+        made.node = node
+        node.outputs.append(made)
+        self.scope.set(name, made)
+
+    def join_known(self, name: str, found: list[Any], free: list[bool]) -> None:
+        """`join` for names that stand for what is no value of the graph."""
+        known = [f for f in found if f is not None]
+        same = all(isinstance(f, Known) and isinstance(known[0], Known)
+                   and f.object is known[0].object for f in known)
+        if same or any(free):
+            self.scope.set(name, known[0] if same else found[free.index(False)])
+        else:
+            self.scope.forget(name, f"{name} is set to something else in each branch, and only "
+                              "values may be")
+
+    def uninitialized(self, block: Block, kind: Type, at: Any) -> Value:
+        """A value that nobody looks at."""
+        node = self.graph.make("prim::Uninitialized", [], [kind], {}, self.program.source(at))
+        block.nodes.append(node)
+        return node.output
+
+    def choose(self, test: Value, yes: Callable[[], Value], no: Callable[[], Value],
+               at: Any) -> Value:
+        """A value that one of two blocks gives."""
+        node = self.emit("prim::If", [test], [], at)
+        for run in (yes, no):
+            block = Block()
+            node.blocks.append(block)
+            with self.inside(block):
+                block.outputs.append(run())
+        a, b = (block.outputs[0].type for block in node.blocks)
+        kind = types.join(a, b)
+        if kind is None and {a, b} <= {types.INT, types.FLOAT, types.NUMBER}:
+            kind = types.NUMBER
+        if kind is None:
+            raise self.fail(f"Type mismatch: the true expression has type {spelled(a)} but the "
+                            f"false expression has type {spelled(b)}", at)
+        made = self.graph.value(kind)
+        made.node = node
+        node.outputs.append(made)
+        return made
+
+    def if_statement(self, node: ast.If, rest: Sequence[Any]) -> tuple[str, bool]:
+        """An if, and whether what follows it went into one of its branches.
+
+        It does where the other branch always exits: then no flag has to be asked, and what the test
+        says of a name holds in what follows.
+        """
+        known = self.static(node.test)
+        if known is not None:
+            taken = node.body if known else node.orelse
+            return self.body([*taken, *rest]), True
+        test = self.condition(node.test)
+
+        def run(statements: Sequence[Any], outcome: bool) -> Callable[[], str]:
+            def emit() -> str:
+                self.refine(node.test, outcome)
+                return self.body(statements)
+            return emit
+        yes, no = list(node.body), list(node.orelse)
+        moved = bool(rest) and (always_exits(yes) or always_exits(no))
+        if moved:
+            if always_exits(yes):
+                no += rest
+            else:
+                yes += rest
+        return self.branch(test, run(yes, True), run(no, False), node), moved
+
+    # -- what a test tells -------------------------------------------------------------------------
+
+    def static(self, node: ast.expr) -> bool | None:
+        """The outcome of a test that is known while compiling; None if it is not."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.static(node.operand)
+            return None if inner is None else not inner
+        if isinstance(node, ast.BoolOp):
+            parts = [self.static(v) for v in node.values]
+            stop = isinstance(node.op, ast.Or)
+            for part in parts:
+                if part is None:
+                    return None
+                if part == stop:
+                    return stop
+            return not stop
+        subject = none_test(node)
+        if subject is not None:
+            return self.static_none(*subject)
+        if isinstance(node, ast.Call):
+            return self.static_call(node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            item = self.peek(node)
+            if isinstance(item, Known) and isinstance(item.object, bool):
+                return item.object
+        return None
+
+    def static_none(self, subject: ast.expr, says_none: bool) -> bool | None:
+        """Whether `subject is None`, where its type tells."""
+        item = self.peek(subject)
+        if isinstance(item, Value):
+            if item.type == types.NONE:
+                return says_none
+            return None if isinstance(item.type, types.Optional) or item.type in (
+                types.ANY, types.NEVER) else not says_none
+        if isinstance(item, Known):
+            return (item.object is None) == says_none
+        return None if item is None else not says_none
+
+    def static_call(self, node: ast.Call) -> bool | None:
+        """isinstance, hasattr and is_scripting are answered while compiling."""
+        callee = self.peek(node.func)
+        name = getattr(callee.object, "__name__", "") if isinstance(callee, Known) else ""
+        if name in ("is_scripting", "is_tracing"):
+            return name == "is_scripting"
+        if name == "hasattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+            item, attribute = self.expression(node.args[0]), str(node.args[1].value)
+            if isinstance(item, ModuleValue):
+                return hasattr(item.module, attribute)
+            if isinstance(item, Known):
+                return hasattr(item.object, attribute)
+            raise self.fail("hasattr's first argument must be an object or module, got a normal "
+                            "value instead", node)
+        if name == "isinstance" and len(node.args) == 2:
+            item = self.expression(node.args[0])
+            wanted = self.kinds(node.args[1])
+            if isinstance(item, ModuleValue):
+                return isinstance(item.module, self.classes(node.args[1]))
+            have = self.as_value(item, node).type
+            if any(w.contains(have) for w in wanted):
+                return True
+            if isinstance(have, types.Optional):
+                return None
+            return None if have in (types.ANY, types.NUMBER) else False
+        return None
+
+    def peek(self, node: ast.expr) -> Any:
+        """What an expression stands for, where looking has no effect: names and attributes."""
+        if isinstance(node, ast.Name):
+            return self.expression(node)
+        if isinstance(node, ast.Attribute) and isinstance(
+                self.peek(node.value), (Known, ModuleValue, Value)):
+            return self.expression(node)
+        if isinstance(node, ast.Constant):
+            return Known(node.value)
+        return None
+
+    def classes(self, node: ast.expr) -> tuple[Any, ...]:
+        """The classes of isinstance, as Python's objects."""
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        found = [self.expression(p) for p in parts]
+        return tuple(f.object for f in found if isinstance(f, Known))
+
+    def kinds(self, node: ast.expr) -> list[Type]:
+        """The types of isinstance's second argument; classes of modules are none."""
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        found = []
+        for part in parts:
+            item = self.expression(part)
+            try:
+                found.append(type_of(item.object) if isinstance(item, Known) else
+                             self.annotation(part))
+            except Unreadable:
+                continue
+        return found
+
+    def refine(self, node: ast.expr, outcome: bool) -> None:
+        """Lets names stand for what they must be where a test came out like this."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self.refine(node.operand, not outcome)
+        elif isinstance(node, ast.BoolOp):
+            if isinstance(node.op, ast.And) == outcome:
+                for part in node.values:
+                    self.refine(part, outcome)
+        elif isinstance(node, ast.Call):
+            self.refine_isinstance(node, outcome)
+        else:
+            subject = none_test(node)
+            if subject is not None and isinstance(subject[0], ast.Name):
+                name, is_none = subject[0].id, subject[1] == outcome
+                value = self.scope.find(name)
+                if isinstance(value, Value) and isinstance(value.type, types.Optional):
+                    if is_none:
+                        self.scope.refine(name, self.constant(None, subject[0]))
+                    else:
+                        self.scope.refine(name, self.one(
+                            "prim::unchecked_cast", [value], value.type.element,
+                            subject[0]))
+
+    def refine_isinstance(self, node: ast.Call, outcome: bool) -> None:
+        """What isinstance tells of a name."""
+        if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+                and len(node.args) == 2 and isinstance(node.args[0], ast.Name)):
+            return
+        name = node.args[0].id
+        value, wanted = self.scope.find(name), self.kinds(node.args[1])
+        if not isinstance(value, Value):
+            return
+        if outcome and len(wanted) == 1:
+            self.scope.refine(name, self.cast(value, wanted[0], node))
+        elif not outcome and isinstance(value.type, types.Optional) and any(
+                w.contains(value.type.element) for w in wanted):
+            self.scope.refine(name, self.constant(None, node))
+
+
+def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
+    """(subject, True) for `subject is None`, (subject, False) for `is not None`."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(
+            node.ops[0], (ast.Is, ast.IsNot)):
+        says = isinstance(node.ops[0], ast.Is)
+        right, left = node.comparators[0], node.left
+        if isinstance(right, ast.Constant) and right.value is None:
+            return left, says
+        if isinstance(left, ast.Constant) and left.value is None:
+            return right, says
+    return None
+
+
+def always_exits(statements: Sequence[Any]) -> bool:
+    """Whether a list of statements never falls through, as far as its form tells."""
+    for s in statements:
+        if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return True
+        if isinstance(s, ast.If) and s.orelse and always_exits(s.body) and always_exits(s.orelse):
+            return True
+        if isinstance(s, ast.With) and always_exits(s.body):
+            return True
+    return False
+
+
+def label(name: str) -> str:
+    """A name for a value of the graph."""
+    return "" if name.startswith("#") else name
+
+

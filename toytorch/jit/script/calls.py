@@ -1,0 +1,332 @@
+"""Calls: of the framework's functions, of Python's builtins, of functions that are compiled too."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.core.device import device
+from toytorch.core.op import Op, registry
+from toytorch.core.schema import REQUIRED
+from toytorch.core.size import Size
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.builtins import FAMILIES, fits
+from toytorch.jit.ir import Value
+from toytorch.jit.script import markers
+from toytorch.jit.script.annotations import Unreadable, spelled, type_of
+from toytorch.jit.script.attributes import Attributes
+from toytorch.jit.script.base import Compiled
+from toytorch.jit.script.pythons import Pythons
+from toytorch.jit.script.values import (Known, Method, ModuleMethod, ModuleValue, Spelled,
+                                        describe)
+from toytorch.ops.define import PUBLIC
+
+RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
+PUBLIC_NAMES: dict[int, str] = {id(f): name.replace(".", "_") for name, f in PUBLIC.items()}
+
+
+class Calls(Pythons, Attributes):
+    """Emits calls."""
+
+    def on_Call(self, node: ast.Call) -> Any:
+        callee = self.expression(node.func)
+        if isinstance(callee, Known):
+            special = self.special(callee.object, node)
+            if special is not None:
+                return special
+        args: list[Any] = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                args += self.elements(self.expression(a.value), a)
+            else:
+                args.append(self.expression(a))
+        kwargs = {}
+        for k in node.keywords:
+            if k.arg is None:
+                raise self.unsupported("keyword-arg expansion", k.value)
+            kwargs[k.arg] = self.expression(k.value)
+        return self.call_item(callee, args, kwargs, node)
+
+    def special(self, function: Any, node: ast.Call) -> Any:
+        """Calls whose arguments are types, or that are answered while compiling."""
+        if function is markers.annotate or getattr(function, "word", "") == "annotate":
+            self.need(node, 2, "annotate")
+            kind = self.annotation(node.args[0])
+            value = self.value(node.args[1], kind)
+            if value.type != types.ANY and not fits(kind, value.type, {}):
+                raise self.fail(f"expected an expression of type {spelled(kind)} but found "
+                                f"{spelled(value.type)}", node.args[1])
+            return self.cast(value, kind, node)
+        word = getattr(function, "word", "")
+        if word == "unchecked_cast":
+            return self.one("prim::unchecked_cast", [self.value(node.args[1])],
+                            self.annotation(node.args[0]), node)
+        if word == "uninitialized":
+            return self.uninitialized(self.block, self.annotation(node.args[0]), node)
+        if function in (isinstance, markers.isinstance_) and len(node.args) == 2:
+            return self.is_instance(node)
+        if function in (hasattr, markers.is_scripting, markers.is_tracing):
+            return Known(self.static_call(node))
+        return None
+
+    def need(self, node: ast.Call, count: int, name: str) -> None:
+        """Refuses a wrong number of arguments."""
+        if len(node.args) != count:
+            raise self.fail(f"{name} expected {count} arguments, got {len(node.args)}", node)
+
+    def is_instance(self, node: ast.Call) -> Any:
+        """isinstance, answered at once where the type tells."""
+        known = self.static(node)
+        if known is not None:
+            return Known(known)
+        value, wanted = self.value(node.args[0]), self.kinds(node.args[1])
+        return self.one("prim::isinstance", [value], types.BOOL, node,
+                        {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)})
+
+    def call_item(self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any,
+                  node: Any = None) -> Any:
+        """Calls whatever may be called."""
+        if isinstance(item, Method):
+            return self.call_method(item.value, item.name, args, kwargs, at)
+        if isinstance(item, Spelled):
+            return self.call_spelled(item.name, args, kwargs, at)
+        if isinstance(item, ModuleMethod):
+            return self.call_bound(item, args, kwargs, at)
+        if isinstance(item, ModuleValue):
+            return self.call_module(item, args, kwargs, at)
+        if isinstance(item, Known):
+            return self.call_function(item.object, args, kwargs, at)
+        if isinstance(item, Value):
+            raise self.fail(f"'{spelled(item.type)}' object is not callable", at)
+        raise self.fail(f"{describe(item)} is not callable", at)
+
+    def call_spelled(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+        """An operation by its name in the graph, as `.code` writes it."""
+        if name in ("format", "percentFormat"):
+            return self.one(f"aten::{name}", [self.as_value(a, at) for a in args], types.STR, at)
+        first = self.as_value(args[0], at)
+        if isinstance(first.type, types.Tensor):
+            return self.call_method(first, name, args[1:], kwargs, at)
+        return self.call_builtin(name, [first, *args[1:]], at, kwargs)
+
+    # -- methods of values -------------------------------------------------------------------------
+
+    def call_method(self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any],
+                    at: Any) -> Any:
+        """value.name(…)"""
+        if not isinstance(value.type, types.Tensor):
+            if name == "format":
+                return self.one("aten::format", [value, *(self.as_value(a, at) for a in args)],
+                                types.STR, at)
+            if name == "items" and isinstance(value.type, types.Dict) and args:
+                raise self.invalid(name, [value], at)
+            return self.call_builtin(name, [value, *args], at, kwargs)
+        given = [self.as_value(a, at) for a in args]
+        named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        found = self.overload(name, [value, *given], named)
+        if found is not None:
+            return self.call_builtin(name, [value, *given], at, named)
+        function = getattr(Tensor, name)
+        if name == "tolist":
+            return self.one("aten::tolist", [value], types.ANY, at, function=function)
+        inplace = registry.get(name[:-1]) if name.endswith("_") else None
+        if inplace is not None and inplace.has_inplace and getattr(
+                function, "__globals__", {}).get("OP") is inplace:
+            return self.call_record(inplace.name, [value, *given], at, True, named)
+        record = RECORDS.get(id(function))
+        if record is not None:
+            return self.call_record(record.name, [value, *given], at, kwargs=named)
+        return self.call_composed(function, name, [value, *given], named, at)
+
+    # -- functions -----------------------------------------------------------------------------------
+
+    def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any,
+                      name: str = "") -> Any:
+        """Calls a Python object."""
+        compiled = getattr(function, "compiled", None)
+        if isinstance(compiled, Compiled):
+            return self.call_compiled(compiled, args, kwargs, at)
+        if self.is_python(function):
+            return self.call_python(function, args, kwargs, at)
+        modifier = getattr(function, markers.MODIFIER, "")
+        if modifier in ("ignore", "unused"):
+            return self.call_outside(function, modifier, args, kwargs, at)
+        if isinstance(function, type):
+            return self.call_class(function, args, kwargs, at)
+        if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
+            inputs = [self.as_value(a, at) for a in args]
+            return self.one("prim::CallFunction", inputs, types.TENSOR, at,
+                            {"name": function.name, "Subgraph": function.graph})
+        module = str(getattr(function, "__module__", "") or "")
+        if module == "math" or module.startswith("toytorch.") or id(function) in RECORDS or (
+                id(function) in PUBLIC_NAMES):
+            return self.call_library(function, module, args, kwargs, at)
+        if inspect.isfunction(function):
+            return self.call_compiled(self.compile_function(function, at), args, kwargs, at)
+        if inspect.ismethod(function):
+            raise self.fail("bound methods of Python objects cannot be called from compiled code; "
+                            "script the object's class or mark the method with @torch.jit.ignore",
+                            at)
+        if inspect.isbuiltin(function):
+            raise self.fail(f"Python builtin {function!r} is currently not supported in "
+                            "Torchscript", getattr(at, "func", at))
+        raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
+
+    def call_library(self, function: Any, module: str, args: Sequence[Any],
+                     kwargs: dict[str, Any], at: Any) -> Any:
+        """A function of the framework or of `math`."""
+        name = PUBLIC_NAMES.get(id(function)) or str(function.__name__)
+        given = [self.as_value(a, at) for a in args]
+        named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        if module == "math":
+            name = "pow_math" if name == "pow" else name
+            if name not in FAMILIES:
+                raise self.fail(f"math.{name} is not supported in compiled code", at)
+            given = [self.as_value(self.call_builtin("Float", [v], at), at)
+                     if isinstance(v.type, types.Tensor) else v for v in given]
+            return self.call_builtin(name, given, at, named)
+        if self.overload(name, given, named) is not None:
+            return self.call_builtin(name, given, at, named)
+        record = RECORDS.get(id(function))
+        if record is not None:
+            return self.call_record(record.name, given, at, kwargs=named) if (
+                "out" not in named) else self.call_composed(function, name, given, named, at)
+        if function is markers.unwrap_optional:
+            kind = given[0].type
+            inner = kind.element if isinstance(kind, types.Optional) else kind
+            return self.one("prim::unchecked_unwrap_optional", given, inner, at)
+        return self.call_composed(function, name, given, named, at)
+
+    def call_class(self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+        """Makes a named tuple, a device, a size, or an object of a class that is compiled."""
+        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            made = type_of(kind)
+            assert isinstance(made, types.Tuple)
+            defaults = getattr(kind, "_field_defaults", {})
+            given = dict(zip(kind._fields, args)) | kwargs
+            missing = [f for f in kind._fields if f not in given and f not in defaults]
+            if missing or len(args) > len(kind._fields) or set(given) - set(kind._fields):
+                raise self.fail(f"{kind.__name__}() takes the fields {', '.join(kind._fields)}; "
+                                f"missing: {', '.join(missing) or 'none'}", at)
+            parts = [self.as_value(given.get(f, Known(defaults.get(f))), at)
+                     for f in kind._fields]
+            for field, part, wanted in zip(kind._fields, parts, made.elements):
+                if not fits(wanted, part.type, {}):
+                    raise self.fail(f"Expected a value of type '{spelled(wanted)}' for argument "
+                                    f"'{field}' but instead found type '{spelled(part.type)}'", at)
+            return self.one("prim::TupleConstruct", parts, made, at, {"_class": kind})
+        if kind is device and all(isinstance(a, Known) for a in args):
+            return Known(device(*(a.object for a in args)))
+        if kind is Size:
+            return args[0]
+        if issubclass(kind, BaseException):
+            raise self.fail("exceptions can only be raised", at)
+        if kind.__module__ in ("builtins", "typing") or kind.__module__.startswith("toytorch."):
+            raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
+        return self.call_constructor(kind, args, kwargs, at)
+
+    def call_constructor(self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any],
+                         at: Any) -> Value:
+        """An object of a class: made empty, then its __init__."""
+        from toytorch.jit.script.classes import register
+        made = self.one("prim::CreateObject", [], register(kind), at,
+                        {"name": kind.__name__, "_class": kind})
+        start = kind.__dict__.get("__init__")
+        if start is not None:
+            self.call_bound(ModuleMethod(made, "__init__", start), args, kwargs, at)
+        return made
+
+    def call_outside(self, function: Any, modifier: str, args: Sequence[Any],
+                     kwargs: dict[str, Any], at: Any, owner: Value | None = None) -> Any:
+        """A function that is left to Python, or one that raises in compiled code."""
+        result = self.declared_result(function)
+        if modifier == "unused":
+            text = (f"<python_value> is not usable in compiled code: '{function.__name__}' is "
+                    "marked @torch.jit.unused")
+            self.emit("prim::RaiseException", [self.constant(text, at)], [], at,
+                      {"_class": RuntimeError, "name": "RuntimeError"})
+            return self.uninitialized(self.block, result, at)
+        inputs = [self.as_value(a, at) for a in args]
+        named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        attributes: dict[str, Any] = {"name": function.__name__}
+        if named:
+            attributes["_names"] = tuple(named)
+        full = [*([owner] if owner is not None else []), *inputs, *named.values()]
+        kind = "prim::CallFunction" if owner is None else "prim::CallMethod"
+        outputs = [] if result == types.NONE else [result]
+        made = self.emit(kind, full, outputs, at, attributes, function if owner is None else None)
+        return made.output if outputs else Known(None)
+
+    def declared_result(self, function: Any) -> types.Type:
+        """The type that a Python function's annotation promises; a tensor without one."""
+        from toytorch.jit.script.annotations import read
+        from toytorch.jit.script.reading import surroundings
+        hint = getattr(function, "__annotations__", {}).get("return", Tensor)
+        try:
+            if isinstance(hint, str):
+                return read(ast.parse(hint, mode="eval").body, surroundings(function))
+            return type_of(hint)
+        except (Unreadable, AttributeError):
+            return types.TENSOR
+
+    # -- compiled functions ------------------------------------------------------------------------
+
+    def call_compiled(self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any],
+                      at: Any, owner: Value | None = None) -> Any:
+        """A prim::CallFunction, or a prim::CallMethod of `owner`."""
+        inputs = self.inputs_of(compiled, args, kwargs, at)
+        attributes = {"name": compiled.name, "Subgraph": compiled.graph}
+        if owner is not None:
+            attributes["_compiled"] = compiled
+            return self.one("prim::CallMethod", [owner, *inputs], compiled.returns, at, attributes)
+        attributes["_compiled"] = compiled
+        return self.one("prim::CallFunction", inputs, compiled.returns, at, attributes)
+
+    def inputs_of(self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any],
+                  at: Any) -> list[Value]:
+        """The arguments of a compiled function in the order of its parameters."""
+        positional = [p for p in compiled.params if not p.keyword_only]
+        where = getattr(at, "func", at)
+        if len(args) > len(positional):
+            raise self.fail(f"\n{compiled.declaration()}:\nExpected at most {len(positional)} "
+                            f"arguments but found {len(args)} positional arguments.\n", where)
+        given = {p.name: a for p, a in zip(positional, args)}
+        for key, item in kwargs.items():
+            if key in given or key not in [p.name for p in compiled.params]:
+                raise self.fail(f"\n{compiled.declaration()}:\nUnknown keyword argument '{key}'.\n",
+                                where)
+            given[key] = item
+        inputs = []
+        for p in compiled.params:
+            if p.name not in given and p.default is REQUIRED:
+                raise self.fail(f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n",
+                                where)
+            item = given.get(p.name, Known(p.default))
+            empty = isinstance(item, Value) and item.node is not None and not item.node.inputs and (
+                item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
+            value = self.as_value(item, at)
+            if empty and isinstance(p.type, (types.List, types.Dict)):
+                value.type = p.type  # [] is whatever the parameter wants
+            if not fits(p.type, value.type, {}):
+                raise self.fail(f"\n{compiled.declaration()}:\nExpected a value of type "
+                                f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
+                                f"type '{spelled(value.type)}'.\n", where)
+            inputs.append(value)
+        return inputs
+
+    def compile_function(self, function: Any, at: Any) -> Compiled:
+        """The graph of a Python function that is called."""
+        raise NotImplementedError
+
+    def call_bound(self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any],
+                   at: Any) -> Any:
+        """A method of a module or of an object."""
+        raise NotImplementedError
+
+    def call_module(self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any],
+                    at: Any) -> Any:
+        """A module."""
+        raise NotImplementedError

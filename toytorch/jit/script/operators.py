@@ -1,0 +1,275 @@
+"""Operators and calls of what the framework computes: records, composed functions, builtins."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.core.op import Op, registry
+from toytorch.core.schema import REQUIRED
+from toytorch.jit import types
+from toytorch.jit.builtins import FAMILIES, Builtin, resolve
+from toytorch.jit.ir import Value
+from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.expressions import Expressions
+from toytorch.jit.script.results import result_of
+from toytorch.jit.script.values import Known
+from toytorch.jit.types import Type
+from toytorch.ops.define import PUBLIC
+
+TENSOR_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div",
+                 ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow",
+                 ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+                 ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift"}
+BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div",
+          ast.FloorDiv: "floordiv", ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "__and__",
+          ast.BitOr: "__or__", ast.BitXor: "__xor__", ast.LShift: "__lshift__",
+          ast.RShift: "__rshift__"}
+COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
+ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self",
+           "x2": "other"}
+COMPOUND = (types.Tuple, types.Dict, types.Optional, types.Class)
+
+
+class Operators(Expressions):
+    """Emits calls whose meaning the framework knows."""
+
+    def binary(self, op: ast.operator, left: Value, right: Value, at: Any) -> Any:
+        """left op right."""
+        kind = type(op)
+        if any(isinstance(v.type, types.Tensor) for v in (left, right)):
+            if kind is ast.MatMult:
+                return self.call_function(PUBLIC["matmul"], [left, right], {}, at)
+            return self.call_record(TENSOR_BINARY[kind], [left, right], at)
+        if kind is ast.MatMult:
+            raise self.invalid("matmul", [left, right], at)
+        if kind is ast.Mod and left.type == types.STR:
+            parts = list(right.node.inputs) if right.node is not None and (
+                right.node.kind == "prim::TupleConstruct") else [right]
+            return self.one("aten::percentFormat", [left, *parts], types.STR, at)
+        if kind is ast.Add and isinstance(left.type, types.Tuple) and isinstance(
+                right.type, types.Tuple):
+            return self.tuple_of([*self.elements(left, at), *self.elements(right, at)], at)
+        return self.call_builtin(BINARY[kind], [left, right], at)
+
+    def compare(self, op: ast.cmpop, left: Value, right: Value, at: Any) -> Any:
+        """left op right, a bool or a tensor of bools."""
+        if isinstance(op, (ast.In, ast.NotIn)):
+            if isinstance(right.type, types.Tuple):
+                right = self.list_of(self.elements(right, at), at)
+            found = self.call_builtin("__contains__", [right, left], at)
+            return found if isinstance(op, ast.In) else self.call_builtin("__not__", [found], at)
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            return self.call_builtin("__is__" if isinstance(op, ast.Is) else "__isnot__",
+                                     [left, right], at)
+        name = COMPARE[type(op)]
+        if isinstance(left.type, types.Tensor):
+            return self.call_record(name, [left, right], at)
+        if isinstance(right.type, types.Tensor):
+            return self.call_record(MIRRORED[name], [right, left], at)
+        return self.call_builtin(name, [left, right], at)
+
+    # -- builtins ----------------------------------------------------------------------------------
+
+    def call_builtin(self, name: str, args: Sequence[Any], at: Any,
+                     kwargs: dict[str, Any] | None = None) -> Any:
+        """Calls the overload of a builtin that takes these arguments."""
+        given = [self.as_value(a, at) for a in args]
+        named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
+        found = self.overload(name, given, named)
+        if found is None:
+            raise self.invalid(name, [*given, *named.values()], at)
+        chosen, result, given = found
+        outputs = [] if result == types.NONE else [result]
+        node = self.emit("aten::" + chosen.name, given, outputs, at)
+        return node.output if outputs else Known(None)
+
+    def overload(self, name: str, given: list[Value],
+                 named: dict[str, Value]) -> tuple[Builtin, Type, list[Value]] | None:
+        """The overload, the type of its result and the arguments in its order."""
+        if named:
+            for candidate in FAMILIES.get(name, ()):
+                order = [p for p, _ in candidate.params[len(given):]]
+                if set(order) == set(named):
+                    full = [*given, *(named[p] for p in order)]
+                    result = candidate.result_for([v.type for v in full])
+                    if result is not None:
+                        return candidate, result, full
+            return None
+        found = resolve(name, [v.type for v in given])
+        if found is None:
+            return None
+        if found[0].name.endswith(".Any") and not any(
+                isinstance(v.type, COMPOUND) or v.type == types.NONE for v in given):
+            return None  # an int is never equal to a string: a mistake
+        return (*found, given)
+
+    def invalid(self, name: str, given: Sequence[Value], at: Any) -> Exception:
+        """PyTorch's error for arguments that no overload takes."""
+        texts = []
+        candidates: list[Any] = [*FAMILIES.get(name, ())]
+        if name in registry:
+            candidates.insert(0, registry[name])
+        for c in candidates:
+            texts.append(f"  {c.text if isinstance(c, Builtin) else 'aten::' + c.schema.text}:\n"
+                         f"  {mismatch(c, given)}\n  \n")
+        return self.fail("Arguments for call are not valid.\nThe following variants are available:"
+                         f"\n  \n{''.join(texts)}\nThe original call is", at)
+
+    # -- records -------------------------------------------------------------------------------------
+
+    def call_record(self, name: str, args: Sequence[Any], at: Any, writes: bool = False,
+                    kwargs: dict[str, Any] | None = None) -> Any:
+        """Calls an op record, with all inputs of its signature."""
+        op = registry[name]
+        given = self.arguments(op, args, kwargs or {}, at)
+        base, dot, overload = op.name.partition(".")
+        kind = f"aten::{base}{'_' if writes else ''}{dot}{overload}"
+        if not op.many:
+            return self.one(kind, given, types.TENSOR, at, function=op)
+        if op.schema.returns[0] == "Tensor[]":
+            return self.one(kind, given, types.List(types.TENSOR), at, function=op)
+        node = self.emit(kind, given, [types.TENSOR] * op.count, at, function=op)
+        return self.tuple_of(node.outputs, at, names=op.schema.result_names)
+
+    def arguments(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any],
+                  at: Any) -> list[Value]:
+        """The inputs of a record's node: arguments in the order of its signature."""
+        bound: dict[str, Value] = {}
+        rest = list(args)
+        for a in op.schema.args:
+            if not rest:
+                break
+            if a.is_variadic:
+                values = [self.as_value(v, at) for v in rest]
+                bound[a.name] = values[0] if len(values) == 1 and isinstance(
+                    values[0].type, (types.List, types.Tuple)) else self.list_of(values, at)
+                rest = []
+            elif not a.keyword_only:
+                bound[a.name] = self.as_value(rest.pop(0), at)
+        if rest:
+            raise self.signature_error(op, f"Expected at most {len(op.schema.args)} arguments but "
+                                       f"found {len(args)} positional arguments.", at)
+        for key, item in kwargs.items():
+            name = key if key in op.schema.index else ALIASES.get(key, key)
+            if name in ("size", "dims", "shape", "sizes", "repeats") and name not in (
+                    op.schema.index):
+                name = next((a.name for a in op.schema.args if a.is_variadic), name)
+            if name not in op.schema.index or name in bound:
+                raise self.signature_error(op, f"Unknown keyword argument '{key}'.", at)
+            bound[name] = self.as_value(item, at)
+        inputs = []
+        for a in op.schema.args:
+            if a.name not in bound and a.default is REQUIRED:
+                raise self.signature_error(op, f"Argument {a.name} not provided.", at)
+            value = bound.get(a.name)
+            if value is not None and not accepts(a.type, value.type):
+                raise self.signature_error(op, expected(a.type, a.name, value.type), at)
+            inputs.append(self.constant(a.default, at) if value is None else value)
+        return inputs
+
+    def signature_error(self, op: Op, why: str, at: Any) -> Exception:
+        """An error about the arguments of a record."""
+        return self.fail("Arguments for call are not valid.\nThe following variants are available:"
+                         f"\n  \n  aten::{op.schema.text}:\n  {why}\n\nThe original call is", at)
+
+    # -- composed functions ------------------------------------------------------------------------
+
+    def call_composed(self, function: Any, name: str, args: Sequence[Any],
+                      kwargs: dict[str, Any], at: Any) -> Any:
+        """Calls a function of the framework that is composed of records: one node."""
+        given = [self.as_value(a, at) for a in args]
+        named = {k: self.as_value(v, at) for k, v in kwargs.items()}
+        self.check_call(function, name, given, named, at)
+        result = result_of(name, [v.type for v in given], named)
+        attributes = {"_names": tuple(named)} if named else {}
+        inputs = [*given, *named.values()]
+        kind = "aten::" + name
+        if isinstance(result, types.Tuple):
+            node = self.emit(kind, inputs, result.elements, at, attributes, function)
+            return self.tuple_of(node.outputs, at, names=result.names)
+        return self.one(kind, inputs, result, at, attributes, function)
+
+    def check_call(self, function: Any, name: str, given: list[Value], named: dict[str, Value],
+                   at: Any) -> None:
+        """Refuses arguments that the function's signature has no place for."""
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            return
+        try:
+            bound = signature.bind(*given, **named)
+        except TypeError as error:
+            raise self.fail("Arguments for call are not valid.\nThe following variants are "
+                            f"available:\n  \n  aten::{name}{signature}:\n  {error}\n\nThe "
+                            "original call is", at) from None
+        first = next(iter(bound.arguments), "")
+        value = bound.arguments.get(first)
+        if first in ("self", "input") and isinstance(value, Value) and (
+                value.type in (*NUMBERS, types.STR, types.NONE)
+                or isinstance(value.type, (types.Dict, types.Optional))):
+            raise self.fail("Arguments for call are not valid.\nThe following variants are "
+                            f"available:\n  \n  aten::{name}{signature}:\n  "
+                            f"{expected('Tensor', first, value.type)}\n\nThe original call is", at)
+
+
+def accepts(wanted: str, have: Type) -> bool:
+    """Whether a record's argument, written as in its signature, takes a value of a type."""
+    if have == types.NONE:
+        return wanted.endswith("?") or wanted in ("Indices",)
+    if isinstance(have, types.Optional):
+        return wanted.endswith("?") and accepts(wanted, have.element)
+    wanted = wanted.removesuffix("?")
+    tensor = isinstance(have, types.Tensor)
+    if wanted in ("Tensor", "BoolTensor"):
+        return tensor
+    if wanted == "Operand" or wanted == "Scalar":
+        return tensor or have in NUMBERS
+    if wanted == "Tensor[]":
+        return isinstance(have, (types.List, types.Tuple))
+    if wanted in ("int", "float"):
+        return tensor or have in (types.INT, types.NUMBER) or (
+            wanted == "float" and have == types.FLOAT) or (
+            wanted == "int" and isinstance(have, types.List))
+    if wanted == "bool":
+        return have == types.BOOL or tensor
+    if wanted == "str":
+        return have == types.STR
+    if wanted in ("int[]", "int...", "float[]"):
+        return isinstance(have, (types.List, types.Tuple)) or have in NUMBERS
+    if wanted == "dtype":
+        return have == types.DTYPE
+    return True
+
+
+def expected(wanted: str, name: str, have: Type) -> str:
+    """The sentence about an argument of the wrong type."""
+    word = {"Operand": "Tensor", "Scalar": "number", "int[]": "List[int]"}.get(wanted, wanted)
+    return (f"Expected a value of type '{word}' for argument '{name}' but instead found type "
+            f"'{spelled(have)}'.")
+
+
+def mismatch(candidate: Any, given: Sequence[Value]) -> str:
+    """Why an overload does not take the arguments."""
+    if isinstance(candidate, Builtin):
+        params = candidate.params
+        if len(given) > len(params):
+            return (f"Expected at most {len(params)} arguments but found {len(given)} positional "
+                    "arguments.")
+        if len(given) < len(params):
+            return f"Argument {params[len(given)][0]} not provided."
+        from toytorch.jit.builtins import fits
+        bound: dict[str, Type] = {}
+        for (name, wanted), value in zip(params, given):
+            if not fits(wanted, value.type, bound):
+                return (f"Expected a value of type '{spelled(wanted)}' for argument '{name}' but "
+                        f"instead found type '{spelled(value.type)}'.")
+        return "The types do not fit each other."
+    for a, value in zip(candidate.schema.args, given):
+        if not accepts(a.type, value.type):
+            return expected(a.type, a.name, value.type)
+    return f"Expected at most {len(candidate.schema.args)} arguments."

@@ -1,0 +1,231 @@
+"""Python's builtin functions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.core.op import registry
+from toytorch.jit import types
+from toytorch.jit.ir import Value
+from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.subscripts import Subscripts
+from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
+
+
+
+class Pythons(Subscripts):
+    """Emits calls of len, range, print and their like."""
+
+    def is_python(self, function: Any) -> bool:
+        """Whether a function is a builtin that compiled code knows."""
+        try:
+            return function in self.pythons()
+        except TypeError:  # not hashable
+            return False
+
+    def pythons(self) -> dict[Any, Callable[..., Any]]:
+        """What each builtin does."""
+        found = getattr(self, "_pythons", None)
+        if found is None:
+            found = self._pythons = {
+                getattr(builtins, name[4:]): getattr(self, name) for name in dir(self)
+                if name.startswith("run_")}
+        return found
+
+    def call_python(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any],
+                    at: Any) -> Any:
+        """Calls a builtin."""
+        try:
+            return self.pythons()[function](at, *args, **kwargs)
+        except TypeError as error:
+            if "run_" not in str(error):
+                raise
+            text = str(error).partition("run_")[2]
+            raise self.fail(f"Arguments for call are not valid: {text}", at) from None
+
+    def one_of(self, name: str, args: Sequence[Any], at: Any) -> Any:
+        """A builtin of the graph, with loops that count as lists."""
+        return self.call_builtin(name, [self.as_list(a, at) for a in args], at)
+
+    def as_list(self, item: Any, at: Any) -> Any:
+        """A tuple, a range or a generator as a list."""
+        if isinstance(item, Counted):
+            if item.as_list is None:
+                raise self.fail("zip and enumerate can only be looped over", at)
+            return item.as_list()
+        if isinstance(item, Items) or isinstance(getattr(item, "type", None), types.Tuple):
+            return self.list_of([self.as_value(p, at) for p in self.elements(item, at)], at)
+        return item
+
+    # -- numbers and strings -----------------------------------------------------------------------
+
+    def run_int(self, at: Any, x: Any = Known(0)) -> Any:
+        return self.converted("Int", int, x, at)
+
+    def run_float(self, at: Any, x: Any = Known(0.0)) -> Any:
+        return self.converted("Float", float, x, at)
+
+    def run_complex(self, at: Any, x: Any = Known(0j), y: Any = None) -> Any:
+        return self.call_builtin("Complex", [x] if y is None else [x, y], at)
+
+    def converted(self, name: str, kind: Any, x: Any, at: Any) -> Any:
+        """A number from a number, a tensor or a string."""
+        if isinstance(x, Known) and isinstance(x.object, (int, float)) and x.object == x.object:
+            return Known(kind(x.object))
+        value = self.as_value(x, at)
+        if value.type == {"Int": types.INT, "Float": types.FLOAT}[name]:
+            return value
+        return self.call_builtin(name, [value], at)
+
+    def run_bool(self, at: Any, x: Any = Known(False)) -> Any:
+        return self.as_condition(self.as_value(x, at), at)
+
+    def run_str(self, at: Any, x: Any = Known("")) -> Any:
+        value = self.as_value(x, at)
+        return value if value.type == types.STR else self.call_builtin("str", [value], at)
+
+    def run_abs(self, at: Any, x: Any) -> Any:
+        return self.on_tensor_or("abs", "abs", [x], at)
+
+    def run_round(self, at: Any, x: Any, digits: Any = None) -> Any:
+        return self.on_tensor_or("round", "round", [x] if digits is None else [x, digits], at)
+
+    def on_tensor_or(self, record: str, name: str, args: Sequence[Any], at: Any) -> Any:
+        """A record where the first argument is a tensor, else a builtin."""
+        value = self.as_value(args[0], at)
+        if isinstance(value.type, types.Tensor) and record in registry:
+            return self.call_record(record, [value, *args[1:]], at)
+        return self.call_builtin(name, [value, *args[1:]], at)
+
+    def run_pow(self, at: Any, x: Any, y: Any) -> Any:
+        import ast
+        return self.binary(ast.Pow(), self.as_value(x, at), self.as_value(y, at), at)
+
+    def run_min(self, at: Any, *args: Any) -> Any:
+        return self.extreme("min", args, at)
+
+    def run_max(self, at: Any, *args: Any) -> Any:
+        return self.extreme("max", args, at)
+
+    def extreme(self, name: str, args: Sequence[Any], at: Any) -> Any:
+        """min and max, of a list or of several values."""
+        if len(args) == 1:
+            item = self.as_list(args[0], at)
+            if isinstance(getattr(item, "type", None), types.Tensor):
+                return self.call_record(name, [item], at)
+            return self.call_builtin(name, [item], at)
+        values = [self.as_value(a, at) for a in args]
+        found: Any = values[0]
+        for v in values[1:]:
+            if isinstance(v.type, types.Tensor) or isinstance(found.type, types.Tensor):
+                raise self.fail(f"{name} of tensors has no meaning in compiled code; use "
+                                f"torch.{name}imum", at)
+            found = self.as_value(self.call_builtin(name, [found, v], at), at)
+        return found
+
+    def run_sum(self, at: Any, x: Any, start: Any = None) -> Any:
+        item = self.as_list(x, at)
+        if isinstance(getattr(item, "type", None), types.Tensor):
+            return self.call_record("sum", [item, Known(0)], at)
+        return self.call_builtin("sum", [item] if start is None else [item, start], at)
+
+    def run_ord(self, at: Any, x: Any) -> Any:
+        return self.one_of("ord", [x], at)
+
+    def run_chr(self, at: Any, x: Any) -> Any:
+        return self.one_of("chr", [x], at)
+
+    def run_hex(self, at: Any, x: Any) -> Any:
+        return self.one_of("hex", [x], at)
+
+    def run_oct(self, at: Any, x: Any) -> Any:
+        return self.one_of("oct", [x], at)
+
+    def run_bin(self, at: Any, x: Any) -> Any:
+        return self.one_of("bin", [x], at)
+
+    def run_divmod(self, at: Any, x: Any, y: Any) -> Any:
+        return self.one_of("divmod", [x, y], at)
+
+    # -- containers --------------------------------------------------------------------------------
+
+    def run_len(self, at: Any, x: Any) -> Any:
+        if isinstance(x, Items):
+            return Known(len(x.items))
+        if isinstance(x, Known) and isinstance(x.object, (tuple, list, dict)):
+            return Known(len(x.object))
+        if isinstance(x, Counted):
+            return x.length()
+        if isinstance(x, ModuleValue):
+            return Known(len(x.module._modules or x.module._parameters))
+        value = self.as_value(x, at)
+        if isinstance(value.type, types.Tuple):
+            return Known(len(value.type.elements))
+        return self.call_builtin("len", [value], at)
+
+    def run_any(self, at: Any, x: Any) -> Any:
+        return self.one_of("any", [x], at)
+
+    def run_all(self, at: Any, x: Any) -> Any:
+        return self.one_of("all", [x], at)
+
+    def run_sorted(self, at: Any, x: Any, reverse: Any = None) -> Any:
+        return self.one_of("sorted", [x] if reverse is None else [x, reverse], at)
+
+    def run_reversed(self, at: Any, x: Any) -> Any:
+        if isinstance(x, (Items, ModuleValue)):
+            items = self.iterable(x, at)
+            assert isinstance(items, Items)
+            return Items(items.items[::-1])
+        return self.one_of("reversed", [x], at)
+
+    def run_list(self, at: Any, x: Any = None) -> Any:
+        if x is None:
+            return self.list_of([], at)
+        item = self.as_list(x, at)
+        if isinstance(getattr(item, "type", None), types.Dict):
+            return self.call_builtin("keys", [item], at)
+        if isinstance(getattr(item, "type", None), types.Tensor):
+            return self.call_record("unbind", [item, Known(0)], at)
+        return item if isinstance(x, (Items, Counted)) else self.call_builtin("list", [item], at)
+
+    def run_tuple(self, at: Any, x: Any) -> Any:
+        value = x if isinstance(x, Items) else self.as_value(x, at)
+        if isinstance(value, Items) or isinstance(value.type, types.Tuple):
+            return value
+        raise self.fail(f"a tuple cannot be made of {spelled(value.type)}: its length is not known",
+                        at)
+
+    def run_dict(self, at: Any, x: Any = None) -> Any:
+        if x is None:
+            return self.one("prim::DictConstruct", [], types.Dict(types.STR, types.TENSOR), at)
+        return self.call_builtin("dict", [self.as_list(x, at)], at)
+
+    # -- loops ---------------------------------------------------------------------------------------
+
+    def run_range(self, at: Any, *args: Any) -> Any:
+        return self.counting([self.as_value(a, at) for a in args], at)
+
+    def run_enumerate(self, at: Any, x: Any, start: Any = None) -> Any:
+        first = start.object if isinstance(start, Known) else start
+        return self.enumerated(x, first, at)
+
+    def run_zip(self, at: Any, *args: Any) -> Any:
+        return self.zipped(args, at)
+
+    # -- the rest --------------------------------------------------------------------------------------
+
+    def run_print(self, at: Any, *args: Any) -> Any:
+        self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
+        return Known(None)
+
+    def run_getattr(self, at: Any, x: Any, name: Any, default: Any = None) -> Any:
+        if not (isinstance(name, Known) and isinstance(name.object, str)):
+            raise self.fail("getattr's second argument must be a string literal", at)
+        if default is not None:
+            owner = x.module if isinstance(x, ModuleValue) else getattr(x, "object", None)
+            if not isinstance(x, Value) and not hasattr(owner, name.object):
+                return default
+        return self.attribute(x, name.object, at)

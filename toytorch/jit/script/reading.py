@@ -1,0 +1,115 @@
+"""A function's source as a syntax tree whose nodes know where they stand."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toytorch.jit.ir import Source
+from toytorch.jit.script.errors import NotSupportedError
+
+
+@dataclass
+class Program:
+    """One function: its tree, and where in which file its text stands.
+
+    first, indent   the line and column of the file where the text begins
+    names           looks a name up that the function does not define; raises KeyError
+    """
+
+    tree: ast.FunctionDef
+    file: str
+    lines: list[str]
+    first: int
+    indent: int
+    names: Callable[[str], Any]
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+    def source(self, node: Any) -> Source | None:
+        """Where a node of the tree stands; None for what the compiler added."""
+        line = getattr(node, "lineno", None)
+        if line is None:
+            return None
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        column = characters(text, node.col_offset)
+        same_line = getattr(node, "end_lineno", line) == line
+        end = characters(text, node.end_col_offset) if same_line else len(text)
+        shown = " " * self.indent + text
+        return Source(self.file, self.first + line - 1, column + self.indent, shown,
+                      end + self.indent)
+
+
+def characters(text: str, offset: int) -> int:
+    """A column in characters; the tree counts bytes."""
+    return len(text.encode()[:offset].decode(errors="replace"))
+
+
+def read_function(function: Any) -> Program:
+    """The program of a Python function.
+
+    Raises RuntimeError for a lambda, and OSError where Python cannot find the source.
+    """
+    function = inspect.unwrap(function)
+    if function.__name__ == "<lambda>":
+        raise RuntimeError("Expected a single top-level function: a lambda cannot be compiled; "
+                           "write it as a def")
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError as error:
+        raise OSError(f"Can't get source for {function}. TorchScript requires source access in "
+                      "order to carry out compilation, make sure original .py files are available."
+                      ) from error
+    text = textwrap.dedent("".join(lines))
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    tree = parse(text).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        raise NotSupportedError(None, f"{function.__name__} is no plain function: "
+                                "async functions and classes are not compiled")
+    defaults = {k: p.default for k, p in inspect.signature(function).parameters.items()
+                if p.default is not p.empty}
+    file = inspect.getsourcefile(function) or "<unknown>"
+    return Program(tree, file, text.splitlines(), first, indent, surroundings(function), defaults)
+
+
+def read_text(text: str, names: Callable[[str], Any], file: str = "<string>") -> list[Program]:
+    """The programs of all functions of a text, nested definitions in classes left out."""
+    tree = parse(textwrap.dedent(text))
+    lines = textwrap.dedent(text).splitlines()
+    return [Program(node, file, lines, 1, 0, names, literal_defaults(node)) for node in tree.body
+            if isinstance(node, ast.FunctionDef)]
+
+
+def literal_defaults(tree: ast.FunctionDef) -> dict[str, Any]:
+    """Defaults of parameters that are written as literals."""
+    given = tree.args.defaults
+    names = [a.arg for a in tree.args.args[len(tree.args.args) - len(given):]]
+    return {name: ast.literal_eval(node) for name, node in zip(names, given)}
+
+
+def parse(text: str) -> ast.Module:
+    """The tree, with comments that are types where they can be read."""
+    try:
+        return ast.parse(text, type_comments=True)
+    except SyntaxError:
+        return ast.parse(text)
+
+
+def surroundings(function: Any) -> Callable[[str], Any]:
+    """Looks names up as the function does: in the functions around it, its module, builtins."""
+    import builtins
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+
+    def find(name: str) -> Any:
+        if name in cells:
+            try:
+                return cells[name].cell_contents
+            except ValueError:
+                raise KeyError(name) from None  # not assigned yet
+        if name in function.__globals__:
+            return function.__globals__[name]
+        return vars(builtins)[name]
+    return find

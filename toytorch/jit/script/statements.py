@@ -1,0 +1,253 @@
+"""Statements, one after the other.
+
+A list of statements may end in three ways: it falls through, it exits (returns, breaks, goes on
+with the next turn, raises), or it may do either. What follows a statement that may exit is put under
+a prim::If that asks a flag: `#skip0` says that the function has returned, `#skip2` that the
+rest of this turn of the second loop is not to be run, `#break2` that there is no further turn.
+Flags are names like a program's own, so branches and loops carry them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.jit import types
+from toytorch.jit.builtins import fits
+from toytorch.jit.ir import Value
+from toytorch.jit.script.annotations import Unreadable, read, spelled
+from toytorch.jit.script.branches import EXITS, FALLS, MAYBE, Branches
+from toytorch.jit.script.values import Known
+from toytorch.jit.types import Type
+
+NAMES = {ast.FunctionDef: "function definitions", ast.AsyncFunctionDef: "async function definitions",
+         ast.ClassDef: "class definitions", ast.Try: "try blocks", ast.Import: "import statements",
+         ast.ImportFrom: "import statements", ast.Global: "global variables",
+         ast.Nonlocal: "nonlocal variables", ast.AsyncFor: "async for loops",
+         ast.AsyncWith: "async with statements"}
+
+
+class Statements(Branches):
+    """Emits statements."""
+
+    def body(self, statements: Sequence[Any]) -> str:
+        """A list of statements, some of which may be functions that emit; says how it ends."""
+        for i, s in enumerate(statements):
+            rest = statements[i + 1:]
+            if isinstance(s, ast.If):
+                end, done = self.if_statement(s, rest)
+                if done:
+                    return end
+            else:
+                end = s() if callable(s) else self.statement(s)
+            if end == EXITS:
+                return EXITS
+            if end == MAYBE:
+                return self.guarded(rest, s) if rest else MAYBE
+        return FALLS
+
+    def guarded(self, rest: Sequence[Any], at: Any) -> str:
+        """What is run only if nothing exited before it."""
+        flag = self.scope.find(f"#skip{self.level}")
+        at = at if isinstance(at, ast.AST) else rest[0]
+        return self.branch(flag, lambda: EXITS, lambda: self.body(rest), at)
+
+    def statement(self, s: Any) -> str:
+        """One statement."""
+        run = getattr(self, "on_" + type(s).__name__, None)
+        if run is None:
+            raise self.unsupported(NAMES.get(type(s), type(s).__name__), s)
+        return run(s) or FALLS
+
+    # -- what assigns ----------------------------------------------------------------------------
+
+    def on_Assign(self, s: ast.Assign) -> None:
+        hint = None
+        if s.type_comment is not None:
+            hint = self.annotation(ast.parse(s.type_comment, mode="eval").body)
+        item = self.expression(s.value, hint)
+        if hint is not None:
+            item = self.annotated(item, hint, s, ast.unparse(s.targets[0]))
+        for target in s.targets:
+            self.bind(target, item, s)
+
+    def on_AnnAssign(self, s: ast.AnnAssign) -> None:
+        kind = self.annotation(s.annotation)
+        if s.value is None:
+            return
+        item = self.annotated(self.expression(s.value, kind), kind, s, ast.unparse(s.target))
+        self.bind(s.target, item, s)
+
+    def annotated(self, item: Any, kind: Type, at: Any, name: str) -> Value:
+        """A value under the type that was written beside its name."""
+        value = self.as_value(item, at)
+        if not fits(kind, value.type, {}):
+            raise self.fail(f"Variable '{name}' is annotated with type {spelled(kind)} but is being"
+                            f" assigned to a value of type {spelled(value.type)}", at)
+        return self.cast(value, kind, at)
+
+    def on_AugAssign(self, s: ast.AugAssign) -> None:
+        if isinstance(s.target, ast.Subscript):
+            before = self.as_value(self.expression(s.target), s)
+            after = self.augmented(s, before)
+            self.set_item(s.target, after, s)
+            return
+        before = self.as_value(self.expression(s.target), s.target)
+        after = self.augmented(s, before)
+        if after is not before or isinstance(s.target, ast.Attribute):
+            self.bind(s.target, after, s)
+
+    def augmented(self, s: ast.AugAssign, before: Value) -> Value:
+        """The value after `before += …`: tensors and lists are written to."""
+        right = self.value(s.value)
+        if isinstance(before.type, types.Tensor):
+            from toytorch.core.op import registry
+            from toytorch.jit.script.operators import TENSOR_BINARY
+            name = TENSOR_BINARY.get(type(s.op), "")
+            if name in registry and registry[name].has_inplace:
+                return self.as_value(self.call_record(name, [before, right], s, writes=True), s)
+        if isinstance(before.type, types.List) and isinstance(s.op, ast.Add):
+            self.call_builtin("extend", [before, right], s)
+            return before
+        return self.as_value(self.binary(s.op, before, right, s), s)
+
+    def assign(self, name: str, item: Any, at: Any) -> None:
+        """Lets a name stand for something else; its type may not change inside a block."""
+        outer = self.scope.outer.find(name) if self.scope.outer is not None else None
+        if isinstance(outer, Value) and name not in self.local_names():
+            value = self.as_value(item, at)
+            if not outer.type.contains(value.type) and outer.type != types.NEVER:
+                raise self.fail(f"Variable '{name}' previously had type {spelled(outer.type)} but "
+                                f"is now being assigned to a value of type {spelled(value.type)}",
+                                at)
+            item = value
+        if isinstance(item, Value) and item.name.isdigit() and item.node is not None and (
+                item.node.kind != "prim::Constant"):
+            item.name = self.graph.new_name(name)
+        self.scope.set(name, item)
+
+    def local_names(self) -> set[str]:
+        """Names of comprehensions, which hide those outside."""
+        found: set[str] = set()
+        for scope in self.scope.around():
+            found.update(scope.own)
+        return found
+
+    def on_Delete(self, s: ast.Delete) -> None:
+        for target in s.targets:
+            if isinstance(target, ast.Name):
+                self.expression(target)
+                self.scope.forget(target.id, f"undefined value {target.id}")
+            elif isinstance(target, ast.Subscript):
+                owner, place = self.value(target.value), self.value(target.slice)
+                self.call_builtin("Delete", [owner, place], s)
+            else:
+                raise self.fail("del statements are only supported for deleting variables, list "
+                                "and dict elements", s)
+
+    # -- what exits ------------------------------------------------------------------------------
+
+    def on_Return(self, s: ast.Return) -> str:
+        hint = self.returns if self.declared else None
+        value = self.constant(None, s) if s.value is None else self.value(s.value, hint)
+        if self.declared:
+            assert self.returns is not None
+            if not fits(self.returns, value.type, {}):
+                raise self.fail("Return value was annotated as having type "
+                                f"{spelled(self.returns)} but is actually of type "
+                                f"{spelled(value.type)}", s)
+        else:
+            both = value.type if self.returns is None else types.join(self.returns, value.type)
+            if both is None:
+                raise self.fail(f"Previous return statement returned a value of type "
+                                f"{spelled(self.returns or types.NONE)} but this return statement "
+                                f"returns a value of type {spelled(value.type)}", s)
+            self.returns = both
+        self.scope.set("#result", value)
+        self.raise_flags(s, 0)
+        return EXITS
+
+    def raise_flags(self, at: Any, lowest: int) -> None:
+        """Says that all loops down to a level are left."""
+        for level in range(lowest, self.level + 1):
+            self.scope.set(f"#skip{level}", self.constant(True, at))
+            if level:
+                self.scope.set(f"#break{level}", self.constant(True, at))
+
+    def on_Break(self, s: ast.Break) -> str:
+        self.raise_flags(s, self.level)
+        return EXITS
+
+    def on_Continue(self, s: ast.Continue) -> str:
+        self.scope.set(f"#skip{self.level}", self.constant(True, s))
+        return EXITS
+
+    def on_Raise(self, s: ast.Raise) -> str:
+        if s.exc is None:
+            raise self.unsupported("raise statements without an exception", s)
+        call = s.exc if isinstance(s.exc, ast.Call) else None
+        item = self.expression(call.func if call else s.exc)
+        kind = item.object if isinstance(item, Known) else None
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise self.fail("exceptions must derive from BaseException", s)
+        args = [self.value(a) for a in call.args] if call else []
+        message = self.text_of(args[0], s) if args else self.constant("", s)
+        self.emit("prim::RaiseException", [message], [], s,
+                  {"_class": kind, "name": kind.__name__})
+        return EXITS
+
+    def text_of(self, value: Value, at: Any) -> Value:
+        """A value as a string."""
+        if value.type == types.STR:
+            return value
+        return self.as_value(self.call_builtin("str", [value], at), at)
+
+    def on_Assert(self, s: ast.Assert) -> None:
+        known = self.static(s.test)
+        if known:
+            return
+
+        def fail() -> str:
+            message = self.constant("", s) if s.msg is None else self.text_of(
+                self.value(s.msg), s)
+            self.emit("prim::RaiseException", [message], [], s,
+                      {"_class": AssertionError, "name": "AssertionError"})
+            return EXITS
+        self.branch(self.condition(s.test), lambda: FALLS, fail, s)
+        self.refine(s.test, True)
+
+    # -- the rest --------------------------------------------------------------------------------
+
+    def on_Expr(self, s: ast.Expr) -> None:
+        if isinstance(s.value, (ast.Yield, ast.YieldFrom)):
+            raise self.unsupported(type(s.value).__name__, s.value)
+        if not isinstance(s.value, ast.Constant):
+            self.expression(s.value)
+
+    def on_Pass(self, s: ast.Pass) -> None:
+        """Does nothing."""
+
+    def on_With(self, s: ast.With) -> str:
+        for item in s.items:
+            call = item.context_expr
+            callee = self.expression(call.func) if isinstance(call, ast.Call) else None
+            name = getattr(callee.object, "__name__", "") if isinstance(callee, Known) else ""
+            if name != "no_grad" or item.optional_vars is not None:
+                raise self.fail("With item expressions: only `with torch.no_grad():` is supported",
+                                call)
+        self.no_grad += 1
+        try:
+            return self.body(s.body)
+        finally:
+            self.no_grad -= 1
+
+    def annotation(self, node: ast.expr) -> Type:
+        """The type that an annotation names."""
+        def names(name: str) -> Any:
+            item = self.scope.find(name)
+            return item.object if isinstance(item, Known) else self.program.names(name)
+        try:
+            return read(node, names)
+        except Unreadable as error:
+            raise self.fail(str(error), node) from None
