@@ -25,7 +25,7 @@ def channels_last(a: Any) -> bool:
     >>> channels_last(np.zeros((1, 5, 5, 2)).transpose(0, 3, 1, 2)), channels_last(np.zeros((1,2,5,5)))
     (True, False)
     """
-    if a.ndim != 4:
+    if a.ndim != 4 or not isinstance(a, np.ndarray):
         return False
     _, c, h, w = a.shape
     wanted = (h * w * c, 1, w * c, c)
@@ -64,7 +64,7 @@ def pack(images: Any, into: Any, left: int) -> None:
         into[:n, :, left:left + w, :c] = images.transpose(0, 2, 3, 1)
     else:
         place = into.ctypes.data + left * into.strides[2]
-        turn(images.dtype.char)(
+        turn(images.dtype.char, True)(
             place, images.ctypes.data, n, into.strides[0], images.strides[0], h, into.strides[1],
             images.strides[2], c, w, into.strides[2], images.strides[1])
 
@@ -75,8 +75,9 @@ def unpack(lines: Any, into: Any) -> None:
     if lines_of(into) is not None or min(c, h * w) < BLOCK or not into.flags.c_contiguous:
         into.transpose(0, 2, 3, 1)[...] = lines[:n, ..., :c]
         return
-    turn(into.dtype.char)(into.ctypes.data, lines.ctypes.data, n, into.strides[0],
-                          lines.strides[0], 1, 0, 0, h * w, c, into.strides[1], lines.strides[2])
+    turn(into.dtype.char, False)(
+        into.ctypes.data, lines.ctypes.data, n, into.strides[0], lines.strides[0], 1, 0, 0, h * w,
+        c, into.strides[1], lines.strides[2])
 
 
 def padded_taps(taps: Any, lanes: int, blocks: int) -> Any:
@@ -94,23 +95,25 @@ def padded_taps(taps: Any, lanes: int, blocks: int) -> Any:
 
 
 @functools.cache
-def turn(kind: str) -> Any:
+def turn(kind: str, by_rows: bool) -> Any:
     """turn(to, from, n, its strides, m, its strides, rows, columns, strides of rows).
 
     For each of n·m matrices, to[j, i] = from[i, j] for i < rows, j < columns, both at least 8.
-    Strides are bytes; those of columns are one element.
+    Strides are bytes; those of columns are one element. Planes lie far apart, often in places that
+    share a line of the cache; so a few rows (by_rows) or columns are gone along from end to end.
     """
     def build(name: str) -> str:
         from llvmlite import ir
-        return str(Turn(ir, name, kind).module)
-    return linked(f"turn {kind}", build, [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 10)
+        return str(Turn(ir, name, kind, by_rows).module)
+    return linked(f"turn {kind} {by_rows}", build, [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 10)
 
 
 class Turn(Emitter):
     """LLVM for `turn`; the last block of a row or column overlaps the one before it."""
 
-    def __init__(self, ir: Any, name: str, kind: str) -> None:
+    def __init__(self, ir: Any, name: str, kind: str, by_rows: bool) -> None:
         super().__init__(ir, name, kind, "bb" + "w" * 10)
+        self.by_rows = by_rows
         self.block = ir.VectorType(self.real, BLOCK)
         (self.to, self.source, n, self.to0, self.from0, m, self.to1, self.from1, self.rows,
          self.columns, self.down, self.across) = self.function.args
@@ -134,5 +137,9 @@ class Turn(Emitter):
                             align=self.bytes) for q in range(BLOCK)]
             for q, line in enumerate(transposed(self.ir, b, lines)):
                 b.store(line, place(to, b.add(c, self.size(q)), self.down, r), align=self.bytes)
-        self.count(self.rows, lambda r: self.count(self.columns, lambda c: piece(r, c), BLOCK),
-                   BLOCK)
+        if self.by_rows:
+            self.count(self.rows, lambda r: self.count(self.columns, lambda c: piece(r, c), BLOCK),
+                       BLOCK)
+        else:
+            self.count(self.columns, lambda c: self.count(self.rows, lambda r: piece(r, c), BLOCK),
+                       BLOCK)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from toytorch.backends.conv_pack import (
 )
 from toytorch.backends.loops import machine
 
-PLANES = 32  # planes that are turned at a time
+PART = 1 << 16  # elements of planes that are turned at a time
 WORDS = ("images", "lines", "columns", "channels", "source lines", "source columns", "down",
          "along")
 
@@ -51,22 +52,30 @@ class Pool(Emitter):
         self.word = {w: b.load(b.gep(words, [self.size(k)])) for k, w in enumerate(WORDS)}
         self.rule, self.lanes = rule, lanes
         self.latest = b.sub(self.word["channels"], self.size(lanes))
-        self.count(self.word["images"], lambda n: self.count(
-            self.word["lines"], lambda y: self.count(
-                self.word["columns"], lambda x: self.count(
-                    self.word["channels"], lambda c: self.pixel(n, y, x, c), lanes))))
+        self.count(self.word["images"], self.image)
         b.ret_void()
+
+    def image(self, n: Any) -> None:
+        """All pixels of one image of the result."""
+        def line(y: Any) -> None:
+            down = self.range(self.lines, y)
+
+            def pixel(x: Any) -> None:
+                along = self.range(self.columns, x)
+                self.count(self.word["channels"],
+                           lambda c: self.pixel(n, y, x, c, down, along), self.lanes)
+            self.count(self.word["columns"], pixel)
+        self.count(self.word["lines"], line)
 
     def range(self, table: Any, i: Any) -> list[Any]:
         """Start and end of a range of the source."""
         first = self.b.mul(i, self.size(2))
         return [self.b.load(self.b.gep(table, [self.b.add(first, self.size(k))])) for k in (0, 1)]
 
-    def pixel(self, n: Any, y: Any, x: Any, c: Any) -> None:
-        """Some channels of one pixel of the result."""
+    def pixel(self, n: Any, y: Any, x: Any, c: Any, lines: Any, columns: Any) -> None:
+        """Some channels of one pixel of the result, from ranges of lines and columns."""
         b, word = self.b, self.word
         c = self.smaller(c, self.latest)
-        lines, columns = self.range(self.lines, y), self.range(self.columns, x)
         own = b.add(b.mul(y, word["columns"]), x)
         image = b.mul(n, word["source lines"])
 
@@ -164,9 +173,11 @@ class Run:
             self.run(*lying)
             return
         reads = self.rule == "max backward"
-        for i in range(0, source.shape[1], PLANES):
-            parts = [None if v is None else v[:, i:i + PLANES] for v in (source, places, made)]
-            if len(parts[0][0]) < 8:  # too few for a vector: some are done twice
+        area = max(math.prod(v.shape[2:]) for v in (source, made))
+        step = max(16, PART // max(area, 1) // 16 * 16)
+        for i in range(0, source.shape[1], step):
+            parts = [None if v is None else v[:, i:i + step] for v in (source, places, made)]
+            if parts[0].shape[1] < 8:  # too few for a vector: some are done twice
                 parts = [None if v is None else v[:, -8:] for v in (source, places, made)]
             rooms = [None if v is None else np.empty((1, *v.shape[2:], v.shape[1]), v.dtype)
                      for v in parts]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toytorch.jit import types
+from toytorch.jit.effects import written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node
 from toytorch.jit.specialise import Joint
 
@@ -60,7 +61,8 @@ def split(joint: Joint) -> Halves:
     ahead = {id(n) for n in forward}
     backward = live([n for n in graph.nodes if id(n) not in ahead], grads)
     if grads:
-        backward = recompute(graph.inputs[:count], forward, backward, grads)
+        backward = recompute(graph.inputs[:count], forward, backward, grads,
+                             written_values(graph))
     made = {v for n in backward for v in n.outputs} | set(tangents)
     wanted = dict.fromkeys(v for n in backward for v in n.inputs if v not in made)
     wanted.update(dict.fromkeys(v for v in grads if v not in made))
@@ -103,13 +105,12 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
 
 
 def recompute(inputs: list[Value], forward: list[Node], backward: list[Node],
-              grads: list[Value]) -> list[Node]:
+              grads: list[Value], written: set[Value]) -> list[Node]:
     """The backward nodes with those before them that are computed again."""
     made = {v for n in backward for v in n.outputs}
     wanted = {v for n in backward for v in n.inputs if v not in made} | {
         v for v in grads if v not in made}
     there = set(inputs)  # what the backward part has without anything being saved
-    written = {v for n in forward if n.writes for v in n.inputs[:1]}
     again: list[Node] = []
     for node in forward:
         if node.kind == "prim::Constant":

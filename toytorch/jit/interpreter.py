@@ -140,12 +140,19 @@ def _unchecked(node: Node, value: Any) -> Sequence[Any]:
     return (value,)
 
 
+def _list_unpack(node: Node, values: Sequence[Any]) -> Sequence[Any]:
+    if len(values) != len(node.outputs):
+        raise RuntimeError(f"Expected {len(node.outputs)} elements in a list but found "
+                           f"{len(values)}")
+    return list(values)
+
+
 LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::ListConstruct": lambda node, *args: (list(args),),
     "prim::TupleConstruct": lambda node, *args: (
         node.attributes["_class"](*args) if "_class" in node.attributes else args,),
     "prim::DictConstruct": lambda node, *args: (dict(zip(args[::2], args[1::2])),),
-    "prim::ListUnpack": lambda node, values: list(values),
+    "prim::ListUnpack": _list_unpack,
     "prim::TupleUnpack": lambda node, values: list(values),
     "prim::GetAttr": lambda node, owner: (getattr(owner, node.attributes["name"]),),
     "prim::SetAttr": _set_attribute,
@@ -160,8 +167,12 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::isinstance": lambda node, value: (
         any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),),
     "prim::slice": lambda node, *parts: (slice(*parts),),
-    "prim::TensorAttr": lambda node, t: (getattr(t, node.attributes["name"]),),
     "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
     "prim::CallMethod": _call_method,
     "prim::CallFunction": _call_function,
 }
+ATTRIBUTES = ("dtype", "device", "layout", "itemsize", "nbytes", "grad", "requires_grad", "is_cuda",
+              "is_sparse", "is_leaf", "is_quantized", "is_meta", "T", "mT", "H", "mH", "real",
+              "imag", "data")  # prim::dtype and so on: what a tensor knows of itself
+LANGUAGE.update({f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),)
+                 for name in ATTRIBUTES})

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import pool_native
+from toytorch.backends.conv_pack import channels_last
 from toytorch.core.op import Op
 from toytorch.ops.axis_maps import apply_all
 from toytorch.ops.define import general
@@ -81,6 +82,11 @@ def _need(name: str, a: Any, kinds: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
 
 
+def _as(a: Any, made: Any) -> Any:
+    """Images in the order of memory of others: channels lie last where they did."""
+    return pool_native.in_order(made, True) if channels_last(a) else made
+
+
 def _picked(g: Any, indices: Any, n: int) -> Any:
     """The elements of images (…, *sizes) at flat places."""
     return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
@@ -97,7 +103,8 @@ def _max_pool(n: int) -> Op:
         found = pool_native.max_pool(a, kernel, stride, padding, dilation, out) if n == 2 else None
         if found is not None:
             return found
-        return max_arrays(xp, a, kernel, stride, padding, dilation, out)
+        made = max_arrays(xp, a, kernel, stride, padding, dilation, out)
+        return tuple(_as(a, v) for v in made)
 
     def backward(xp: Any, g: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
                  ceil_mode: bool, indices: Any) -> Any:
@@ -107,7 +114,7 @@ def _max_pool(n: int) -> Op:
         if found is not None:
             return found
         apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation))
-        return put_flat(xp, g, indices, a.shape[-n:], apart)
+        return _as(a, put_flat(xp, g, indices, a.shape[-n:], apart))
 
     share = general(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
@@ -164,7 +171,7 @@ def _average_pool(n: int) -> Op:
         if found is not None:
             return found
         maps, rest = plan(a.shape[-n:], kernel, stride, padding, out, include, divisor)
-        made = apply_all(xp, a, maps)
+        made = _as(a, apply_all(xp, a, maps))
         return made if rest == 1 else made / made.dtype.type(rest)
 
     def backward(xp: Any, g: Any, shape: Any, kernel: Any, stride: Any, padding: Any,
@@ -176,7 +183,7 @@ def _average_pool(n: int) -> Op:
         if found is not None:
             return found
         maps, rest = plan(shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)
-        made = apply_all(xp, g, maps, transposed=True)
+        made = _as(g, apply_all(xp, g, maps, transposed=True))
         return made if rest == 1 else made / made.dtype.type(rest)
 
     share = general(

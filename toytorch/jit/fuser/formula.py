@@ -52,7 +52,8 @@ def tree_of(op: Op, variant: str = "") -> Any:
     written = WRITTEN.get(name + variant)
     if written is None:
         primitive = PRIMITIVE.get(name, name)
-        if primitive in PRIMITIVES and PRIMITIVES[primitive].arity == len(op.tensor_at):
+        if primitive in PRIMITIVES and PRIMITIVES[primitive].arity == len(op.tensor_at) and (
+                name in PRIMITIVE or len(op.schema.args) == len(op.tensor_at)):
             args = ", ".join(op.schema.args[i].name for i in op.tensor_at)
             written = f"{primitive}({args})"
         elif name in INEXACT or not op.expr:

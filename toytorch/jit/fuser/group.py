@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.backends.loops import Unsupported
 from toytorch.jit import types
 from toytorch.jit.fuser.lower import REDUCTIONS, RENAMES, Lower, Lowered
+from toytorch.jit.effects import effects, written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 
 ALONE = frozenset((  # ops that gain from a kernel even by themselves, where there is much to do
@@ -37,33 +38,6 @@ def fusible(node: Node, written: set[Value]) -> bool:
     except (Unsupported, ValueError, TypeError, KeyError, IndexError):
         return False
     return True
-
-
-def written_values(graph: Graph) -> set[Value]:
-    """Values in memory that some node writes to: everything that shares it."""
-    roots: dict[Value, Value] = {}
-    for node in graph.nodes:
-        record = node.record
-        plain = record is not None and record.kind in ("pointwise", "reduction") and (
-            not node.writes)
-        if not plain and node.inputs:
-            for out in node.outputs:
-                roots[out] = roots.get(node.inputs[0], node.inputs[0])
-    bad = {roots.get(n.inputs[0], n.inputs[0]) for n in graph.nodes if n.writes}
-    return bad | {v for v, r in roots.items() if r in bad}
-
-
-def effects(graph: Graph, written: set[Value]) -> dict[int, Node]:
-    """For each node that writes, draws random numbers or touches what is written to, the one of
-    them before it: these keep their order."""
-    found: dict[int, Node] = {}
-    last: Node | None = None
-    for node in graph.nodes:
-        if not node.removable or any(v in written for v in (*node.inputs, *node.outputs)):
-            if last is not None:
-                found[id(node)] = last
-            last = node
-    return found
 
 
 class Groups:

@@ -362,7 +362,7 @@ class Lower:
         dims = constant(node.inputs[2])
         keepdim = constant(node.inputs[3])
         gone = set(range(len(wanted))) if dims is None or dims in ((), []) else {
-            d % len(wanted) for d in ([dims] if isinstance(dims, int) else dims)}
+            d % max(len(wanted), 1) for d in ([dims] if isinstance(dims, int) else dims)}
         rest = iter(axes)
         made: list[int | None] = []
         for d, n in enumerate(wanted):

@@ -31,10 +31,14 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
         return made, []
     paths: dict[Value, tuple[str, ...]] = {made.inputs.pop(0): ()}
     found: dict[tuple[str, ...], Value] = {}
-    writes = {paths_of(n.inputs[0], paths) + (n.attributes["name"],)
-              for n in made.walk() if n.kind == "prim::SetAttr"}
-    if writes:
-        raise RuntimeError(f"attributes cannot be set in a compiled method: {sorted(writes)}")
+    owners: dict[tuple[str, ...], Value] = {}  # modules that are written to, or that Python runs
+    written = any(n.kind in ("prim::SetAttr", "prim::CallMethod") for n in made.walk())
+
+    def owner_of(path: tuple[str, ...]) -> Value:
+        if path not in owners:
+            owners[path] = made.add_input(types.Class(path[-1] if path else "self"),
+                                          path[-1] if path else "self")
+        return owners[path]
 
     def visit(block: Block) -> None:
         kept = []
@@ -44,21 +48,25 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
                 if isinstance(node.output.type, types.Class):
                     paths[node.output] = path
                     continue
+                if written:  # it may change on the way
+                    node.inputs = [owner_of(paths[node.inputs[0]])]
+                    kept.append(node)
+                    continue
                 if path not in found:
                     found[path] = made.add_input(node.output.type, path[-1])
                 change[node.output] = found[path]
                 continue
+            node.inputs = [owner_of(paths[v]) if v in paths else v for v in node.inputs]
             for inner in node.blocks:
                 visit(inner)
             kept.append(node)
         block.nodes = kept
     change: dict[Value, Value] = {}
+    own = len(made.inputs)
     visit(made)
+    order = {v: path for path, v in (*found.items(), *owners.items())}
+    made.inputs[own:] = sorted(made.inputs[own:], key=lambda v: isinstance(v.type, types.Class))
+    attributes = [Attribute(order[v]) for v in made.inputs[own:]]
     from toytorch.jit.ir import replace
     replace(made, change)
-    return eliminate_dead_code(made), [Attribute(path) for path in found]
-
-
-def paths_of(v: Value, paths: dict[Value, tuple[str, ...]]) -> tuple[str, ...]:
-    """The path of a module's value."""
-    return paths.get(v, ())
+    return eliminate_dead_code(made), attributes

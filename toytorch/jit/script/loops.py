@@ -15,7 +15,7 @@ from typing import Any
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Value
 from toytorch.jit.script.annotations import spelled
-from toytorch.jit.script.branches import FALLS, MAYBE
+from toytorch.jit.script.branches import FALLS, MAYBE, label
 from toytorch.jit.script.statements import Statements
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 from toytorch.nn import Module, ModuleDict
@@ -80,12 +80,14 @@ class Loops(Statements):
         trip, first = self.beginning(count, test, counts, at)
         if counts:
             initial.append(self.constant(0, at))
-        node = self.emit("prim::Loop", [trip, first, *initial], [v.type for v in initial], at)
+        node = self.emit("prim::Loop", [trip, first, *initial], [
+            (v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])], at)
         block = Block()
         node.blocks.append(block)
         with self.inside(block) as scope:
             index = self.graph.value(types.INT)
-            inputs = [self.graph.value(v.type) for v in initial]
+            inputs = [self.graph.value(v.type, label(n)) for v, n in zip(
+                initial, [*carried, "#turn"])]
             block.inputs = [index, *inputs]
             scope.names.update(zip(carried, inputs))
             if exits:

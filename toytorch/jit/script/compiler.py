@@ -1,0 +1,178 @@
+"""From a program to a graph: parameters, the body, the result."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.core.schema import REQUIRED
+from toytorch.jit import types
+from toytorch.jit.check import check
+from toytorch.jit.ir import Value
+from toytorch.jit.script.base import Compiled, Parameter, Session
+from toytorch.jit.script.cleanup import clean
+from toytorch.jit.script.errors import NotSupportedError
+from toytorch.jit.script.modules import Modules, is_library
+from toytorch.jit.script.reading import Program, read_function
+from toytorch.jit.script.values import ModuleValue
+
+FUNCTIONS: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+
+
+class Compiler(Modules):
+    """Compiles one function."""
+
+    given: Sequence[types.Type] = ()  # types of a call, where the program leaves them open
+
+    def compile(self) -> Compiled:
+        """The graph and the signature."""
+        params = self.parameters()
+        hint = self.result_hint()
+        if hint is not None:
+            self.returns, self.declared = hint, True
+        self.scope.set("#skip0", self.constant(False, None))
+        tree = self.program.tree
+        end = ast.copy_location(ast.Return(None), tree.body[-1])
+        self.body([*tree.body, end])
+        result = self.scope.find("#result")
+        if not isinstance(result, Value):
+            result = self.constant(None, end)
+        self.graph.outputs = [result]
+        returns = self.returns if self.declared and self.returns is not None else result.type
+        graph = check(clean(self.graph), "compilation")
+        return Compiled(self.name, graph, params, returns)
+
+    def result_hint(self) -> types.Type | None:
+        """The declared type of the result."""
+        tree = self.program.tree
+        if tree.returns is not None:
+            found = self.annotation(tree.returns)
+            return None if found == types.ANY and self.from_library() else found
+        if tree.type_comment is not None:
+            return self.annotation(self.comment().returns)
+        return None
+
+    def comment(self) -> ast.FunctionType:
+        """The types of a comment: # type: (int, Tensor) -> Tensor"""
+        assert self.program.tree.type_comment is not None
+        return ast.parse(self.program.tree.type_comment, mode="func_type")
+
+    def from_library(self) -> bool:
+        """Whether this is a method of one of the framework's modules."""
+        return isinstance(self.owner, ModuleValue) and is_library(type(self.owner.module))
+
+    def parameters(self) -> list[Parameter]:
+        """The parameters, with an input of the graph for each."""
+        args = self.program.tree.args
+        for extra in (args.vararg, args.kwarg):
+            if extra is not None:
+                raise NotSupportedError(self.program.source(extra), "Compiled functions can't take "
+                                        "variable number of arguments or use keyword-only "
+                                        "arguments with defaults")
+        names = [*args.posonlyargs, *args.args]
+        if self.owner is not None:
+            self.bind_self(names.pop(0))
+        comment = self.comment().argtypes if self.program.tree.type_comment is not None else []
+        if comment and len(comment) != len(names):
+            raise self.fail(f"Number of type annotations ({len(comment)}) did not match the number "
+                            f"of function parameters ({len(names)})", self.program.tree)
+        made = []
+        for i, a in enumerate([*names, *args.kwonlyargs]):
+            hint = a.annotation or (comment[i] if i < len(comment) else None)
+            kind = types.TENSOR if hint is None else self.annotation(hint)
+            if kind == types.ANY and self.from_library():
+                kind = self.given[i] if i < len(self.given) else types.TENSOR
+            default = self.program.defaults.get(a.arg, REQUIRED)
+            made.append(Parameter(a.arg, kind, default, hint is None, a in args.kwonlyargs))
+            self.scope.set(a.arg, self.graph.add_input(kind, a.arg))
+        return made
+
+    def bind_self(self, node: ast.arg) -> None:
+        """The first parameter of a method."""
+        if isinstance(self.owner, ModuleValue):
+            value = self.graph.add_input(types.Class(type(self.owner.module).__name__), node.arg)
+            self.owner = ModuleValue(self.owner.module, value)
+            self.scope.set(node.arg, self.owner)
+        else:
+            self.scope.set(node.arg, self.graph.add_input(self.owner, node.arg))
+
+    # -- functions and methods that are called -----------------------------------------------------
+
+    def compile_function(self, function: Any, at: Any) -> Compiled:
+        if isinstance(function, Program):
+            return self.guard(function.tree.name, function, at, function)
+        known = FUNCTIONS.get(function)
+        if known is None:
+            known = FUNCTIONS[function] = self.guard(function.__name__, function, at)
+        return known
+
+    def guard(self, name: str, key: Any, at: Any, program: Program | None = None,
+              owner: Any = None, given: Sequence[types.Type] = ()) -> Compiled:
+        """Compiles something that is not being compiled already."""
+        if key in self.session.compiling:
+            raise self.fail(f" function '{name}' is called recursively. Recursive calls are not "
+                            "supported", getattr(at, "func", at))
+        self.session.compiling.append(key)
+        try:
+            inner = Compiler(program or read_function(key), self.session, name, owner)
+            inner.given = given
+            return inner.compile()
+        finally:
+            self.session.compiling.remove(key)
+
+    def compile_method(self, owner: Any, name: str, function: Any, at: Any,
+                       given: Sequence[types.Type] = ()) -> Compiled:
+        """The graph of a method of a module, or of a class."""
+        held = owner.module if isinstance(owner, ModuleValue) else owner.type.python
+        key: Any = (id(held), name, *map(str, given))
+        known = self.session.methods.get(key)
+        if known is None:
+            self.session.kept.append(held)
+            program = copy.copy(read_function(function))
+            known = self.guard(name, key, at, program, owner if isinstance(owner, ModuleValue)
+                               else owner.type, given)
+            self.session.methods[key] = known
+        return known
+
+
+def compile_function(function: Any) -> Compiled:
+    """The graph of a Python function."""
+    session = Session()
+    session.compiling.append(function)
+    known = FUNCTIONS.get(function)
+    if known is None:
+        known = Compiler(read_function(function), session, function.__name__).compile()
+        FUNCTIONS[function] = known
+    return known
+
+
+def compile_program(program: Program) -> Compiled:
+    """The graph of a program that was read from a text."""
+    session = Session()
+    session.compiling.append(program)
+    return Compiler(program, session, program.tree.name).compile()
+
+
+def compile_methods(module: Any, names: Sequence[str], session: Session | None = None,
+                    programs: dict[str, Program] | None = None) -> dict[str, Compiled]:
+    """The graphs of methods of a module; `programs` are methods given as text."""
+    session = session or Session()
+    made = {}
+    for name in names:
+        function = getattr(type(module), name)
+        program = (programs or {}).get(name) or read_function(function)
+        placeholder = Value("self", types.Class(type(module).__name__))
+        key = (id(module), name)
+        if key in session.methods:
+            made[name] = session.methods[key]
+            continue
+        session.compiling.append(key)
+        compiler = Compiler(program, session, name, ModuleValue(module, placeholder))
+        made[name] = session.methods[key] = compiler.compile()
+        session.compiling.remove(key)
+    return made
+
+

@@ -1,0 +1,278 @@
+"""`jit.script`, and what it gives back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from toytorch.core.schema import REQUIRED
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.builtins import FAMILIES, fits
+from toytorch.jit.function import ScriptFunction
+from toytorch.jit.module import RecursiveScriptModule, ScriptModule
+from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.base import Compiled, Session
+from toytorch.jit.script.classes import register
+from toytorch.jit.script.compiler import compile_function, compile_methods, compile_program
+from toytorch.jit.script.markers import MODIFIER, Attribute
+from toytorch.jit.script.reading import Program, read_text
+from toytorch.jit.script.values import Spelled
+from toytorch.nn import Module
+
+
+class CompiledFunction(ScriptFunction):
+    """A scripted function: arguments by position or name, checked against its types.
+
+    Raises RuntimeError for arguments that are missing, too many or of another type.
+    """
+
+    def __init__(self, compiled: Compiled, owner: Any = None) -> None:
+        super().__init__(compiled.name, compiled.graph, owner)
+        self.compiled = compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.executor.run(self.flat(args, kwargs))
+
+    def flat(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
+        params, name = self.compiled.params, self.name
+        given = dict(kwargs or {})
+        if len(args) > len(params):
+            raise RuntimeError(f"{name}() expected at most {len(params)} argument(s) but received "
+                               f"{len(args) + len(given)} argument(s). Declaration: "
+                               f"{self.compiled.declaration()}")
+        values = []
+        for i, p in enumerate(params):
+            if i < len(args):
+                value = args[i]
+            elif p.name in given:
+                value = given.pop(p.name)
+            elif p.default is not REQUIRED:
+                value = p.default
+            else:
+                raise RuntimeError(f"{name}() is missing value for argument '{p.name}'. "
+                                   f"Declaration: {self.compiled.declaration()}")
+            if not is_a(value, p.type):
+                shown = spelled(p.type) + (" (inferred)" if p.inferred else "")
+                raise RuntimeError(
+                    f"{name}() Expected a value of type '{shown}' for argument '{p.name}' but "
+                    f"instead found type '{type(value).__name__}'.\nPosition: {i}\nValue: "
+                    f"{value!r}\nDeclaration: {self.compiled.declaration()}")
+            values.append(value)
+        if given:
+            raise RuntimeError(f"{name}() got unexpected keyword argument '{next(iter(given))}'. "
+                               f"Declaration: {self.compiled.declaration()}")
+        return values
+
+
+def is_a(value: Any, kind: types.Type) -> bool:
+    """Whether a Python value may be given where a type is wanted.
+
+    >>> is_a([1, 2], types.List(types.INT)), is_a([], types.List(types.INT)), is_a("a", types.INT)
+    (True, True, False)
+    """
+    if isinstance(kind, types.Tensor):
+        return isinstance(value, Tensor)
+    if isinstance(kind, types.Optional):
+        return value is None or is_a(value, kind.element)
+    if isinstance(kind, types.List):
+        return isinstance(value, list) and (not value or is_a(value[0], kind.element))
+    if isinstance(kind, types.Dict):
+        return isinstance(value, dict) and all(
+            is_a(k, kind.key) and is_a(v, kind.value) for k, v in list(value.items())[:1])
+    if isinstance(kind, types.Tuple):
+        return isinstance(value, tuple) and len(value) == len(kind.elements) and all(
+            map(is_a, value, kind.elements))
+    if isinstance(kind, types.Class) or kind == types.ANY:
+        return True
+    return fits(kind, types.of(value), {})
+
+
+def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
+           example_inputs: Any = None) -> Any:
+    """Compiles typed Python: a function, a module with everything it calls, or a class.
+
+    Parameters without an annotation are tensors. What a compiled function calls is compiled too.
+    Raises RuntimeError for types and names that do not fit, NotSupportedError for Python that has
+    no meaning in a graph; both point at line and column. Like `torch.jit.script`.
+
+    >>> import toytorch as torch
+    >>> @torch.jit.script
+    ... def power(x, n: int):
+    ...     y = torch.ones_like(x)
+    ...     for i in range(n):
+    ...         y = y * x
+    ...     return y
+    >>> power(torch.tensor([2., 3.]), 3)
+    tensor([ 8., 27.])
+    """
+    if isinstance(obj, (ScriptFunction, ScriptModule)):
+        return obj
+    if isinstance(obj, Module):
+        return script_module(obj)
+    if isinstance(obj, type):
+        if issubclass(obj, Module):
+            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, "
+                               "consider passing an instance instead")
+        if not issubclass(obj, tuple):
+            register(obj)
+        return obj
+    if isinstance(obj, (list, dict)):
+        return obj
+    if not callable(obj) or not hasattr(obj, "__code__"):
+        raise RuntimeError(f"Expected a function, a module or a class to script, got {obj!r}")
+    owner = getattr(obj, "__self__", None)
+    if isinstance(owner, Module):
+        return script_module(owner, [obj.__name__])._methods[obj.__name__]
+    return CompiledFunction(compile_function(obj))
+
+
+def script_module(module: Module, names: list[str] | None = None) -> RecursiveScriptModule:
+    """A module whose `forward` and exported methods are compiled, with all they call."""
+    held = {k: v for k, v in module.__dict__.items() if isinstance(v, Attribute)}
+    if held:
+        module.__dict__["_jit_attributes"] = held
+        module.__dict__.update({k: v.value for k, v in held.items()})
+    if names is None:
+        names = [n for n in dir(type(module)) if getattr(
+            getattr(type(module), n, None), MODIFIER, "") == "export"]
+        if type(module).forward is not Module.forward and getattr(
+                type(module).forward, MODIFIER, "") not in ("ignore", "unused"):
+            names.insert(0, "forward")
+    session = Session()
+    compiled = compile_methods(module, names, session)
+    for key, c in session.methods.items():
+        if key[0] == id(module) and len(key) == 2:
+            compiled.setdefault(key[1], c)
+    return Scripted(module, compiled)
+
+
+class Scripted(RecursiveScriptModule):
+    """What `script` makes of a module; `define` adds methods given as text."""
+
+    def __init__(self, original: Module, compiled: dict[str, Compiled]) -> None:
+        super().__init__(original, {k: CompiledFunction(c, None) for k, c in compiled.items()})
+        for name in ("_forward_hooks", "_forward_pre_hooks"):
+            self.__dict__[name] = getattr(original, name)
+
+    def _get_name(self) -> str:
+        return "RecursiveScriptModule"
+
+    def define(self, src: str) -> None:
+        """Adds methods from source: `def double(self, x: Tensor) -> Tensor: …`."""
+        programs = {p.tree.name: p for p in text_programs(src)}
+        for name, program in programs.items():
+            session = Session()
+            compiled = compile_methods(self._original, [name], session, {name: program}) \
+                if hasattr(type(self._original), name) else {
+                    name: method_from_text(self._original, name, program, session)}
+            made = CompiledFunction(compiled[name], self)
+            made.executor.owner = self
+            self._methods[name] = made
+
+
+def method_from_text(module: Module, name: str, program: Program, session: Session) -> Compiled:
+    """The graph of a method that the module's class does not have."""
+    from toytorch.jit.ir import Value
+    from toytorch.jit.script.compiler import Compiler
+    from toytorch.jit.script.values import ModuleValue
+    placeholder = Value("self", types.Class(type(module).__name__))
+    return Compiler(program, session, name, ModuleValue(module, placeholder)).compile()
+
+
+class CompilationUnit:
+    """Functions compiled from text, like `torch.jit.CompilationUnit`.
+
+    The text is read, not run. It may use the names of `torch`, `math` and `typing`, its own
+    functions, and those in `names`.
+
+    >>> unit = CompilationUnit("def double(x):\\n    return x + x")
+    >>> import toytorch as torch
+    >>> unit.double(torch.ones(1))
+    tensor([2.])
+    """
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0,
+                 names: dict[str, Any] | None = None) -> None:
+        self._functions: dict[str, CompiledFunction] = {}
+        self._names = dict(names or {})
+        if lang is not None:
+            self.define(lang)
+
+    def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
+        """Adds the functions of a text."""
+        for program in text_programs(lang, self._names):
+            self._functions[program.tree.name] = CompiledFunction(compile_program(program))
+
+    def __getattr__(self, attr: str) -> Any:
+        found = self.__dict__.get("_functions", {}).get(attr)
+        if found is None:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{attr}'")
+        return found
+
+
+class Word:
+    """A word of `.code` that is no Python: annotate, unchecked_cast, uninitialized."""
+
+    def __init__(self, word: str) -> None:
+        self.word = self.__name__ = word
+
+
+class TextProgram(Program):
+    """A program from a text, which may call an operation by its name in the graph."""
+
+    def named(self, owner: Any, name: str) -> Any:
+        """`torch.len`: what the package itself has no function for."""
+        if owner is sys.modules.get("toytorch") and (
+                name in FAMILIES or name in ("format", "percentFormat") or callable(
+                    getattr(Tensor, name, None))):
+            return Spelled(name)
+        return None
+
+
+def text_programs(text: str, extra: dict[str, Any] | None = None) -> list[Program]:
+    """The functions of a text, each knowing the others."""
+    names = text_names()
+    names.update(extra or {})
+
+    def find(name: str) -> Any:
+        return names[name]
+    programs = []
+    for p in read_text(text, find):
+        program = TextProgram(p.tree, p.file, p.lines, p.first, p.indent, p.names, p.defaults)
+        names[program.tree.name] = LazyFunction(program)
+        programs.append(program)
+    return list(programs)
+
+
+class LazyFunction:
+    """A function of a text, compiled when it is first called."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self._made = program, None
+
+    @property
+    def compiled(self) -> Compiled:
+        """Its graph."""
+        if self._made is None:
+            self._made = compile_program(self.program)  # type: ignore[assignment]  # once made
+        return self._made  # type: ignore[return-value]  # it is made now
+
+
+def text_names() -> dict[str, Any]:
+    """The names that a text may use."""
+    import builtins
+    import math
+    import typing
+    torch = sys.modules["toytorch"]
+    names: dict[str, Any] = {n: getattr(typing, n) for n in (
+        "List", "Dict", "Tuple", "Optional", "Union", "Any", "Final")}
+    safe: list[Callable[..., Any]] = [getattr(builtins, n) for n in dir(builtins)
+                                      if not n.startswith("_")]
+    names.update({f.__name__: f for f in safe if hasattr(f, "__name__")})
+    names.update({w: Word(w) for w in ("annotate", "unchecked_cast", "uninitialized")})
+    names.update(torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)
+    return names
+
+
