@@ -96,5 +96,6 @@ def linked(what: str, build: Any, arguments: list[Any]) -> Any:
 def source_digest() -> str:
     """A digest of the files that write these kernels: other code makes other kernels."""
     here = Path(__file__).parent
-    files = sorted([*here.glob("conv_*.py"), *here.glob("pool_*.py"), here / "product.py"])
+    files = sorted([*here.glob("conv_*.py"), *here.glob("pool_*.py"),
+                    here / "rows_native.py", here / "product.py"])
     return cache.digest(*(p.read_text("utf-8") for p in files))

@@ -6,14 +6,15 @@ the same kernel on g with flipped weights, stride 1; where the convolution had a
 s-th output sees the same taps, so it is one convolution for each of s·s phases, and no zeros are
 put between the elements of g. The gradient of the weight sums over pixels (`weight_gradient`).
 
-Lines of the input that lie outside the image are left out of the sums, so a border of zeros is
-needed at the ends of lines only.
+What lies outside the image is left out of the sums: outputs that see the same taps are done
+together. Only where windows reach far over the ends of a line is it copied between zeros.
 
 Each function returns None where the caller should multiply matrices instead.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from toytorch.backends.conv_pack import (
     plain,
     unpack,
 )
-from toytorch.backends.conv_tile import WORDS, rows, tile
+from toytorch.backends.conv_tile import WORDS, most_rows, rows, tile
 from toytorch.backends.loops import machine
 
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
@@ -159,14 +160,12 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     start = np.zeros(wide, x.dtype)
     if bias is not None:
         start[:shape[1]] = bias
-    left = max(0, *(-along.start for _, _, along in jobs))
-    right = max(0, *(along.at(along.count - 1, along.taps - 1) + 1 - x.shape[3]
-                     for _, _, along in jobs))
+    left, right = borders(jobs, x.shape[3])
     direct_in = not left and not right and lines_of(x) is not None
     direct_out = wide == shape[1] and lines_of(y) is not None
     line = x.shape[3] + left + right
     each = max(x[0].size, math.prod(shape[1:]))
-    step = max(1, min(len(x), CHUNK // each))
+    step = len(x) if direct_in and direct_out else max(1, min(len(x), CHUNK // each))
     inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
     outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
     calls = [call for job in jobs for call in plan(job, x.shape, line, left, wide, shape, groups)]
@@ -183,12 +182,23 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     return y
 
 
+def borders(jobs: Any, size: int) -> tuple[int, int]:
+    """The zeros that lines of an input of this size need at their ends.
+
+    One output at an end that sees less than the others is computed by itself instead.
+    """
+    seen = [(-along.start, along.at(along.count - 1, along.taps - 1) + 1 - size)
+            for _, _, along in jobs if along.taps]
+    left, right = max([0, *(v for v, _ in seen)]), max([0, *(v for _, v in seen)])
+    return (0, 0) if left <= 1 and right <= 1 else (left, right)
+
+
 class Call:
     """One run of the kernel on some images, from given places in their arrays."""
 
-    def __init__(self, kernel: Any, words: dict[str, int], weights: Any, places: Any) -> None:
+    def __init__(self, kernel: Any, words: Any, weights: Any, places: Any) -> None:
         self.kernel, self.weights, self.places = kernel, weights, places
-        self.words = table(words)
+        self.words = words.copy()  # two threads may run the same
         self.address, self.b = self.words.ctypes.data, weights.ctypes.data
 
     def __call__(self, images: int, source: Any, result: Any, start: Any) -> None:
@@ -201,12 +211,12 @@ class Call:
 class Fill:
     """What outputs that see nothing get: the bias."""
 
-    def __init__(self, down: Grid, along: Grid, band: slice) -> None:
-        self.lines = slice(down.first, None, down.every), slice(along.first, None, along.every)
-        self.band = band
+    def __init__(self, down: Grid, along: Grid, lines: slice, columns: slice) -> None:
+        self.grid = slice(down.first, None, down.every), slice(along.first, None, along.every)
+        self.part = lines, columns
 
     def __call__(self, images: int, source: Any, result: Any, start: Any) -> None:
-        result[(slice(images), *self.lines)][:, self.band] = start
+        result[(slice(images), *self.grid)][(slice(None), *self.part)] = start
 
 
 def table(words: dict[str, int]) -> Any:
@@ -217,39 +227,78 @@ def table(words: dict[str, int]) -> Any:
 
 def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any,
          groups: int) -> list[Any]:
-    """The calls for one job: one for each group and each band of lines."""
+    """The calls for one job on input images of a size, whose lines are `line` long with zeros."""
     taps, down, along = job
-    _, kh, kw, inner, outer = taps.shape
-    if not kh or not kw:
-        return [Fill(down, along, slice(None))]
-    kind, channels = taps.dtype.char, size[1]
-    lanes = width(kind)
+    lanes, outer = width(taps.dtype.char), taps.shape[4]
     blocks = blocks_of(-(-outer // lanes))
-    vector = blocks * lanes
-    step = along.stride * channels
-    kernel = tile(kind, rows(along.count, kind, blocks), blocks, step, False)
-    # Where windows do not step over pixels, a line of a window is one run of memory.
-    run = along.dilation == 1 and groups == 1
-    words = {
-        "a0": size[2] * line * channels, "c0": shape[2] * shape[3] * wide,
-        "n1": -(-outer // vector), "b1": kh * kw * inner * vector, "c1": vector,
-        "a2": down.stride * line * channels, "c2": down.every * shape[3] * wide,
-        "n3": along.count, "a3": step, "c3": along.every * wide, "row": along.every * wide,
-        "sa0": down.dilation * line * channels, "sb0": kw * inner * vector,
-        "sum1": 1 if run else kw, "sa1": along.dilation * channels, "sb1": inner * vector,
-        "sum2": kw * inner if run else inner, "sa2": 1, "sb2": vector}
+    layout = Layout(tuple(size), line, left, wide, tuple(shape), groups)
+    weights = [padded_taps(t, lanes, blocks) for t in taps] if 0 not in taps.shape else []
+    return [piece if isinstance(piece, Fill) else Call(piece[1], piece[2], weights[piece[0]],
+                                                       piece[3])
+            for piece in pieces(taps.dtype.char, down, along, layout, taps.shape[1:], blocks)]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Input images of a size in lines of a length, `left` zeros at their start; output images of
+    a shape with `wide` channels each."""
+
+    size: tuple[int, ...]
+    line: int
+    left: int
+    wide: int
+    shape: tuple[int, ...]
+    groups: int
+
+
+@functools.lru_cache(1024)
+def pieces(kind: str, down: Grid, along: Grid, layout: Layout, taps: tuple[int, ...],
+           blocks: int) -> list[Any]:
+    """Fills, and (group, kernel, words, places) of calls: for each group and block of outputs that
+    see the same taps."""
+    kh, kw = taps[:2]
+    if not kh or not kw:
+        return [Fill(down, along, slice(None), slice(None))]
+    plain = not layout.left and layout.line == layout.size[3]
+    across = along.bands(layout.size[3]) if plain else [(0, along.count, 0, kw)]
     made: list[Any] = []
-    for group in range(groups):
-        weights = padded_taps(taps[group], lanes, blocks)
-        for i, end, m, last in down.bands(size[2]):
-            if m == last:
-                made.append(Fill(down, along, slice(i, end)))
-                continue
-            a = (down.at(i, m) * line + along.start + left) * channels + group * inner
-            c = ((down.first + i * down.every) * shape[3] + along.first) * wide + group * outer
-            made.append(Call(kernel, {**words, "n2": end - i, "sum0": last - m}, weights,
-                             (a, m * words["sb0"], c, group * outer)))
+    for i, j in itertools.product(down.bands(layout.size[2]), across):
+        if i[2] == i[3] or j[2] == j[3]:
+            made.append(Fill(down, along, slice(*i[:2]), slice(*j[:2])))
+        else:
+            made += [(group, *block_call(kind, (down, i), (along, j), layout, taps, blocks, group))
+                     for group in range(layout.groups)]
     return made
+
+
+def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, blocks: int,
+               group: int) -> tuple[Any, Any, Any]:
+    """The call for outputs (i, end) x (j, end), which see taps (m, last) x (q, last)."""
+    (down, (i, i_end, m, m_end)), (along, (j, j_end, q, q_end)) = lines, columns
+    _, kw, inner, outer = taps
+    channels, vector = layout.size[1], blocks * width(kind)
+    line, height, breadth, wide = layout.line, *layout.shape[2:], layout.wide
+    # How far it is, in A and in C, from a line to the next and from a column to the next.
+    ways = [(i_end - i, down.stride * line * channels, down.every * breadth * wide),
+            (j_end - j, along.stride * channels, along.every * wide)]
+    if ways[1][0] < min(ways[0][0], most_rows(kind, blocks)):
+        ways.reverse()  # tiles lie along the longer side
+    (n2, a2, c2), (n3, step, row) = ways
+    # Where windows do not step over pixels, a line of a window is one run of memory.
+    run = along.dilation == 1 and layout.groups == 1
+    words = {
+        "a0": layout.size[2] * line * channels, "c0": height * breadth * wide,
+        "n1": -(-outer // vector), "b1": taps[0] * kw * inner * vector, "c1": vector,
+        "n2": n2, "a2": a2, "c2": c2, "n3": n3, "a3": step, "c3": row, "row": row,
+        "sum0": m_end - m, "sa0": down.dilation * line * channels, "sb0": kw * inner * vector,
+        "sum1": 1 if run else q_end - q, "sa1": along.dilation * channels, "sb1": inner * vector,
+        "sum2": (q_end - q) * inner if run else inner, "sa2": 1, "sb2": vector}
+    a = (down.at(i, m) * line + along.at(j, q) + layout.left) * channels + group * inner
+    b = (m * kw + q) * inner * vector
+    c = ((down.first + i * down.every) * breadth + along.first + j * along.every) * wide \
+        + group * outer
+    kernel = tile(kind, rows(n3, kind, blocks), blocks, step, False)
+    return kernel, table(words), (a, b, c, group * outer)
 
 
 # -- sums over pixels -----------------------------------------------------------------------------

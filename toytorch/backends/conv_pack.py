@@ -64,6 +64,8 @@ def pack(images: Any, into: Any, left: int) -> None:
         into[:n, :, left:left + w, :c] = images.transpose(0, 2, 3, 1)
     else:
         place = into.ctypes.data + left * into.strides[2]
+        if into.shape[2] == w and images.strides[2] == w * images.strides[3]:
+            h, w = 1, h * w
         turn(images.dtype.char, True)(
             place, images.ctypes.data, n, into.strides[0], images.strides[0], h, into.strides[1],
             images.strides[2], c, w, into.strides[2], images.strides[1])

@@ -33,7 +33,7 @@ from toytorch.backends.conv_pack import (
 )
 from toytorch.backends.loops import machine
 
-PART = 1 << 16  # elements of planes that are turned at a time
+PART = 1 << 17  # elements of planes that are turned at a time
 WORDS = ("images", "lines", "columns", "channels", "source lines", "source columns", "down",
          "along")
 

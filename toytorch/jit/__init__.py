@@ -7,9 +7,16 @@ assignment form, which passes rewrite and an executor runs. `explain` says what 
 from toytorch.jit.explain import explain
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Node, Value
-from toytorch.jit.module import ScriptModule
+from toytorch.jit.module import RecursiveScriptModule, ScriptModule
+from toytorch.jit.script import (Attribute, CompilationUnit, Final, annotate, export, ignore,
+                                 interface, is_scripting, is_tracing, script, unused)
+from toytorch.jit.script import isinstance_ as isinstance
+from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import TracerWarning
 
-__all__ = ["Graph", "Node", "ScriptFunction", "ScriptModule", "TracerWarning",
-           "TracingCheckError", "Value", "explain", "trace", "trace_module"]
+__all__ = ["Attribute", "CompilationUnit", "Final", "Graph", "Node", "RecursiveScriptModule",
+           "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "Value",
+           "_unwrap_optional", "annotate", "explain", "export", "ignore", "interface",
+           "is_scripting", "is_tracing", "isinstance", "script", "trace", "trace_module",
+           "unused"]

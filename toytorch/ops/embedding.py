@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import rows_native
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import creating, general, public
@@ -27,11 +28,17 @@ def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int, by_frequenc
     _indices("embedding", indices)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= len(weight)):
         raise IndexError("index out of range in self")
+    made = rows_native.take_rows(weight, indices) if xp is np else None
+    if made is not None:
+        return made
     return xp.take(weight, indices, 0)
 
 
 def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     """The sums (count, D) of rows (M, D) with the same number."""
+    found = rows_native.add_rows(rows, numbers, count) if xp is np else None
+    if found is not None:
+        return found
     made = xp.zeros((count, rows.shape[1]), rows.dtype)
     if not len(rows):
         return made

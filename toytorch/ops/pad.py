@@ -107,6 +107,48 @@ def _made_sizes(a: Any, pad: Any) -> None:
         raise RuntimeError(f"input ({was}) is too small. Calculated output {now}")
 
 
+def narrow(pad: Any) -> bool:
+    """Whether a border has few enough lines to be copied one by one, round a block."""
+    return min(pad) >= 0 and sum(pad) <= 32
+
+
+def _lines(maps: list[Map], pad: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """The lines of the border and the lines they repeat, as indices: dimension by dimension."""
+    found = []
+    for k, m in enumerate(maps):
+        axis, before = ndim - len(maps) + k, pad[2 * (len(maps) - 1 - k)]
+        lead = (slice(None),) * axis
+        for i, source in enumerate(m.places[:, 0].tolist()):
+            if not before <= i < before + m.size:
+                found.append(((*lead, i), (*lead, source + before)))
+    return found
+
+
+def _inner(maps: list[Map], pad: Any, ndim: int) -> tuple[Any, ...]:
+    """Where the tensor itself lies inside its border."""
+    n = len(maps)
+    return (slice(None),) * (ndim - n) + tuple(
+        slice(pad[2 * (n - 1 - k)], pad[2 * (n - 1 - k)] + m.size) for k, m in enumerate(maps))
+
+
+def _framed(xp: Any, a: Any, maps: list[Map], pad: Any) -> Any:
+    """The array with its border: one copy of the block, then the lines around it."""
+    shape = (*a.shape[:a.ndim - len(maps)], *(len(m.places) for m in maps))
+    made = xp.empty(shape, a.dtype)
+    made[_inner(maps, pad, a.ndim)] = a
+    for line, source in _lines(maps, pad, a.ndim):
+        made[line] = made[source]
+    return made
+
+
+def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
+    """The derivative of `_framed`: every line is added to the one it repeats, the last one first."""
+    total = g.copy()
+    for line, source in reversed(_lines(maps, pad, g.ndim)):
+        total[source] += total[line]
+    return total[_inner(maps, pad, g.ndim)].copy()
+
+
 def _border(name: str, places: Any, check: Any, node: str, doc: str) -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
     def forward(xp: Any, a: Any, pad: Any) -> Any:
@@ -115,9 +157,13 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str) -> Op:
         if check is not None:
             check(a, pad, name)
         _made_sizes(a, pad)
+        if narrow(pad):
+            return _framed(xp, a, _maps(places, a.shape, pad), pad)
         return apply_all(xp, a, _maps(places, a.shape, pad))
 
     def backward(xp: Any, g: Any, shape: Any, pad: Any) -> Any:
+        if narrow(pad):
+            return _unframed(g, _maps(places, shape, pad), pad)
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)
 
     share = general(

@@ -159,7 +159,8 @@ class Recipe:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.programs: dict[Any, Program] = {}
+        self.programs: dict[str, Program] = {}
+        self.by_type: dict[Any, Program] = {}
         self.outputs = len(Program.parse(text).outputs)
 
     def program(self, type: str) -> Program:
@@ -169,4 +170,8 @@ class Recipe:
         return self.programs[type]
 
     def __call__(self, *args: Any) -> None:
-        run(self.program(args[self.outputs].dtype.name), *args)
+        kind = args[self.outputs].dtype
+        program = self.by_type.get(kind)
+        if program is None:  # the name of a dtype takes longer to read than a small kernel to run
+            program = self.by_type[kind] = self.program(kind.name)
+        run(program, *args)

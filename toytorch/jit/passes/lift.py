@@ -27,7 +27,7 @@ class Attribute:
 def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
     """The inlined graph without its module, and the attributes that its last inputs stand for."""
     made = inline(graph)
-    if not made.inputs or not isinstance(made.inputs[0].type, types.Class):
+    if not made.inputs or made.inputs[0].type.__class__ is not types.Class:  # no module
         return made, []
     paths: dict[Value, tuple[str, ...]] = {made.inputs.pop(0): ()}
     found: dict[tuple[str, ...], Value] = {}
@@ -65,7 +65,6 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
     own = len(made.inputs)
     visit(made)
     order = {v: path for path, v in (*found.items(), *owners.items())}
-    made.inputs[own:] = sorted(made.inputs[own:], key=lambda v: isinstance(v.type, types.Class))
     attributes = [Attribute(order[v]) for v in made.inputs[own:]]
     from toytorch.jit.ir import replace
     replace(made, change)

@@ -8,8 +8,9 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Node, Value
-from toytorch.jit.script.annotations import Unreadable, spelled, type_of
+from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Base
+from toytorch.jit.script.errors import CompileError
 from toytorch.jit.script.scope import Scope
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
@@ -227,12 +228,10 @@ class Branches(Base):
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         found = []
         for part in parts:
-            item = self.expression(part)
             try:
-                found.append(type_of(item.object) if isinstance(item, Known) else
-                             self.annotation(part))
-            except Unreadable:
-                continue
+                found.append(self.annotation(part))
+            except CompileError:
+                continue  # a module's class
         return found
 
     def refine(self, node: ast.expr, outcome: bool) -> None:

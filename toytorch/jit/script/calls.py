@@ -19,13 +19,15 @@ from toytorch.jit.script import markers
 from toytorch.jit.script.annotations import Unreadable, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
+from toytorch.jit.script.classes import register
 from toytorch.jit.script.pythons import Pythons
 from toytorch.jit.script.values import (Known, Method, ModuleMethod, ModuleValue, Spelled,
-                                        describe)
+                                        Record, describe)
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
-PUBLIC_NAMES: dict[int, str] = {id(f): name.replace(".", "_") for name, f in PUBLIC.items()}
+PUBLIC_NAMES: dict[int, str] = {id(f): name.replace(".", "_")  # of several, the first
+                                for name, f in reversed(PUBLIC.items())}
 
 
 class Calls(Pythons, Attributes):
@@ -149,6 +151,12 @@ class Calls(Pythons, Attributes):
         compiled = getattr(function, "compiled", None)
         if isinstance(compiled, Compiled):
             return self.call_compiled(compiled, args, kwargs, at)
+        if isinstance(function, Record):
+            return self.call_record(function.name, args, at, kwargs=kwargs)
+        if getattr(function, "__name__", "") == "__new__" and args and isinstance(args[0], Known):
+            kind = args[0].object
+            return self.one("prim::CreateObject", [], register(kind), at,
+                            {"name": kind.__name__, "_class": kind})
         if self.is_python(function):
             return self.call_python(function, args, kwargs, at)
         modifier = getattr(function, markers.MODIFIER, "")
@@ -178,7 +186,9 @@ class Calls(Pythons, Attributes):
     def call_library(self, function: Any, module: str, args: Sequence[Any],
                      kwargs: dict[str, Any], at: Any) -> Any:
         """A function of the framework or of `math`."""
-        name = PUBLIC_NAMES.get(id(function)) or str(function.__name__)
+        record = RECORDS.get(id(function))
+        name = record.name.partition(".")[0] if record is not None else (
+            PUBLIC_NAMES.get(id(function)) or str(function.__name__))
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":
@@ -190,7 +200,6 @@ class Calls(Pythons, Attributes):
             return self.call_builtin(name, given, at, named)
         if self.overload(name, given, named) is not None:
             return self.call_builtin(name, given, at, named)
-        record = RECORDS.get(id(function))
         if record is not None:
             return self.call_record(record.name, given, at, kwargs=named) if (
                 "out" not in named) else self.call_composed(function, name, given, named, at)
@@ -231,7 +240,6 @@ class Calls(Pythons, Attributes):
     def call_constructor(self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any],
                          at: Any) -> Value:
         """An object of a class: made empty, then its __init__."""
-        from toytorch.jit.script.classes import register
         made = self.one("prim::CreateObject", [], register(kind), at,
                         {"name": kind.__name__, "_class": kind})
         start = kind.__dict__.get("__init__")

@@ -12,6 +12,7 @@ from toytorch.jit.script import markers
 from toytorch.jit.script.calls import Calls
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.values import Items, Known, ModuleMethod, ModuleValue
+from toytorch.nn import ModuleDict
 
 PAIR = types.Tuple((types.TENSOR, types.TENSOR))
 RESULTS: dict[str, types.Type] = {  # of modules that Python runs, where it is not one tensor
@@ -27,6 +28,9 @@ class Modules(Calls):
     def module_attribute(self, item: ModuleValue, name: str, at: Any) -> Any:
         if name == "_modules":
             return item  # its values() and items() are asked next
+        if name in CONTAINER and (name.endswith("children") or not hasattr(
+                type(item.module), name) or isinstance(item.module, ModuleDict)):
+            return ModuleMethod(item, name, None)
         return super().module_attribute(item, name, at)
 
     def call_bound(self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any],

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from toytorch.core.op import registry
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.function import ScriptFunction
+from toytorch.jit.ir import Graph, Value
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script.annotations import spelled
-from toytorch.jit.script.base import Compiled, Session
+from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.compiler import compile_function, compile_methods, compile_program
+from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.markers import MODIFIER, Attribute
+from toytorch.jit.script.modules import RESULTS, is_library
 from toytorch.jit.script.reading import Program, read_text
-from toytorch.jit.script.values import Spelled
+from toytorch.jit.script.values import Known, Record, Spelled
 from toytorch.nn import Module
 
 
@@ -141,11 +146,32 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
                 type(module).forward, MODIFIER, "") not in ("ignore", "unused"):
             names.insert(0, "forward")
     session = Session()
-    compiled = compile_methods(module, names, session)
+    try:
+        compiled = compile_methods(module, names, session)
+    except (CompileError, FrontendError, OSError):
+        if not is_library(type(module)):
+            raise
+        return outside(module)
     for key, c in session.methods.items():
         if key[0] == id(module) and len(key) == 2:
             compiled.setdefault(key[1], c)
     return Scripted(module, compiled)
+
+
+def outside(module: Module) -> RecursiveScriptModule:
+    """One of the framework's modules that Python runs: a graph of one call."""
+    params = [Parameter(name, types.ANY, REQUIRED if p.default is p.empty else p.default)
+              for name, p in inspect.signature(module.forward).parameters.items()]
+    graph = Graph("forward")
+    given = [graph.add_input(types.Class(type(module).__name__), "self"),
+             *(graph.add_input(p.type, p.name) for p in params)]
+    kind = RESULTS.get(type(module).__name__, types.ANY)
+    node = graph.make("prim::CallMethod", given, [kind], {"name": "__call__"})
+    graph.nodes.append(node)
+    graph.outputs = list(node.outputs)
+    made = Scripted(module, {"forward": Compiled("forward", graph, params, kind)})
+    made._methods["forward"].executor.owner = module
+    return made
 
 
 class Scripted(RecursiveScriptModule):
@@ -174,7 +200,6 @@ class Scripted(RecursiveScriptModule):
 
 def method_from_text(module: Module, name: str, program: Program, session: Session) -> Compiled:
     """The graph of a method that the module's class does not have."""
-    from toytorch.jit.ir import Value
     from toytorch.jit.script.compiler import Compiler
     from toytorch.jit.script.values import ModuleValue
     placeholder = Value("self", types.Class(type(module).__name__))
@@ -219,11 +244,28 @@ class Word:
         self.word = self.__name__ = word
 
 
+class Records:
+    """`ops` of a text: `ops.aten.select` is the record of that name."""
+
+    aten: Any
+
+    def __init__(self, inner: bool = False) -> None:
+        if not inner:
+            self.aten = Records(True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.replace("__", ".") not in registry:
+            raise AttributeError(f"there is no op {name}")
+        return Record(name.replace("__", "."))
+
+
 class TextProgram(Program):
     """A program from a text, which may call an operation by its name in the graph."""
 
     def named(self, owner: Any, name: str) -> Any:
         """`torch.len`: what the package itself has no function for."""
+        if isinstance(owner, Records):
+            return Known(getattr(owner, name, None))
         if owner is sys.modules.get("toytorch") and (
                 name in FAMILIES or name in ("format", "percentFormat") or callable(
                     getattr(Tensor, name, None))):
@@ -272,7 +314,7 @@ def text_names() -> dict[str, Any]:
                                       if not n.startswith("_")]
     names.update({f.__name__: f for f in safe if hasattr(f, "__name__")})
     names.update({w: Word(w) for w in ("annotate", "unchecked_cast", "uninitialized")})
-    names.update(torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)
+    names.update(ops=Records(), torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)
     return names
 
 

@@ -52,6 +52,13 @@ class Spelled:
     name: str
 
 
+@dataclass(frozen=True)
+class Record:
+    """An op record by its name, which only `.code` uses: ops.aten.select."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False)
 class Items:
     """Things known one by one, which a loop runs over by being written out."""

@@ -12,7 +12,41 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends.loops import Recipe, machine
+
 Spans = list[tuple[int, int]]
+# What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
+# arrays are quarters of the rows of all gates, so an element's four gates lie n apart.
+LSTM_STEP = Recipe("""ai[r,j], af[r,j], ag[r,j], ao[r,j], xi[r,j], xf[r,j], xg[r,j], xo[r,j], \
+c[r,j] -> i[r,j], f[r,j], g[r,j], o[r,j], cell[r,j], state[r,j], th[r,j], h[r,j]
+    i = sigmoid(ai + xi)
+    f = sigmoid(af + xf)
+    g = tanh(ag + xg)
+    o = sigmoid(ao + xo)
+    cell = f * c + i * g
+    state = cell
+    th = tanh(cell)
+    h = o * th""")
+LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j], dc[r,j] \
+-> di[r,j], df[r,j], dg[r,j], do[r,j], back[r,j]
+    cell = dc + dm * o * (1 - th * th)
+    di = cell * g * (i - i * i)
+    df = cell * old * (f - f * f)
+    dg = cell * i * (1 - g * g)
+    do = dm * th * (o - o * o)
+    back = cell * f""")
+
+
+def in_one_pass(xp: Any, a: Any) -> bool:
+    """Whether compiled loops do the steps: where they work, and there is enough to do."""
+    return xp is np and a.dtype.char in "fd" and a.size >= 4096 and machine.works()
+
+
+def quarters(a: Any, n: int) -> list[Any]:
+    """The four gates in rows of (rows, 4n)."""
+    return [a[:, :n], a[:, n:2 * n], a[:, 2 * n:3 * n], a[:, 3 * n:]]
 
 
 def squash(xp: Any, a: Any) -> None:
@@ -25,6 +59,9 @@ def squash(xp: Any, a: Any) -> None:
 
 def before(xp: Any, after: Any, start: Any, spans: Spans) -> Any:
     """The state before each step, from the states after."""
+    rows = len(start)
+    if len(spans) * rows == len(after) and spans[0] == (0, rows):  # all run to the end, forward
+        return xp.concatenate((start, after[:-rows]))
     state, found = start.copy(), xp.empty_like(after)
     for lo, hi in spans:
         found[lo:hi] = state[:hi - lo]
@@ -45,10 +82,17 @@ def lstm_forward(xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any,
     acts = xp.empty_like(gates)
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
-    turned = w_hh.T
+    turned = xp.ascontiguousarray(w_hh.T)  # halves the time of a step's product
+    once = w_hr is None and in_one_pass(xp, gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         xp.matmul(h[:rows], turned, out=a)
+        if once:
+            four, cell = quarters(a, n), c[:rows]
+            LSTM_STEP(*four, cells[lo:hi], cell, tanhs[lo:hi], outputs[lo:hi],
+                      *four, *quarters(gates[lo:hi], n), cell)
+            h[:rows] = outputs[lo:hi]
+            continue
         a += gates[lo:hi]
         squash(xp, a[:, :2 * n])
         squash(xp, a[:, 3 * n:])
@@ -76,11 +120,18 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
     c_before = before(xp, cells, c0, spans)
     d_gates = xp.empty_like(acts)
     d_projected = xp.empty_like(outputs)
+    once = in_one_pass(xp, acts)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = d_projected[lo:hi]
         xp.add(dh[:rows], g_out[lo:hi], out=d)
         dm = d if w_hr is None else d @ w_hr
+        if once:
+            cell = dc[:rows]
+            LSTM_BACK(*quarters(d_gates[lo:hi], n), cell, dm, *quarters(acts[lo:hi], n),
+                      tanhs[lo:hi], c_before[lo:hi], cell)
+            xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
+            continue
         i, f, g, o = (acts[lo:hi, k * n:(k + 1) * n] for k in range(4))
         di, df, dg, do = (d_gates[lo:hi, k * n:(k + 1) * n] for k in range(4))
         tanh, cell = tanhs[lo:hi], dc[:rows]
@@ -98,7 +149,7 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
         dg *= 1 - g * g
         cell *= f
         xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
-    d_w = d_gates.T @ before(xp, outputs, h0, spans)
+    d_w = xp.matmul(d_gates.T, before(xp, outputs, h0, spans))
     d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n:] * tanhs)
     return d_gates, dh, dc, d_w, d_r
 
@@ -115,7 +166,7 @@ def gru_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any,
     n, h = h0.shape[1], h0.copy()
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
-    turned = w_hh.T
+    turned = xp.ascontiguousarray(w_hh.T)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         xp.matmul(h[:rows], turned, out=a)
@@ -172,7 +223,7 @@ def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> 
 def rnn_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, relu: bool,
                 spans: Spans) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
-    h, outputs, turned = h0.copy(), xp.empty_like(gates), w_hh.T
+    h, outputs, turned = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
     for lo, hi in spans:
         out = outputs[lo:hi]
         xp.matmul(h[:hi - lo], turned, out=out)

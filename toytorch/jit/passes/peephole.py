@@ -1,0 +1,119 @@
+"""Peephole: nodes that a look at their operand's type, or at what made it, answers.
+
+    %1 : int = aten::size.int(%x, %0)     →    %1 : int = prim::Constant[value=3]()
+    %l : Tensor[] = prim::ListConstruct(%a, %b)
+    %c : Tensor, %d : Tensor = prim::ListUnpack(%l)      →    %a and %b in the place of %c and %d
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.jit import types
+from toytorch.jit.ir import Graph, Node, Value, replace, uses
+from toytorch.jit.passes.aliases import inner_blocks
+from toytorch.jit.passes.dce import eliminate_dead_code
+
+
+def peephole(graph: Graph, shapes: bool = True) -> Graph:
+    """Answers what types tell: sizes, `is None`, unwrapping what is there, packing and unpacking.
+
+    Without `shapes`, only what holds for every shape: a graph that was traced for one shape, and
+    is run with others, keeps asking for sizes.
+    """
+    made = graph.copy()
+    used = uses(made)
+    change: dict[Value, Value] = {}
+    for block in inner_blocks(made):
+        nodes: list[Node] = []
+        for node in block.nodes:
+            node.inputs = [change.get(v, v) for v in node.inputs]
+            answer = known(node, shapes)
+            if answer is not None:
+                constant = made.constant(answer[0], node.source)
+                change[node.output] = constant.output
+                nodes.append(constant)
+                continue
+            others = passed(node, used)
+            if others is None:
+                nodes.append(node)
+            else:
+                change.update(zip(node.outputs, others))
+        block.nodes = nodes
+        replace(made, change)
+    return eliminate_dead_code(made)
+
+
+def peephole_any_shape(graph: Graph) -> Graph:
+    """`peephole` for graphs that other shapes than the traced ones may come to."""
+    return peephole(graph, shapes=False)
+
+
+def known(node: Node, shapes: bool) -> tuple[Any] | None:
+    """The answer of a node that asks for a fact, in a tuple of one."""
+    if node.kind in ("aten::__is__", "aten::__isnot__"):
+        kinds = [v.type for v in node.inputs]
+        if types.NONE not in kinds:
+            return None
+        other = kinds[1 - kinds.index(types.NONE)]
+        if isinstance(other, types.Optional) or other in (types.ANY, types.NEVER):
+            return None
+        return ((other == types.NONE) is (node.kind == "aten::__is__"),)
+    if shapes and node.kind in FACTS and node.inputs and isinstance(
+            node.inputs[0].type, types.Tensor) and node.inputs[0].type.shape is not None:
+        return fact(node, node.inputs[0].type)
+    return None
+
+
+FACTS = ("aten::size.int", "aten::dim", "aten::numel", "aten::is_floating_point",
+         "aten::is_complex")
+
+
+def fact(node: Node, t: types.Tensor) -> tuple[Any] | None:
+    """What a tensor's type says of it."""
+    assert t.shape is not None and t.dtype is not None
+    if node.kind == "aten::dim":
+        return (len(t.shape),)
+    if node.kind == "aten::numel":
+        count = 1
+        for n in t.shape:
+            count *= n
+        return (count,)
+    if node.kind == "aten::is_floating_point":
+        return (t.dtype.is_floating_point,)
+    if node.kind == "aten::is_complex":
+        return (t.dtype.is_complex,)
+    made_by = node.inputs[1].node
+    dim = made_by.attributes["value"] if made_by is not None and (
+        made_by.kind == "prim::Constant") else None
+    if dim.__class__ is not int or not -len(t.shape) <= dim < len(t.shape):
+        return None
+    return (t.shape[dim],)
+
+
+def passed(node: Node, used: dict[Value, Any]) -> list[Value] | None:
+    """The values that a node only hands on."""
+    if node.kind == "prim::unchecked_unwrap_optional":
+        v = node.inputs[0]
+        return None if isinstance(v.type, types.Optional) or v.type in (
+            types.NONE, types.ANY, types.NEVER) else [v]
+    if node.kind == "prim::unchecked_cast" and node.inputs[0].type == node.output.type:
+        return [node.inputs[0]]
+    maker = node.inputs[0].node if node.inputs else None
+    if maker is None:
+        return None
+    if node.kind == "prim::TupleUnpack" and maker.kind == "prim::TupleConstruct":
+        return list(maker.inputs)
+    if node.kind == "prim::TupleIndex" and maker.kind == "prim::TupleConstruct":
+        return [maker.inputs[node.attributes["index"]]]
+    if node.kind == "prim::ListUnpack" and maker.kind == "prim::ListConstruct" and (
+            len(maker.inputs) == len(node.outputs) and unchanged(node.inputs[0], used)):
+        return list(maker.inputs)
+    return None
+
+
+def unchanged(v: Value, used: dict[Value, Any]) -> bool:
+    """Whether nobody adds to a list or changes it."""
+    return all(user is not None and place >= 0 and (user.record is not None or user.kind in (
+        "prim::ListUnpack", "aten::len.t", "aten::__getitem__.t"))
+        for user, place in used.get(v, []))

@@ -1,0 +1,70 @@
+"""Loop unrolling: a short loop of known length is written out.
+
+    %n : int = prim::Constant[value=2]()
+    %y : Tensor = prim::Loop(%n, %true, %x)          %1 : int = prim::Constant[value=0]()
+      block0(%i : int, %h : Tensor):                 %2 : Tensor = aten::add(%x, %1)
+        %2 : Tensor = aten::add(%h, %i)        →     %3 : int = prim::Constant[value=1]()
+        -> (%true, %2)                               %4 : Tensor = aten::add(%2, %3)
+"""
+
+from __future__ import annotations
+
+from toytorch.jit.ir import Block, Graph, Node, Value, copy_node, replace
+from toytorch.jit.passes.aliases import inner_blocks
+from toytorch.jit.passes.inline import rename
+
+TURNS = 8  # the longest loop that is written out
+SIZE = 32  # nodes of its body
+
+
+def unroll(graph: Graph) -> Graph:
+    """Writes out loops of at most `TURNS` turns that nothing can end early, inner ones first."""
+    made = graph.copy()
+    for block in reversed(inner_blocks(made)):
+        change: dict[Value, Value] = {}
+        nodes: list[Node] = []
+        for node in block.nodes:
+            turns = turns_of(node)
+            if turns is None:
+                nodes.append(node)
+            else:
+                nodes += written_out(made, node, turns, change)
+        block.nodes = nodes
+        replace(made, change)
+    return made
+
+
+def turns_of(node: Node) -> int | None:
+    """How often a short loop runs; None for every other node."""
+    if node.kind != "prim::Loop":
+        return None
+    body = node.blocks[0]
+    turns = _known(node.inputs[0])
+    if turns.__class__ is not int or turns > TURNS or len(list(body.walk())) > SIZE:
+        return None
+    forever = _known(node.inputs[1]) is True and _known(body.outputs[0]) is True
+    return max(0, turns) if forever else None
+
+
+def written_out(graph: Graph, node: Node, turns: int, change: dict[Value, Value]) -> list[Node]:
+    """The body once for each turn."""
+    body: Block = node.blocks[0]
+    carried = node.inputs[2:]
+    nodes: list[Node] = []
+    for i in range(turns):
+        index = graph.constant(i, node.source)
+        nodes.append(index)
+        known = dict(zip(body.inputs, [index.output, *carried]))
+        for inner in body.nodes:
+            copy = copy_node(inner, known)
+            rename(graph, copy)
+            nodes.append(copy)
+        carried = [known.get(v, v) for v in body.outputs[1:]]
+    change.update(zip(node.outputs, carried))
+    return nodes
+
+
+def _known(v: Value) -> object:
+    """The value of a constant; None for any other."""
+    return v.node.attributes["value"] if v.node is not None and v.node.kind == "prim::Constant" \
+        else None
