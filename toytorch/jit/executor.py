@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from toytorch.core import state
 from toytorch.core.tensor import Tensor
 from toytorch.jit import interpreter
-from toytorch.jit.ir import Graph
+from toytorch.jit.ir import Graph, Pass
 from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.lift import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
@@ -20,7 +18,10 @@ LIMIT = 64  # plans that a function keeps; the one made first goes first
 
 
 class Executor:
-    """The plans of one graph. `owner` is the module whose attributes the graph reads."""
+    """The plans of one graph. `owner` is the module whose attributes the graph reads; `passes`
+    replace the pipeline's (`jit.trace(f, x, passes=[...])`)."""
+
+    passes: Sequence[Pass] | None = None
 
     def __init__(self, graph: Graph, owner: Any = None) -> None:
         self.graph, self.owner = graph, owner
@@ -32,7 +33,7 @@ class Executor:
         inputs = self.inputs(args)
         if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
             return interpreter.run(self.whole()[0], inputs)
-        key: Any = (state.local.grad, *map(kind_of, inputs))
+        key = key_of(inputs)
         plan = self.plans.get(key)
         if plan is None:
             plan = self.prepare(inputs, key)
@@ -41,7 +42,9 @@ class Executor:
     def whole(self) -> tuple[Graph, list[Attribute]]:
         """The graph with attributes of modules as inputs behind its own."""
         if self.lifted is None:
-            self.lifted = lift(self.graph)
+            graph, attributes = lift(self.graph)
+            general = pipeline.GENERAL if self.passes is None else ()
+            self.lifted = pipeline.run(graph, general), attributes
         return self.lifted
 
     def inputs(self, args: Sequence[Any]) -> list[Any]:
@@ -61,8 +64,8 @@ class Executor:
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             joint = specialise(graph, inputs, state.local.grad)
-            joint.replace(pipeline.optimise(joint.graph))
-            plan = Plan(graph, joint)
+            joint.replace(pipeline.optimise(joint.graph, self.passes))
+            plan = Plan(graph, joint, pipeline.stages(self.passes)[1])
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
         if len(self.plans) >= LIMIT:
@@ -73,7 +76,7 @@ class Executor:
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
         """The plan that arguments like these run on."""
         inputs = self.inputs(args)
-        key: Any = (state.local.grad, *map(kind_of, inputs))
+        key = key_of(inputs)
         return self.plans.get(key) or self.prepare(inputs, key)
 
     def graph_for(self, args: Sequence[Any]) -> Graph:
@@ -81,13 +84,22 @@ class Executor:
         return self.plan_for(args).optimised
 
 
-def kind_of(value: Any) -> Any:
+def key_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
     """What a plan is made for: all of a number, and of a tensor all but its elements."""
+    key: list[Any] = [state.local.grad]
+    for value in inputs:
+        try:
+            array = value._array
+            key += (array.shape, array.strides, array.dtype, value._rg)
+        except AttributeError:
+            key.append(kind_of(value))
+    return tuple(key)
+
+
+def kind_of(value: Any) -> Any:
+    """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
-        array = value._array
-        if array.__class__ is np.ndarray:
-            return array.shape, array.strides, array.dtype, value._rg
-        return type(array), value.dtype, value._rg
+        return type(value._array), value.dtype, value._rg
     try:
         hash(value)
     except TypeError:

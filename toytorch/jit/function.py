@@ -68,13 +68,16 @@ class TracedFunction(ScriptFunction):
                  shapes: tuple[Any, ...] = ()) -> None:
         super().__init__(name, graph, owner)
         self.spec, self.again = spec, again
+        self.simple = len(shapes) == len(graph.inputs) - (owner is not None) and all(
+            isinstance(s, tuple) for s in shapes)
         self.versions: dict[Any, TracedFunction] = {shapes: self}
 
     def __call__(self, *args: Any) -> Any:
-        flat, _ = tree_flatten(args)
-        known = self.versions.get(signature(flat), self)
-        if known is self and self.again is not None and signature(flat) not in self.versions:
-            known = self.versions[signature(flat)] = self.again(*args)
+        flat = args if self.simple else tree_flatten(args)[0]
+        kind = signature(flat)
+        known = self.versions.get(kind)
+        if known is None:
+            known = self.versions[kind] = self if self.again is None else self.again(*args)
         result = known.executor.run(flat)
         return result if known.spec is None else tree_unflatten(
             list(result) if isinstance(result, tuple) else [result], known.spec)
@@ -85,4 +88,7 @@ class TracedFunction(ScriptFunction):
 
 def signature(flat: list[Any]) -> tuple[Any, ...]:
     """The shapes and types a trace was made for."""
-    return tuple((v._array.shape, v.dtype) if hasattr(v, "_array") else v for v in flat)
+    try:
+        return tuple([(v._array.shape, v.dtype) for v in flat])
+    except AttributeError:
+        return tuple((v._array.shape, v.dtype) if hasattr(v, "_array") else v for v in flat)

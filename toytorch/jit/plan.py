@@ -18,7 +18,7 @@ from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.jit import interpreter, types
 from toytorch.jit.autodiff import Halves, split
 from toytorch.jit.codegen import Writer
-from toytorch.jit.ir import Graph, Value
+from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import Joint, Untraceable
 
@@ -43,13 +43,16 @@ class Plan:
 
     reason = ""
 
-    def __init__(self, general: Graph, joint: Joint) -> None:
-        self.general, self.joint = general, joint
+    def __init__(self, general: Graph, joint: Joint,
+                 fusing: Sequence[Pass] = pipeline.FUSING) -> None:
+        self.general, self.joint, self.fusing = general, joint, fusing
         halves = self.halves = split(joint)
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
+        self.count = joint.results - len(joint.plain)  # of results that are tensors
+        self.random = any(n.is_random or not n.removable for n in halves.forward.nodes)
         self.find_sharing(halves)
-        self.optimised = pipeline.run(halves.forward, pipeline.FUSING)
+        self.optimised = pipeline.run(halves.forward, fusing)
         self.forward, self.source = Writer(self.optimised).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
         self.written = [halves.forward.inputs.index(n.inputs[0]) for n in halves.forward.nodes
@@ -101,7 +104,7 @@ class Plan:
 
     def prepare_backward(self, halves: Halves) -> None:
         """The backward function, and where each saved value comes from."""
-        self.backward_graph = pipeline.run(halves.backward, pipeline.FUSING)
+        self.backward_graph = pipeline.run(halves.backward, self.fusing)
         self.backward, self.backward_source = Writer(self.backward_graph).function()
         results = [v for i, v in enumerate(halves.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {v: ("saved", len(results) + i)
@@ -133,16 +136,6 @@ class Plan:
             made = [self.joint.plain[i] if i in self.joint.plain else next(tensors)
                     for i in range(self.joint.results)]
         return made[0] if len(made) == 1 else tuple(made)
-
-    @property
-    def count(self) -> int:
-        """How many results are tensors."""
-        return self.joint.results - len(self.joint.plain)
-
-    @property
-    def random(self) -> bool:
-        """Whether the forward function draws random numbers."""
-        return any(n.is_random or not n.removable for n in self.halves.forward.nodes)
 
     def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
         """Gives the results their history: one node for the whole function."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core import random, state
@@ -12,7 +12,7 @@ from toytorch.core.pytree import tree_flatten, tree_leaves
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
 from toytorch.jit.function import TracedFunction, signature
-from toytorch.jit.ir import Graph, Value
+from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.tracer import Tracer, TracerWarning
@@ -27,12 +27,13 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
           check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
           _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None,
           example_kwarg_inputs: dict[str, Any] | None = None,
-          _store_inputs: bool = True) -> Any:
+          _store_inputs: bool = True, *, passes: Sequence[Pass] | None = None) -> Any:
     """The graph of what `func` (a function, a module or its method) does with `example_inputs`.
 
     Control flow and Python numbers are frozen as they were; where they hang on tensors, a
     TracerWarning says so. `check_trace` runs both once more and compares the results. Like
-    `torch.jit.trace`.
+    `torch.jit.trace`; `passes` (functions from a graph to a graph, from `toytorch.jit.passes` or of
+    one's own) take the place of the compiler's, which the checker watches in the same way.
 
     >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))
@@ -54,14 +55,15 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         args = by_position(func, args, kwargs)
     if isinstance(func, Module):
         return trace_module(func, {"forward": args}, optimize, check_trace, check_inputs,
-                            check_tolerance, strict)
+                            check_tolerance, strict, passes=passes)
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module):
         return trace_module(owner, {func.__name__: args}, optimize, check_trace, check_inputs,
-                            check_tolerance, strict)
+                            check_tolerance, strict, passes=passes)
     name = getattr(func, "__name__", type(func).__name__)
     name = "forward" if name == "<lambda>" else name
     traced = traced_function(func, args, name, None, strict)
+    traced.executor.passes = passes
     if check_trace:
         check(traced, func, args, check_tolerance)
         for more in check_inputs or ():
@@ -72,7 +74,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
 def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
                  check_trace: bool = True, check_inputs: Any = None,
                  check_tolerance: float = 1e-5, strict: bool = True,
-                 **unused: Any) -> TracedModule:
+                 passes: Sequence[Pass] | None = None, **unused: Any) -> TracedModule:
     """A module whose methods named in `inputs` are traced, like `torch.jit.trace_module`."""
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
@@ -83,6 +85,7 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
         args = args if isinstance(args, tuple) else (args,)
         run = mod if name == "forward" else getattr(mod, name)
         methods[name] = traced_function(run, args, name, mod, strict)
+        methods[name].executor.passes = passes
         if check_trace:
             check(methods[name], run, args, check_tolerance)
     return TracedModule(mod, methods)

@@ -7,10 +7,29 @@ from collections.abc import Callable, Sequence
 from toytorch.jit.check import check
 from toytorch.jit.fuser.group import fuse
 from toytorch.jit.ir import Graph, Pass
+from toytorch.jit.passes.algebra import simplify_algebra
+from toytorch.jit.passes.batch_mm import batch_matrix_products
+from toytorch.jit.passes.constant import propagate_constants
+from toytorch.jit.passes.cse import eliminate_common_subexpressions
 from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.jit.passes.peephole import peephole, peephole_any_shape
+from toytorch.jit.passes.unroll import unroll
 
-SPECIALISED: list[Pass] = [eliminate_dead_code]  # of the joint graph
-FUSING: list[Pass] = [fuse]  # of its forward and backward halves
+GENERAL: list[Pass] = [  # of a graph as it was written, which any shape may come to
+    propagate_constants, unroll, peephole_any_shape, propagate_constants,
+    eliminate_common_subexpressions, eliminate_dead_code]
+SPECIALISED: list[Pass] = [  # of the joint graph
+    eliminate_dead_code, peephole, propagate_constants, simplify_algebra,
+    eliminate_common_subexpressions, eliminate_dead_code]
+FUSING: list[Pass] = [batch_matrix_products, fuse]  # of its forward and backward halves
+
+
+def stages(passes: Sequence[Pass] | None) -> tuple[Sequence[Pass], Sequence[Pass]]:
+    """What runs on the joint graph and what on its halves, for passes that a user chose (None: all
+    of them). What makes kernels, and what moves products, belongs to the halves."""
+    if passes is None:
+        return SPECIALISED, FUSING
+    return [p for p in passes if p not in FUSING], [p for p in passes if p in FUSING]
 
 
 def run(graph: Graph, passes: Sequence[Pass],
@@ -25,6 +44,6 @@ def run(graph: Graph, passes: Sequence[Pass],
     return graph
 
 
-def optimise(graph: Graph) -> Graph:
+def optimise(graph: Graph, passes: Sequence[Pass] | None = None) -> Graph:
     """A specialised graph as it is run."""
-    return run(graph, SPECIALISED)
+    return run(graph, stages(passes)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 import types as python_types
 import typing
@@ -80,7 +81,7 @@ def type_of_class(kind: Any) -> Type:
 
 def named_hints(kind: Any) -> dict[str, Any]:
     """The annotations of a named tuple; those that are text are looked up where it was defined."""
-    space = vars(sys.modules.get(kind.__module__, typing))
+    space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
     found = {}
     for name, hint in getattr(kind, "__annotations__", {}).items():
         if isinstance(hint, typing.ForwardRef):

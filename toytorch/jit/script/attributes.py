@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import sys
 import typing
@@ -197,7 +198,7 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
         hint = kind.__dict__.get("__annotations__", {}).get(name)
         if hint is None:
             continue
-        space = vars(sys.modules.get(kind.__module__, typing))
+        space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
         text = hint if isinstance(hint, str) else ""
         final = text.startswith(("Final", "torch.jit.Final", "typing.Final", "jit.Final")) or (
             hint is typing.Final or typing.get_origin(hint) is typing.Final)

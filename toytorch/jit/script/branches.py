@@ -15,11 +15,15 @@ from toytorch.jit.script.scope import Scope
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
-FALLS, EXITS, MAYBE = "falls through", "exits", "may exit"  # how a list of statements ends
+# How a list of statements ends. Where one raises, nothing follows and no flag has to be asked.
+FALLS, EXITS, RAISES, MAYBE = "falls through", "exits", "raises", "may exit"
+LEAVES = (EXITS, RAISES)
 
 
 def either_way(a: str, b: str) -> str:
     """How an if ends whose branches end like this."""
+    if RAISES in (a, b):
+        return b if a == RAISES else a
     return a if a == b else MAYBE
 
 
@@ -39,14 +43,14 @@ class Branches(Base):
                 ends.append(run())
             scopes.append(scope)
         for name in dict.fromkeys([*scopes[0].assigned, *scopes[1].assigned]):
-            if name.startswith("#") or ends != [EXITS, EXITS]:
+            if name.startswith("#") or any(end not in LEAVES for end in ends):
                 self.join(name, node, scopes, ends, at)
         return either_way(*ends)
 
     def join(self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: Any) -> None:
         """What a name stands for after an if."""
         found = [s.find(name) for s in scopes]
-        free = [end == EXITS or name == "#result" for end in ends]  # nobody will look at it there
+        free = [end in LEAVES or name == "#result" for end in ends]  # nobody will look at it there
         for i in (0, 1):
             if found[i] is None and not free[i]:
                 which = ("true", "false")[i]
@@ -132,9 +136,10 @@ class Branches(Base):
                 return self.body(statements)
             return emit
         yes, no = list(node.body), list(node.orelse)
-        moved = bool(rest) and (always_exits(yes) or always_exits(no))
+        useful = (EXITS, RAISES) if tells(node.test) else (EXITS,)
+        moved = bool(rest) and (leaving(yes) in useful or leaving(no) in useful)
         if moved:
-            if always_exits(yes):
+            if leaving(yes) in useful:
                 no += rest
             else:
                 yes += rest
@@ -286,16 +291,26 @@ def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     return None
 
 
-def always_exits(statements: Sequence[Any]) -> bool:
-    """Whether a list of statements never falls through, as far as its form tells."""
+def leaving(statements: Sequence[Any]) -> str:
+    """How a list of statements ends, as far as its form tells; FALLS if it does not."""
     for s in statements:
-        if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-            return True
-        if isinstance(s, ast.If) and s.orelse and always_exits(s.body) and always_exits(s.orelse):
-            return True
-        if isinstance(s, ast.With) and always_exits(s.body):
-            return True
-    return False
+        if isinstance(s, (ast.Return, ast.Break, ast.Continue)):
+            return EXITS
+        if isinstance(s, ast.Raise):
+            return RAISES
+        if isinstance(s, ast.If):
+            ends = leaving(s.body), leaving(s.orelse)
+            if FALLS not in ends:
+                return either_way(*ends)
+        if isinstance(s, ast.With) and leaving(s.body) != FALLS:
+            return leaving(s.body)
+    return FALLS
+
+
+def tells(test: ast.expr) -> bool:
+    """Whether a test may say more of a name than its type does."""
+    return any(isinstance(n, ast.expr) and none_test(n) is not None or (
+        isinstance(n, ast.Name) and n.id == "isinstance") for n in ast.walk(test))
 
 
 def label(name: str) -> str:

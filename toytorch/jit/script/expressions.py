@@ -233,6 +233,8 @@ class Expressions(Loops):
             if len(parts) == 1:
                 return first
             test = self.as_condition(first, parts[0])
+            if isinstance(first.type, types.Tensor):
+                first = test  # as in PyTorch, the result is a bool
             short = self.constant(not is_and, node) if first.type == types.BOOL else None
 
             def stop() -> Value:

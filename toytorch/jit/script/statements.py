@@ -17,7 +17,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled
-from toytorch.jit.script.branches import EXITS, FALLS, MAYBE, Branches
+from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, Branches
 from toytorch.jit.script.values import Known
 from toytorch.jit.types import Type
 
@@ -41,8 +41,8 @@ class Statements(Branches):
                     return end
             else:
                 end = s() if callable(s) else self.statement(s)
-            if end == EXITS:
-                return EXITS
+            if end in LEAVES:
+                return end
             if end == MAYBE:
                 return self.guarded(rest, s) if rest else MAYBE
         return FALLS
@@ -195,7 +195,7 @@ class Statements(Branches):
         message = self.text_of(args[0], s) if args else self.constant("", s)
         self.emit("prim::RaiseException", [message], [], s,
                   {"_class": kind, "name": kind.__name__})
-        return EXITS
+        return RAISES
 
     def text_of(self, value: Value, at: Any) -> Value:
         """A value as a string."""
@@ -213,7 +213,7 @@ class Statements(Branches):
                 self.value(s.msg), s)
             self.emit("prim::RaiseException", [message], [], s,
                       {"_class": AssertionError, "name": "AssertionError"})
-            return EXITS
+            return RAISES
         self.branch(self.condition(s.test), lambda: FALLS, fail, s)
         self.refine(s.test, True)
 
