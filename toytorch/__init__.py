@@ -60,6 +60,7 @@ from toytorch import (autograd, cuda, fft, func, linalg, masked, nn, optim, sign
                       special, utils)
 from toytorch import serialization
 from toytorch import jit
+from toytorch.jit import compile
 from toytorch.serialization import load, save
 from toytorch.utils.dlpack import from_dlpack, to_dlpack
 

@@ -4,12 +4,24 @@
 assignment form, which passes rewrite and an executor runs. `explain` says what became of a function.
 """
 
+from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
-from toytorch.jit.script import (Attribute, CompilationUnit, Final, annotate, export, ignore,
-                                 interface, is_scripting, is_tracing, script, unused)
+from toytorch.jit.script import (
+                                 Attribute,
+                                 CompilationUnit,
+                                 Final,
+                                 annotate,
+                                 export,
+                                 ignore,
+                                 interface,
+                                 is_scripting,
+                                 is_tracing,
+                                 script,
+                                 unused,
+)
 from toytorch.jit.script import isinstance_ as isinstance
 from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module

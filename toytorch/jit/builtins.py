@@ -143,6 +143,12 @@ def each(names: str, signature: str, functions: dict[str, Callable[..., Any]],
         builtin(signature.replace("@", name), functions[name], pure)
 
 
+def methods(owner: Any, names: str, signature: str, pure: bool = True) -> None:
+    """`each` for functions that an owner has under the same names."""
+    for name in names.split():
+        builtin(signature.replace("@", name), getattr(owner, name), pure)
+
+
 def resolve(name: str, given: Sequence[Type]) -> tuple[Builtin, Type] | None:
     """The first overload that takes arguments of these types, and the type of its result."""
     for candidate in FAMILIES.get(name, ()):
@@ -206,18 +212,18 @@ for _name, _kind, _function in (("Int", "int", int), ("Float", "float", float),
     builtin(f"{_name}.str(str a) -> {_kind}", _function)
 builtin("Complex.Scalar(Scalar a) -> complex", complex)
 builtin("Complex.parts(float real, float imag) -> complex", complex)
-for _name in ("sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh "
-              "acosh atanh erf erfc gamma lgamma fabs degrees radians").split():
-    builtin(f"{_name}.float(float a) -> float", getattr(math, _name))
+methods(math, "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan "
+        "sinh cosh tanh asinh acosh atanh erf erfc gamma lgamma fabs degrees radians",
+        "@.float(float a) -> float")
 for _name in ("ceil", "floor"):
     builtin(f"{_name}.float(float a) -> int", getattr(math, _name))
 builtin("trunc.float(float a) -> int", math.trunc)
-for _name in "atan2 copysign fmod".split():
-    builtin(f"{_name}.float(float a, float b) -> float", getattr(math, _name))
+methods(math, "atan2 copysign fmod",
+        "@.float(float a, float b) -> float")
 builtin("pow_math(float a, float b) -> float", math.pow)
 builtin("log.base(float a, float base) -> float", math.log)
-for _name in "isnan isinf isfinite".split():
-    builtin(f"{_name}.float(float a) -> bool", getattr(math, _name))
+methods(math, "isnan isinf isfinite",
+        "@.float(float a) -> bool")
 builtin("factorial.int(int a) -> int", math.factorial)
 builtin("gcd.int(int a, int b) -> int", math.gcd)
 
@@ -239,7 +245,7 @@ builtin("is_same_size(Tensor self, Tensor other) -> bool", lambda a, b: a.shape 
 builtin("is_nonzero(Tensor self) -> bool", bool)
 builtin("equal(Tensor self, Tensor other) -> bool", lambda a, b: a.equal(b))
 
-# -- lists, which may change: reading one is not repeated across a write -----------------------------
+# -- lists, which may change: reading one is not repeated across a write --------------------------
 
 builtin("len.Tensor(Tensor t) -> int", len)
 builtin("len.t(t[] a) -> int", len, pure=False)
@@ -256,8 +262,8 @@ builtin("__getitem__.t(t[] list, int idx) -> t", operator.getitem, pure=False)
 builtin("__getitem__.str(str s, int index) -> str", operator.getitem)
 builtin("__getitem__.Dict(Dict(t, u) self, t key) -> u", operator.getitem, pure=False)
 builtin("slice.t(t[] l, int? start, int? end, int? step) -> t[]",
-        lambda l, a, b, c: l[a:b:c], pure=False)
-builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda l, a, b, c: l[a:b:c])
+        lambda x, a, b, c: x[a:b:c], pure=False)
+builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda x, a, b, c: x[a:b:c])
 builtin("__contains__.t(t[] l, t item) -> bool", operator.contains, pure=False)
 builtin("__contains__.str(str l, str item) -> bool", operator.contains)
 builtin("__contains__.Dict(Dict(t, u) d, t key) -> bool", operator.contains, pure=False)
@@ -274,7 +280,7 @@ builtin("clear.t(t[] self) -> None", list.clear, pure=False)
 builtin("remove.t(t[] self, t el) -> None", list.remove, pure=False)
 builtin("reverse.t(t[] self) -> None", list.reverse, pure=False)
 builtin("sort.t(t[] self) -> None", list.sort, pure=False)
-builtin("sort.reverse(t[] self, bool reverse) -> None", lambda l, r: l.sort(reverse=r), pure=False)
+builtin("sort.reverse(t[] self, bool reverse) -> None", lambda x, r: x.sort(reverse=r), pure=False)
 builtin("copy.t(t[] self) -> t[]", list.copy, pure=False)
 builtin("index.t(t[] self, t el) -> int", list.index, pure=False)
 builtin("count.t(t[] self, t el) -> int", list.count, pure=False)
@@ -282,8 +288,8 @@ builtin("list.t(t[] l) -> t[]", list, pure=False)
 builtin("list.str(str s) -> str[]", list, pure=False)
 builtin("sorted.t(t[] l) -> t[]", sorted, pure=False)
 builtin("sorted.reverse(t[] l, bool reverse) -> t[]",
-        lambda l, r: sorted(l, reverse=r), pure=False)
-builtin("reversed.t(t[] l) -> t[]", lambda l: l[::-1], pure=False)
+        lambda x, r: sorted(x, reverse=r), pure=False)
+builtin("reversed.t(t[] l) -> t[]", lambda x: x[::-1], pure=False)
 builtin("reversed.str(str s) -> str[]", lambda s: list(s[::-1]))
 for _kind in ("int", "float", "bool", "Scalar"):
     each("any all", f"@.{_kind}({_kind}[] self) -> bool", {"any": any, "all": all}, pure=False)
@@ -303,7 +309,7 @@ builtin("__derive_index(int index, int start, int step) -> int", lambda i, a, s:
 builtin("range_list(int lo, int hi, int step) -> int[]",
         lambda a, b, c: list(range(a, b, c)), pure=False)
 
-# -- dictionaries -----------------------------------------------------------------------------------
+# -- dictionaries ---------------------------------------------------------------------------------
 
 builtin("keys(Dict(t, u) self) -> t[]", lambda d: list(d), pure=False)
 builtin("values(Dict(t, u) self) -> u[]", lambda d: list(d.values()), pure=False)
@@ -320,38 +326,41 @@ builtin("copy.Dict(Dict(t, u) self) -> Dict(t, u)", dict.copy, pure=False)
 builtin("dict.pairs((t, u)[] l) -> Dict(t, u)", dict, pure=False)
 builtin("dict.Dict(Dict(t, u) d) -> Dict(t, u)", dict, pure=False)
 
-# -- strings ----------------------------------------------------------------------------------------
+# -- strings --------------------------------------------------------------------------------------
 
 builtin("str(Any a) -> str", str, pure=False)
 builtin("ord(str s) -> int", ord)
 builtin("chr(int i) -> str", chr)
-for _name, _function in (("hex", hex), ("oct", oct), ("bin", bin)):
-    builtin(f"{_name}.int(int i) -> str", _function)
-for _name in "upper lower capitalize title swapcase casefold strip lstrip rstrip".split():
-    builtin(f"{_name}(str self) -> str", getattr(str, _name))
-for _name in "strip lstrip rstrip removeprefix removesuffix".split():
-    builtin(f"{_name}.chars(str self, str chars) -> str", getattr(str, _name))
-for _name in ("isdigit isalpha isalnum isspace isupper islower istitle isdecimal isnumeric "
-              "isidentifier isprintable").split():
-    builtin(f"{_name}(str self) -> bool", getattr(str, _name))
-for _name in "startswith endswith".split():
-    builtin(f"{_name}(str self, str part) -> bool", getattr(str, _name))
-for _name in "find rfind index rindex count".split():
-    builtin(f"{_name}.str(str self, str part) -> int", getattr(str, _name))
-    builtin(f"{_name}.str_from(str self, str part, int start) -> int", getattr(str, _name))
-for _name in "split rsplit".split():
-    builtin(f"{_name}.str(str self) -> str[]", getattr(str, _name), pure=False)
-    builtin(f"{_name}.sep(str self, str sep) -> str[]", getattr(str, _name), pure=False)
-    builtin(f"{_name}.max(str self, str sep, int max) -> str[]", getattr(str, _name), pure=False)
+each("hex oct bin", "@.int(int i) -> str", {"hex": hex, "oct": oct, "bin": bin})
+methods(str, "upper lower capitalize title swapcase casefold strip lstrip rstrip",
+        "@(str self) -> str")
+methods(str, "strip lstrip rstrip removeprefix removesuffix",
+        "@.chars(str self, str chars) -> str")
+methods(str, "isdigit isalpha isalnum isspace isupper "
+        "islower istitle isdecimal isnumeric isidentifier isprintable",
+        "@(str self) -> bool")
+methods(str, "startswith endswith",
+        "@(str self, str part) -> bool")
+methods(str, "find rfind index rindex count",
+        "@.str(str self, str part) -> int")
+methods(str, "find rfind index rindex count",
+        "@.str_from(str self, str part, int start) -> int")
+methods(str, "split rsplit",
+        "@.str(str self) -> str[]", pure=False)
+methods(str, "split rsplit",
+        "@.sep(str self, str sep) -> str[]", pure=False)
+methods(str, "split rsplit",
+        "@.max(str self, str sep, int max) -> str[]", pure=False)
 builtin("splitlines(str self) -> str[]", str.splitlines, pure=False)
 builtin("join(str self, str[] parts) -> str", str.join, pure=False)
 builtin("replace(str self, str old, str new) -> str", str.replace)
 builtin("replace.max(str self, str old, str new, int max) -> str", str.replace)
-for _name in "partition rpartition".split():
-    builtin(f"{_name}(str self, str sep) -> (str, str, str)", getattr(str, _name))
-for _name in "center ljust rjust".split():
-    builtin(f"{_name}(str self, int width) -> str", getattr(str, _name))
-    builtin(f"{_name}.fill(str self, int width, str fill) -> str", getattr(str, _name))
+methods(str, "partition rpartition",
+        "@(str self, str sep) -> (str, str, str)")
+methods(str, "center ljust rjust",
+        "@(str self, int width) -> str")
+methods(str, "center ljust rjust",
+        "@.fill(str self, int width, str fill) -> str")
 builtin("zfill(str self, int width) -> str", str.zfill)
 builtin("expandtabs(str self, int size) -> str", str.expandtabs)
 
@@ -360,7 +369,8 @@ def _format(text: str, *parts: Any) -> str:
     return text.format(*parts)
 
 
-BUILTINS["format"] = Builtin("format", _format, STR, False, (), "aten::format(str self, ...) -> str")
+BUILTINS["format"] = Builtin("format", _format, STR, False, (),
+                             "aten::format(str self, ...) -> str")
 BUILTINS["percentFormat"] = Builtin(
     "percentFormat", lambda text, *parts: text % parts, STR, False, (),
     "aten::percentFormat(str self, ...) -> str")

@@ -18,11 +18,10 @@ class ScriptFunction:
     >>> @torch.jit.script
     ... def double(x):
     ...     return x + x
-    >>> print(double.graph)
-    graph(%x : Tensor):
-      %1 : int = prim::Constant[value=1]()
-      %2 : Tensor = aten::add(%x, %x, %1)
-      return (%2)
+    >>> print(double.code)
+    def double(x: Tensor) -> Tensor:
+      _0 = torch.add(x, x)
+      return _0
     """
 
     def __init__(self, name: str, graph: Graph, owner: Any = None) -> None:
@@ -78,6 +77,7 @@ class TracedFunction(ScriptFunction):
         known = self.versions.get(kind)
         if known is None:
             known = self.versions[kind] = self if self.again is None else self.again(*args)
+            known.executor.passes = self.executor.passes
         result = known.executor.run(flat)
         return result if known.spec is None else tree_unflatten(
             list(result) if isinstance(result, tuple) else [result], known.spec)

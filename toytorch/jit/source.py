@@ -1,9 +1,9 @@
 """A graph as Python source, in the style of PyTorch's `.code`.
 
-What is written here can be read again (`torch.jit.CompilationUnit`, `ScriptModule.define`) and gives
-the same graph: one statement for each node, the names of ops as in the graph, and three words that
-are no Python: `annotate(T, x)`, `unchecked_cast(T, x)`, `uninitialized(T)`. `ops.aten.select` is the
-record `select` where `torch.select` is another function.
+What is written here can be read again (`torch.jit.CompilationUnit`, `ScriptModule.define`) and
+gives the same graph: one statement for each node, the names of ops as in the graph, and three words
+that are no Python: `annotate(T, x)`, `unchecked_cast(T, x)`, `uninitialized(T)`. `ops.aten.select`
+is the record `select` where `torch.select` is another function.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 
 CONVERSIONS = {"Int": "int", "Float": "float", "Bool": "bool", "Complex": "complex", "str": "str"}
-RESERVED = frozenset(keyword.kwlist) | frozenset(
-    "torch ops print int float bool str complex range getattr isinstance annotate unchecked_cast "
-    "uninitialized List Dict Tuple Optional Any Tensor inf nan math object number".split())
+RESERVED = frozenset((
+    *keyword.kwlist, "torch", "ops", "print", "int", "float", "bool", "str", "complex", "range",
+    "getattr", "isinstance", "annotate", "unchecked_cast", "uninitialized", "List", "Dict", "Tuple",
+    "Optional", "Any", "Tensor", "inf", "nan", "math", "object", "number"))
 INDEXED = ("aten::__getitem__.Tensor", "aten::__setitem__.Tensor")
 
 
@@ -104,7 +105,7 @@ class Writer:
             return f'torch.device("{value}")'
         return repr(value)
 
-    # -- functions and blocks ------------------------------------------------------------------------
+    # -- functions and blocks ---------------------------------------------------------------------
 
     def function(self, graph: Graph, name: str) -> str:
         """A whole function."""
@@ -208,7 +209,7 @@ class Writer:
             inner += self.assignment([test, *carried], body.outputs, deeper)
         return [*lines, indent + head, *(inner or [deeper + "pass"])]
 
-    # -- expressions -----------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------------------------
 
     def expression(self, node: Node) -> str:
         """The right-hand side of a node's statement."""
@@ -299,7 +300,7 @@ class Writer:
         parts = [self.text(v) for v in values[:split]]
         return ", ".join(parts + [f"{n}={self.text(v)}" for n, v in zip(names, values[split:])])
 
-    # -- operations --------------------------------------------------------------------------------------
+    # -- operations -------------------------------------------------------------------------------
 
     def operation(self, node: Node) -> str:
         """An `aten::` node."""

@@ -92,10 +92,11 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
 
 
 def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
-                    owner: Module | None, strict: bool) -> TracedFunction:
-    """Runs a function under the tracer."""
+                    owner: Module | None, strict: bool, whole: bool = False) -> TracedFunction:
+    """Runs a function under the tracer; `whole` ends it where it looks at elements."""
     flat, spec = tree_flatten(args)
     tracer = Tracer(Graph(name), seen=True)
+    tracer.whole_only = whole
     if owner is not None:
         class_type = types.Class(type(owner).__name__)
         register(tracer, owner, tracer.graph.add_input(class_type, "self"))

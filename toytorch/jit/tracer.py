@@ -25,6 +25,10 @@ class TracerWarning(Warning):
     """Something that a trace cannot follow was frozen into it."""
 
 
+class GraphBreak(Exception):
+    """A function that has to become one graph looks at the elements of a tensor."""
+
+
 class Tracer:
     """Records the ops of this thread into a graph, between `with state.watching(tracer)`.
 
@@ -42,6 +46,7 @@ class Tracer:
         self.scopes: list[str] = []
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
         self.shown: list[Tensor] = []
+        self.whole_only = False  # whether looking at elements ends the trace: see `compile`
 
     # -- values --------------------------------------------------------------------------------
 
@@ -245,11 +250,14 @@ FROZEN = ("{} might cause the trace to be incorrect. We can't record the data fl
           "trace might not generalize to other inputs!")
 
 
-def warn(what: str) -> None:
-    """Tells the user that something is frozen, unless toytorch itself looks."""
+def warn(what: str, size: bool = False) -> None:
+    """Tells the user that something is frozen, unless toytorch itself looks, or it is a size for
+    which there will be a graph of its own."""
     tracer, frame = running(), sys._getframe(2)
     if tracer is None:
         return
+    if tracer.whole_only and not size:  # of sizes, there is a graph for each
+        raise GraphBreak(f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}")
     if is_library(frame):
         return  # a new shape is traced anew
     warnings.warn(FROZEN.format(what), TracerWarning, stacklevel=3)
@@ -294,7 +302,7 @@ def _comparison(method: str) -> None:
     plain = getattr(int, method)
 
     def compared(self: TracedInt, *others: Any) -> Any:
-        warn("Converting a tensor to a Python boolean")
+        warn("Converting a tensor to a Python boolean", size=True)
         return plain(self, *others)
     setattr(TracedInt, method, compared)
 
@@ -307,7 +315,7 @@ def _conversion(method: str) -> None:
     plain = getattr(int, method)
 
     def converted(self: TracedInt, *others: Any) -> Any:
-        warn("Converting a tensor to a Python number")
+        warn("Converting a tensor to a Python number", size=True)
         return plain(self, *others)
     setattr(TracedInt, method, converted)
 
@@ -363,7 +371,7 @@ class Traced(Tensor):
                                                  [self], types.INT))
 
     def __len__(self) -> int:
-        warn("Using len to get tensor shape")
+        warn("Using len to get tensor shape", size=True)
         return Tensor.__len__(self)
 
     def __bool__(self) -> bool:

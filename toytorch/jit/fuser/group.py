@@ -57,7 +57,17 @@ class Groups:
         for node in self.graph.nodes:
             if fusible(node, self.written):
                 self.take(node)
-        return [sorted(m, key=lambda n: self.place[id(n)]) for m in self.members if worth(m)]
+        found = [self.stripped(sorted(m, key=lambda n: self.place[id(n)])) for m in self.members]
+        return [m for m in found if worth(m)]
+
+    def stripped(self, nodes: list[Node]) -> list[Node]:
+        """The nodes without views that only others use: those cost nothing, a kernel would copy."""
+        while True:
+            gone = {id(n) for n in nodes if is_view(n)
+                    and any(v in self.outputs(nodes) for v in n.outputs)}
+            if not gone:
+                return nodes
+            nodes = [n for n in nodes if id(n) not in gone]
 
     def take(self, node: Node) -> None:
         """Puts a node into a group: with its producers' if that is possible, else its own."""
@@ -147,7 +157,7 @@ def schedulable(lowered: Lowered) -> None:
 
 def fuse(graph: Graph) -> Graph:
     """Fusion: groups of elementwise ops and reductions become prim::FusionGroup nodes."""
-    made = graph.copy()
+    made = each_its_view(graph.copy())
     groups = Groups(made)
     found = [(nodes, groups.outputs(nodes)) for nodes in groups.grow()]
     fused: dict[int, Node] = {}
@@ -157,6 +167,30 @@ def fuse(graph: Graph) -> Graph:
             fused[id(n)] = node
     made.nodes = in_order(made.nodes, fused, groups.before)
     return made
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node only shows memory in another way."""
+    return node.record is not None and node.record.name in RENAMES and node.record.kind == "view"
+
+
+def each_its_view(graph: Graph) -> Graph:
+    """Gives every user of a view a view of its own: it may then go where its user goes."""
+    used = uses(graph)
+    nodes: list[Node] = []
+    for node in reversed(graph.nodes):  # so that a view of a view is copied with it
+        if is_view(node):
+            inner = [(u, place) for u, place in used.get(node.output, []) if u is not None]
+            for user, place in inner[0 if node.output in graph.outputs else 1:]:
+                own = copy_node(node, {})
+                own.output.name = graph.new_name()
+                user.inputs[place] = own.output
+                for k, v in enumerate(own.inputs):
+                    used.setdefault(v, []).append((own, k))
+                nodes.append(own)
+        nodes.append(node)
+    graph.nodes = nodes[::-1]
+    return graph
 
 
 def group_node(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Node:

@@ -123,11 +123,12 @@ def subscripted(outer: Any, inner: ast.expr, names: Callable[[str], Any]) -> Any
     """List[int] and its like, as a Type."""
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     given = [resolve(p, names) for p in parts]
-    if outer in (typing.List, list):
+    outer = typing.get_origin(outer) or outer  # List is list under another name
+    if outer is list:
         return types.List(type_of(given[0]))
-    if outer in (typing.Dict, dict) and len(given) == 2:
+    if outer is dict and len(given) == 2:
         return types.Dict(type_of(given[0]), type_of(given[1]))
-    if outer in (typing.Tuple, tuple):
+    if outer is tuple:
         if Ellipsis in given:
             raise Unreadable("a Tuple has a fixed length: Tuple[int, int]")
         return types.Tuple(tuple(map(type_of, given)))

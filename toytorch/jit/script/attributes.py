@@ -25,8 +25,8 @@ BOOLS = ("requires_grad", "is_cuda", "is_sparse", "is_leaf", "is_quantized", "is
 TENSOR_ATTRIBUTES: dict[str, Type] = {
     "dtype": types.DTYPE, "device": types.DEVICE, "layout": types.ANY, "itemsize": types.INT,
     "nbytes": types.INT, "grad": types.Optional(types.TENSOR),
-    **{name: types.BOOL for name in BOOLS},
-    **{name: types.TENSOR for name in ("T", "mT", "H", "mH", "real", "imag", "data")}}
+    **dict.fromkeys(BOOLS, types.BOOL),
+    **dict.fromkeys(("T", "mT", "H", "mH", "real", "imag", "data"), types.TENSOR)}
 
 
 class Attributes(Subscripts):
@@ -157,8 +157,8 @@ class Attributes(Subscripts):
             self.emit("prim::SetAttr", [owner.value, value], [], at, {"name": name})
             return
         if not (isinstance(owner, Value) and isinstance(owner.type, Object)):
-            kind = spelled(owner.type) if isinstance(owner, Value) else "value"
-            raise self.fail(f"Tried to set an attribute: {name} on a non-class: {kind}", at)
+            shown = spelled(owner.type) if isinstance(owner, Value) else "value"
+            raise self.fail(f"Tried to set an attribute: {name} on a non-class: {shown}", at)
         kind = owner.type.attributes.get(name)
         if kind is None:
             if self.name != "__init__":
@@ -195,7 +195,7 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
     if isinstance(held, Attribute):
         return type_of(held.type), False
     for kind in type(module).__mro__:
-        hint = kind.__dict__.get("__annotations__", {}).get(name)
+        hint = inspect.get_annotations(kind).get(name)
         if hint is None:
             continue
         space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))

@@ -309,7 +309,7 @@ def leaving(statements: Sequence[Any]) -> str:
 
 def tells(test: ast.expr) -> bool:
     """Whether a test may say more of a name than its type does."""
-    return any(isinstance(n, ast.expr) and none_test(n) is not None or (
+    return any((isinstance(n, ast.expr) and none_test(n) is not None) or (
         isinstance(n, ast.Name) and n.id == "isinstance") for n in ast.walk(test))
 
 

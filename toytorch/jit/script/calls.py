@@ -21,8 +21,15 @@ from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.pythons import Pythons
-from toytorch.jit.script.values import (Known, Method, ModuleMethod, ModuleValue, Spelled,
-                                        Record, describe)
+from toytorch.jit.script.values import (
+    Known,
+    Method,
+    ModuleMethod,
+    ModuleValue,
+    Record,
+    Spelled,
+    describe,
+)
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
@@ -134,16 +141,16 @@ class Calls(Pythons, Attributes):
         function = getattr(Tensor, name)
         if name == "tolist":
             return self.one("aten::tolist", [value], types.ANY, at, function=function)
-        inplace = registry.get(name[:-1]) if name.endswith("_") else None
+        inplace = registry.get(name.removesuffix("_")) if name.endswith("_") else None
         if inplace is not None and inplace.has_inplace and getattr(
-                function, "__globals__", {}).get("OP") is inplace:
-            return self.call_record(inplace.name, [value, *given], at, True, named)
+                function, "__globals__", {}).get("OP") is inplace:  # not written by hand
+            return self.call_record(name[:-1], [value, *given], at, True, named)
         record = RECORDS.get(id(function))
         if record is not None:
             return self.call_record(record.name, [value, *given], at, kwargs=named)
         return self.call_composed(function, name, [value, *given], named, at)
 
-    # -- functions -----------------------------------------------------------------------------------
+    # -- functions --------------------------------------------------------------------------------
 
     def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any,
                       name: str = "") -> Any:

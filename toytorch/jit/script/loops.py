@@ -1,7 +1,7 @@
 """Loops: prim::Loop, loops that are written out, comprehensions.
 
-There are two forms of prim::Loop: one that counts (its condition is always true) and one that asks a
-condition (its number of turns is unbounded). A counting loop that may be left early becomes the
+There are two forms of prim::Loop: one that counts (its condition is always true) and one that asks
+a condition (its number of turns is unbounded). A counting loop that may be left early becomes the
 second form with a counter of its own, as in PyTorch's graphs.
 """
 

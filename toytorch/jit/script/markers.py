@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from toytorch.jit.script.annotations import Unreadable, type_of
 from toytorch.jit import types
+from toytorch.jit.script.annotations import Unreadable, type_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 Final = typing.Final

@@ -81,7 +81,7 @@ class Modules(Calls):
 
     def call_library_method(self, owner: ModuleValue, method: ModuleMethod, args: Sequence[Any],
                             kwargs: dict[str, Any], at: Any) -> Any:
-        """A method of one of the framework's modules: compiled if it can be, else left to Python."""
+        """A method of one of the framework's modules: compiled if it can be, else run by Python."""
         given = [a if isinstance(a, (ModuleValue, ModuleMethod)) else self.as_value(a, at)
                  for a in args]
         kinds = tuple(v.type for v in given if isinstance(v, Value))

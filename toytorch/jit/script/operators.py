@@ -120,7 +120,7 @@ class Operators(Expressions):
         return self.fail("Arguments for call are not valid.\nThe following variants are available:"
                          f"\n  \n{''.join(texts)}\nThe original call is", at)
 
-    # -- records -------------------------------------------------------------------------------------
+    # -- records ----------------------------------------------------------------------------------
 
     def call_record(self, name: str, args: Sequence[Any], at: Any, writes: bool = False,
                     kwargs: dict[str, Any] | None = None) -> Any:

@@ -13,6 +13,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.subscripts import Subscripts
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
+ZERO, NOUGHT, IMAGINARY, NO, NOTHING = map(Known, (0, 0.0, 0j, False, ""))
 
 
 class Pythons(Subscripts):
@@ -61,13 +62,13 @@ class Pythons(Subscripts):
 
     # -- numbers and strings -----------------------------------------------------------------------
 
-    def run_int(self, at: Any, x: Any = Known(0)) -> Any:
+    def run_int(self, at: Any, x: Any = ZERO) -> Any:
         return self.converted("Int", int, x, at)
 
-    def run_float(self, at: Any, x: Any = Known(0.0)) -> Any:
+    def run_float(self, at: Any, x: Any = NOUGHT) -> Any:
         return self.converted("Float", float, x, at)
 
-    def run_complex(self, at: Any, x: Any = Known(0j), y: Any = None) -> Any:
+    def run_complex(self, at: Any, x: Any = IMAGINARY, y: Any = None) -> Any:
         return self.call_builtin("Complex", [x] if y is None else [x, y], at)
 
     def converted(self, name: str, kind: Any, x: Any, at: Any) -> Any:
@@ -79,10 +80,10 @@ class Pythons(Subscripts):
             return value
         return self.call_builtin(name, [value], at)
 
-    def run_bool(self, at: Any, x: Any = Known(False)) -> Any:
+    def run_bool(self, at: Any, x: Any = NO) -> Any:
         return self.as_condition(self.as_value(x, at), at)
 
-    def run_str(self, at: Any, x: Any = Known("")) -> Any:
+    def run_str(self, at: Any, x: Any = NOTHING) -> Any:
         value = self.as_value(x, at)
         return value if value.type == types.STR else self.call_builtin("str", [value], at)
 
@@ -203,7 +204,7 @@ class Pythons(Subscripts):
             return self.one("prim::DictConstruct", [], types.Dict(types.STR, types.TENSOR), at)
         return self.call_builtin("dict", [self.as_list(x, at)], at)
 
-    # -- loops ---------------------------------------------------------------------------------------
+    # -- loops ------------------------------------------------------------------------------------
 
     def run_range(self, at: Any, *args: Any) -> Any:
         return self.counting([self.as_value(a, at) for a in args], at)
@@ -215,7 +216,7 @@ class Pythons(Subscripts):
     def run_zip(self, at: Any, *args: Any) -> Any:
         return self.zipped(args, at)
 
-    # -- the rest --------------------------------------------------------------------------------------
+    # -- the rest ---------------------------------------------------------------------------------
 
     def run_print(self, at: Any, *args: Any) -> Any:
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)

@@ -1,8 +1,8 @@
 """Statements, one after the other.
 
 A list of statements may end in three ways: it falls through, it exits (returns, breaks, goes on
-with the next turn, raises), or it may do either. What follows a statement that may exit is put under
-a prim::If that asks a flag: `#skip0` says that the function has returned, `#skip2` that the
+with the next turn, raises), or it may do either. What follows a statement that may exit is put
+under a prim::If that asks a flag: `#skip0` says that the function has returned, `#skip2` that the
 rest of this turn of the second loop is not to be run, `#break2` that there is no further turn.
 Flags are names like a program's own, so branches and loops carry them.
 """
@@ -21,7 +21,8 @@ from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, Br
 from toytorch.jit.script.values import Known
 from toytorch.jit.types import Type
 
-NAMES = {ast.FunctionDef: "function definitions", ast.AsyncFunctionDef: "async function definitions",
+NAMES = {ast.FunctionDef: "function definitions",
+         ast.AsyncFunctionDef: "async function definitions",
          ast.ClassDef: "class definitions", ast.Try: "try blocks", ast.Import: "import statements",
          ast.ImportFrom: "import statements", ast.Global: "global variables",
          ast.Nonlocal: "nonlocal variables", ast.AsyncFor: "async for loops",

@@ -89,7 +89,7 @@ class Subscripts(Operators):
         return self.one("prim::TupleIndex", [item], item.type.elements[place], at,
                         {"index": place})
 
-    # -- tensors -------------------------------------------------------------------------------------
+    # -- tensors ----------------------------------------------------------------------------------
 
     def part_of_tensor(self, value: Value, node: ast.Subscript) -> Any:
         """Ints, slices, None and … are views, one after the other; anything else one gather."""
@@ -114,7 +114,7 @@ class Subscripts(Operators):
         return self.as_value(item, node)
 
     def views(self, value: Any, items: list[Any], at: Any) -> Any:
-        """The views of a basic index, from left to right; behind … dimensions count from the end."""
+        """The views of a basic index, from left to right; behind … dims count from the end."""
         rest = sum(not is_constant(i, None) for i in items)  # that use up a dimension
         if sum(is_constant(i, Ellipsis) for i in items) > 1:
             raise self.fail("An index can only have a single ellipsis ('...')", at)
@@ -137,7 +137,7 @@ class Subscripts(Operators):
             else:
                 value = self.call_record("select", [value, place, item], at)
                 dim, rest = dim + (1 if behind else 0), rest - 1
-        if all(isinstance(i, ast.Slice) and i.lower is i.upper is i.step is None
+        if all((isinstance(i, ast.Slice) and i.lower is i.upper is i.step is None)
                or is_constant(i, Ellipsis) for i in items):
             value = self.call_record("alias", [value], at)
         return value
