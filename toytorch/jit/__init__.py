@@ -25,7 +25,7 @@ from toytorch.jit.script import (
 from toytorch.jit.script import isinstance_ as isinstance
 from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
-from toytorch.jit.tracer import TracerWarning
+from toytorch.jit.tracer import GraphBreak, TracerWarning
 
 __all__ = ["Attribute", "CompilationUnit", "Final", "Graph", "Node", "RecursiveScriptModule",
            "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "Value",

@@ -172,7 +172,8 @@ class Text:
             name = line.word()
             line.need("=")
             text = line.value_text()
-            if text.startswith("<") or (text.startswith("{") and ":" not in text and text != "{}"):
+            if text.startswith(("<", "array(")) or (
+                    text.startswith("{") and ":" not in text and text != "{}"):
                 found[name] = self.tensor(line, outputs)
             else:
                 found[name] = literal(text, line)

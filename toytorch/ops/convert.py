@@ -178,13 +178,17 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
     """
     from toytorch.core.function import spread
     from toytorch.core.size import infer_size, view_strides
-    wanted = infer_size(spread(shape_ if shape is None else (shape,)), input._array.size)
+    given = spread(shape_ if shape is None else (shape,))
+    wanted = infer_size(given, input._array.size)
     array = input._array
     if array.__class__ is SparseArray:
         raise RuntimeError("reshape is not implemented for sparse tensors")
     if not array.flags.c_contiguous and view_strides(
             array.shape, strides_of(array), wanted) is None:
+        wanted = given if state.shortcut is state.SLOW else wanted
         return view.unsafe_view.function(contiguous(input), wanted)  # type: ignore[no-any-return]
+    if state.shortcut is state.SLOW:  # a trace keeps the -1, which fits other sizes too
+        wanted = given
     return view.view_.function(input, wanted)  # type: ignore[no-any-return]
 
 

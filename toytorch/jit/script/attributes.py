@@ -129,6 +129,8 @@ class Attributes(Subscripts):
             raise self.fail(f"Module '{type(module).__name__}' has no attribute '{name}' ",
                             at) from None
         declared, final = declared_type(module, name)
+        if type(module).__module__.startswith("toytorch.") and isinstance(value, (str, tuple)):
+            return Known(value)  # how a module of the framework was made does not change
         if final or name in getattr(module, "__constants__", ()) or (
                 value is None and declared is None) or not isinstance(
                 value, (bool, int, float, complex, str, list, tuple, dict, type(None), Tensor)):
@@ -201,7 +203,7 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
         space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
         text = hint if isinstance(hint, str) else ""
         final = text.startswith(("Final", "torch.jit.Final", "typing.Final", "jit.Final")) or (
-            hint is typing.Final or typing.get_origin(hint) is typing.Final)
+            str(hint) == "typing.Final" or typing.get_origin(hint) is typing.Final)
         try:
             found = read(ast.parse(text, mode="eval").body, lambda n: space[n]) if text else (  # noqa: B023
                 type_of(hint))

@@ -166,6 +166,12 @@ class Branches(Base):
             return self.static_none(*subject)
         if isinstance(node, ast.Call):
             return self.static_call(node)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(
+                node.ops[0], (ast.Eq, ast.NotEq)):
+            left, right = self.peek(node.left), self.peek(node.comparators[0])
+            if isinstance(left, Known) and isinstance(right, Known) and isinstance(
+                    left.object, str):
+                return (left.object == right.object) == isinstance(node.ops[0], ast.Eq)
         if isinstance(node, (ast.Name, ast.Attribute)):
             item = self.peek(node)
             if isinstance(item, Known) and isinstance(item.object, bool):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,6 +170,8 @@ class Calls(Pythons, Attributes):
         modifier = getattr(function, markers.MODIFIER, "")
         if modifier in ("ignore", "unused"):
             return self.call_outside(function, modifier, args, kwargs, at)
+        if function is warnings.warn:
+            return self.call_outside(function, "ignore", args[:1], {}, at)
         if isinstance(function, type):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
@@ -279,6 +282,8 @@ class Calls(Pythons, Attributes):
         """The type that a Python function's annotation promises; a tensor without one."""
         from toytorch.jit.script.annotations import read
         from toytorch.jit.script.reading import surroundings
+        if function is warnings.warn:
+            return types.NONE
         hint = getattr(function, "__annotations__", {}).get("return", Tensor)
         try:
             if isinstance(hint, str):

@@ -10,6 +10,7 @@ from toytorch.core.op import registry
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.classes import Object
 from toytorch.jit.script.subscripts import Subscripts
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
@@ -221,6 +222,14 @@ class Pythons(Subscripts):
     def run_print(self, at: Any, *args: Any) -> Any:
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
         return Known(None)
+
+    def run_type(self, at: Any, x: Any) -> Any:
+        if isinstance(x, ModuleValue):
+            return Known(type(x.module))
+        kind = getattr(x, "type", None)
+        if isinstance(kind, Object):
+            return Known(kind.python)
+        raise self.fail("type() is known of modules and objects only; use isinstance", at)
 
     def run_getattr(self, at: Any, x: Any, name: Any, default: Any = None) -> Any:
         if not (isinstance(name, Known) and isinstance(name.object, str)):

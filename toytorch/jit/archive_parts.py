@@ -1,0 +1,316 @@
+"""What an archive is made of: tensors, values, graphs, the tree of modules."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import dtype as dtypes
+from toytorch.core.pytree import tree_flatten, tree_unflatten
+from toytorch.core.schema import REQUIRED
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.jit import types
+from toytorch.jit.check import check
+from toytorch.jit.function import ScriptFunction, TracedFunction
+from toytorch.jit.ir import Graph, Node, op_of
+from toytorch.jit.module import RecursiveScriptModule, ScriptModule, TracedModule
+from toytorch.jit.passes.lift import lift
+from toytorch.jit.read import read
+from toytorch.jit.read_parts import Line, literal
+from toytorch.jit.text import value_text
+from toytorch.nn import Module, Parameter
+
+DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
+ERRORS = {e.__name__: e for e in (RuntimeError, ValueError, AssertionError, NotImplementedError,
+                                  IndexError, KeyError, TypeError, Exception)}
+CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScriptModule,
+           "Scripted": RecursiveScriptModule, "ScriptModule": ScriptModule}
+DEPTH = 100  # of modules and values inside each other
+REFUSED = ("from_file",)  # operations that reach beyond the graph
+
+
+# -- tensors -----------------------------------------------------------------------------------------
+
+class Tensors:
+    """The tensors of an archive, each once."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.described: list[dict[str, Any]] = []
+
+    def number(self, tensor: Any) -> int:
+        """Which tensor this is; a new one is added."""
+        if id(tensor) not in self.numbers:
+            array = tensor if isinstance(tensor, np.ndarray) else tensor.detach().to("cpu")._array
+            if not isinstance(array, np.ndarray):
+                raise RuntimeError("only dense tensors can be saved in an archive of the compiler")
+            kind = array.dtype.name if isinstance(tensor, np.ndarray) else tensor.dtype.name
+            self.numbers[id(tensor)] = len(self.held)
+            self.held.append(tensor)
+            self.described.append({
+                "dtype": kind, "shape": list(array.shape),
+                "kind": "array" if isinstance(tensor, np.ndarray) else
+                "parameter" if isinstance(tensor, Parameter) else "tensor",
+                "requires_grad": bool(getattr(tensor, "requires_grad", False))})
+        return self.numbers[id(tensor)]
+
+    def bytes(self) -> Iterator[Any]:
+        """The elements of each, row by row, little end first."""
+        for tensor in self.held:
+            array = tensor if isinstance(tensor, np.ndarray) else tensor.detach().to("cpu")._array
+            flat = np.ascontiguousarray(array).reshape(-1)
+            yield (flat if sys.byteorder == "little" else flat.byteswap()).view(np.uint8)
+
+    @classmethod
+    def of(cls, described: Any, reader: Any, place: Any) -> Tensors:
+        """The tensors of a file."""
+        made = cls()
+        for i, about in enumerate(described):
+            shape = tuple(about["shape"])
+            if not all(n.__class__ is int and n >= 0 for n in shape):
+                raise ValueError(f"tensor {i} has the shape {shape}")
+            kind = DTYPES[about["dtype"]]
+            record = f"data/{i}"
+            if reader.length(record) != math.prod(shape) * kind.itemsize:
+                raise ValueError(f"tensor {i} of shape {list(shape)} and type {kind} has "
+                                 f"{reader.length(record)} bytes")
+            flat = reader.read(record).view(kind.numpy)
+            array = (flat if sys.byteorder == "little" else flat.byteswap()).reshape(shape)
+            made.held.append(array if about["kind"] == "array" else revived(array, kind, about,
+                                                                          place))
+        return made
+
+
+def revived(array: Any, kind: Any, about: dict[str, Any], place: Any) -> Any:
+    """A tensor or parameter over an array."""
+    tensor = wrap(array, kind)
+    if place is not None:
+        tensor = tensor.to(place)
+    wanted = bool(about["requires_grad"])
+    if about["kind"] == "parameter":
+        return Parameter(tensor, wanted)
+    return tensor.requires_grad_() if wanted else tensor
+
+
+class Values:
+    """Plain values as JSON: numbers, text, tuples, lists, dictionaries, dtypes, tensors."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+
+    def packed(self, value: Any) -> Any:
+        """What JSON holds for a value."""
+        if isinstance(value, (Tensor, np.ndarray)):
+            return {"tensor": self.tensors.number(value)}
+        if value is REQUIRED:
+            return {"required": True}
+        if value.__class__ in (list, tuple) or isinstance(value, tuple):
+            kind = "list" if value.__class__ is list else "tuple"
+            return {kind: [self.packed(v) for v in value]}
+        if value.__class__ is dict:
+            return {"dict": [[self.packed(k), self.packed(v)] for k, v in value.items()]}
+        text = value_text(value)
+        try:
+            literal(text, Line(text))
+        except ValueError:
+            raise RuntimeError(f"a value of type {type(value).__name__} cannot be saved in an "
+                               "archive of the compiler") from None
+        return {"value": text}
+
+    def of(self, packed: Any, depth: int = 0) -> Any:
+        """The value again."""
+        if depth > DEPTH:
+            raise ValueError("values stand too deep in each other")
+        (kind, content), = packed.items()
+        if kind == "value":
+            return literal(content, Line(content))
+        if kind == "tensor":
+            return self.tensors.held[index(content)]
+        if kind == "required":
+            return REQUIRED
+        if kind == "dict":
+            return {self.of(k, depth + 1): self.of(v, depth + 1) for k, v in content}
+        items = [self.of(v, depth + 1) for v in content]
+        return {"list": list, "tuple": tuple}[kind](items)
+
+
+def index(number: Any) -> int:
+    """A place in a list, never counted from its end."""
+    if number.__class__ is not int or number < 0:
+        raise ValueError(f"expected the number of a tensor, got {number!r}")
+    return int(number)
+
+
+# -- graphs ------------------------------------------------------------------------------------------
+
+def nodes_in_text(graph: Graph) -> list[Node]:
+    """All nodes in the order of the printed lines: groups follow the graph they stand in."""
+    own = list(graph.walk())
+    return own + [n for node in own if isinstance(node.attributes.get("Subgraph"), Graph)
+                  for n in nodes_in_text(node.attributes["Subgraph"])]
+
+
+def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[str, Any]]:
+    """The text of a function's graph, and what the text does not tell."""
+    hidden: dict[str, Any] = {}
+    constants = []
+    for i, node in enumerate(nodes_in_text(function.graph)):
+        refuse(node)
+        kept = {k: node.attributes[k] for k in ("_names", "_class", "_types")
+                if k in node.attributes}
+        if kept:
+            hidden[str(i)] = {k: list(map(str, v)) if k == "_types" else v.__name__
+                              if k == "_class" else list(v) for k, v in kept.items()}
+        constants += [values.packed(v) for _, v in sorted(node.attributes.items())
+                      if isinstance(v, (Tensor, np.ndarray))]
+    about = {"name": function.graph.name, "hidden": hidden, "constants": constants,
+             **called(function, values)}
+    return str(function.graph), about
+
+
+def refuse(node: Node) -> None:
+    """Refuses a node that Python runs."""
+    outside = node.kind in ("prim::CallMethod", "prim::CallFunction") and (
+        "Subgraph" not in node.attributes)
+    if outside or node.kind == "prim::CreateObject" or (
+            node.kind.startswith("aten::") and op_of(node.kind) is not node.op):
+        name = node.attributes.get("name") or node.kind
+        at = f" at {node.source}" if node.source else ""
+        raise RuntimeError(f"Could not export Python function call '{name}'{at}. An archive holds "
+                           "graphs of the framework's operations only")
+    if node.kind == "prim::TupleConstruct" and "_class" in node.attributes:
+        raise RuntimeError("a named tuple cannot be saved in an archive: its class is Python's")
+
+
+def called(function: ScriptFunction, values: Values) -> dict[str, Any]:
+    """How a function is called, and what it gives."""
+    if isinstance(function, TracedFunction):
+        spec = function.spec
+        shape = None if spec is None else values.packed(tree_unflatten(
+            list(range(spec.num_leaves)), spec))
+        return {"traced": True, "result": shape}
+    compiled = function.compiled  # type: ignore[attr-defined]  # the other kind
+    return {"traced": False, "returns": str(compiled.returns), "params": [
+        {"name": p.name, "type": str(p.type), "default": values.packed(p.default),
+         "inferred": p.inferred, "keyword_only": p.keyword_only} for p in compiled.params]}
+
+
+def methods_of(described: Any, reader: Any, values: Values) -> dict[str, ScriptFunction]:
+    """The functions of an archive."""
+    return {str(name): function_of(str(name), about, reader, values)
+            for name, about in described.items()}
+
+
+def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFunction:
+    """One function: its graph read, completed and checked."""
+    text = reader.read(about["graph"]).tobytes().decode()
+    graph = check(read(text, str(about["name"]), [values.of(c) for c in about["constants"]]))
+    nodes = nodes_in_text(graph)
+    for i, kept in about["hidden"].items():
+        complete(nodes[index(int(i))], kept)
+    for node in nodes:
+        refuse(node)
+        if node.kind.startswith("aten::") and node.kind[6:].split(".")[0] in REFUSED:
+            raise ValueError(f"{node.kind} may not be in an archive")
+    if about["traced"]:
+        result = about["result"]
+        spec = None if result is None else tree_flatten(values.of(result))[1]
+        return TracedFunction(name, graph, spec)
+    from toytorch.jit.script.base import Compiled
+    from toytorch.jit.script.base import Parameter as Param
+    from toytorch.jit.script.public import CompiledFunction
+    params = [Param(str(p["name"]), type_of(p["type"]), values.of(p["default"]),
+                    bool(p["inferred"]), bool(p["keyword_only"])) for p in about["params"]]
+    return CompiledFunction(Compiled(name, graph, params, type_of(about["returns"])))
+
+
+def complete(node: Node, kept: Any) -> None:
+    """Gives a node what its text does not tell."""
+    for key, value in kept.items():
+        if key == "_names":
+            node.attributes[key] = tuple(map(str, value))
+        elif key == "_types":
+            node.attributes[key] = tuple(map(type_of, value))
+        elif key == "_class" and node.kind == "prim::RaiseException":
+            node.attributes[key] = ERRORS[value]
+        else:
+            raise ValueError(f"unknown attribute {key!r} of {node.kind}")
+
+
+def type_of(text: Any) -> types.Type:
+    """A type from its text."""
+    line = Line(str(text))
+    found = line.type()
+    if line.rest():
+        raise line.wrong("expected the end of a type")
+    return found
+
+
+# -- modules -----------------------------------------------------------------------------------------
+
+def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:
+    """The modules below a module with their tensors, and the attributes that its graphs read."""
+    tree = branch(module, values)
+    for function in methods.values():
+        for attribute in lift(function.graph)[1]:
+            place: dict[str, Any] = tree
+            owner = module
+            for name in attribute.path[:-1]:
+                place, owner = place["children"][name], getattr(owner, name)
+            name = attribute.path[-1]
+            if name not in place["parameters"] and name not in place["buffers"]:
+                place["attributes"][name] = values.packed(getattr(owner, name))
+    return tree
+
+
+def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
+    """One module and those below it."""
+    if depth > DEPTH:
+        raise RuntimeError("modules stand too deep in each other")
+    passing = getattr(module, "_non_persistent_buffers_set", set())
+    return {
+        "class": getattr(module, "original_name", type(module).__name__),
+        "training": module.training,
+        "parameters": {k: values.packed(v) for k, v in module._parameters.items()},
+        "buffers": {k: [values.packed(v), k not in passing] for k, v in module._buffers.items()},
+        "attributes": {},
+        "children": {k: None if m is None else branch(m, values, depth + 1)
+                     for k, m in module._modules.items()}}
+
+
+def module_from(tree: Any, kind: Any, methods: dict[str, ScriptFunction],
+                values: Values) -> ScriptModule:
+    """A compiled module of an archive."""
+    return CLASSES[kind](grown(tree, values), methods)
+
+
+def grown(tree: Any, values: Values, depth: int = 0) -> Module:
+    """A module that has the tensors, attributes and children of a saved one, and no code."""
+    name = tree["class"]
+    if depth > DEPTH or not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"there is no module {str(name)[:80]!r}")
+    made: Module = type(name, (Module,), {"__module__": "__torch__"})()
+    for key, value in tree["parameters"].items():
+        made.register_parameter(key, expected(values.of(value), Parameter))
+    for key, (value, persistent) in tree["buffers"].items():
+        made.register_buffer(key, expected(values.of(value), Tensor), bool(persistent))
+    for key, child in tree["children"].items():
+        made.add_module(key, None if child is None else grown(child, values, depth + 1))
+    for key, value in tree["attributes"].items():
+        if key.startswith("_") or (hasattr(Module, key) and key != "training"):
+            raise ValueError(f"an attribute may not be called {key!r}")
+        setattr(made, key, values.of(value))
+    made.training = bool(tree["training"])
+    return made
+
+
+def expected(value: Any, kind: type) -> Any:
+    """The value, if it is of a class or None."""
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(f"expected a {kind.__name__}, found a {type(value).__name__}")
+    return value
