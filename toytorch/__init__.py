@@ -105,6 +105,6 @@ def set_num_threads(count: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     """Packages that are seldom needed are imported when first named."""
-    if name in ("viz", "profiler"):
+    if name in ("viz", "profiler", "vision", "trainer"):
         return importlib.import_module(f"toytorch.{name}")
     raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {__version__})")

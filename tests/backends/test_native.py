@@ -41,6 +41,20 @@ def test_loop_keeps_nan() -> None:
     np.testing.assert_array_equal(y, np.maximum(x, 0))
 
 
+def test_loop_in_another_order_of_memory() -> None:
+    """Arrays that lie alike, and fill their memory, are run as they lie; others are not."""
+    loop = Loop("y = x * 2", "y x")
+    for axes in ((0, 3, 1, 2), (3, 2, 1, 0)):
+        x = random(8, 9, 10, 11).transpose(axes)
+        y = loop.of(np, x)
+        assert y is not None
+        assert y.strides == x.strides
+        np.testing.assert_array_equal(y, x * 2)
+        assert not loop(np.zeros(x.shape, x.dtype), x)
+        assert not loop(np.zeros_like(x), np.ascontiguousarray(x))
+    assert loop.of(np, random(8, 9, 10, 11).transpose(0, 2, 1, 3)) is None
+
+
 @pytest.mark.parametrize("case", ["small", "type", "strided", "length"])
 def test_loop_leaves_to_numpy(case: str) -> None:
     n = 2 * native.SMALLEST

@@ -22,7 +22,7 @@ NUMBERS = 38_000_000 // 4 // ITEMS  # of one item
 
 
 def loader(m: Any) -> Any:
-    """A loader of rows of a matrix that lies ready: what is timed is the way to the main process."""
+    """A loader of rows that lie ready: what is timed is the way to the main process."""
     data = m.utils.data
 
     class Rows(data.Dataset):  # type: ignore[misc,name-defined]  # of either module

@@ -30,7 +30,7 @@ ELEMENTWISE = (
     "LeakyReLU", "LogSigmoid", "PReLU", "RReLU", "Dropout", "AlphaDropout", "Identity", "GLU",
 )
 CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
-    **{name: ((), (MATRIX,)) for name in ELEMENTWISE},
+    **dict.fromkeys(ELEMENTWISE, ((), (MATRIX,))),
     "Threshold": ((0.1, 0.5), (MATRIX,)), "Softmax": ((1,), (MATRIX,)),
     "LogSoftmax": ((1,), (MATRIX,)), "Softmin": ((1,), (MATRIX,)), "Softmax2d": ((), (IMAGE,)),
     "Linear": ((256, 128), (MATRIX,)), "Bilinear": ((32, 32, 16), ((128, 32), (128, 32))),

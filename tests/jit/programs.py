@@ -19,7 +19,8 @@ from toytorch.jit import interpreter
 ABSOLUTE = {"float16": 1e-2, "bfloat16": 5e-2}
 
 # What changes the layout of a tensor in place: a function's caller would not see it.
-RELAYS = re.compile(r"(t|transpose|squeeze|unsqueeze|swapaxes|swapdims|as_strided|resize|detach)_\(")
+RELAYS = re.compile(
+    r"(t|transpose|squeeze|unsqueeze|swapaxes|swapdims|as_strided|resize|detach)_\(")
 
 
 @dataclass
@@ -103,7 +104,7 @@ def same(a: Any, b: Any) -> str:
         return f"{len(a)} and {len(b)} tensors"
     for i, (x, y) in enumerate(zip(a, b)):
         if (x is None) != (y is None):
-            if x is None and not y.any() or y is None and not x.any():
+            if not (y if x is None else x).any():
                 continue
             return f"tensor {i}: {x} and {y}"
         if x is None:

@@ -50,7 +50,7 @@ def disagreement(name: str, sample: Sample) -> str:
         torch.manual_seed(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            wanted = [f(*(t.detach().clone() for t in others)) for _ in range(1)][0]
+            wanted = f(*(t.detach().clone() for t in others))
             torch.manual_seed(0)
             first = f(*(t.detach().clone() for t in given))
     except Exception:
@@ -82,8 +82,7 @@ def test_traced(name: str) -> None:
     failures, samples = [], TESTED[name].samples()[::EVERY]
     for sample in samples:
         leaves, _, places = parts(sample)
-        if not places or any(leaves[i].is_sparse or leaves[i].is_complex() and leaves[i].is_conj()
-                             for i in places):
+        if not places or any(leaves[i].is_sparse for i in places):
             continue
         try:
             bad = disagreement(name, sample)

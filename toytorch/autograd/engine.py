@@ -341,10 +341,15 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
         return wrap(array.copy() if id(array) in given else array.with_values(array.values),
                     grad.dtype)
     alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
-             and array.flags.c_contiguous and leaf._array.flags.c_contiguous)
+             and (array.strides == leaf._array.strides
+                  or (array.flags.c_contiguous and leaf._array.flags.c_contiguous)))
     if alone and storage is None:
-        alone = (array.base is None and id(array) not in given
-                 and sys.getrefcount(array) <= ONE_NAME + 1)
+        memory = array.base  # None, or all of a memory in another order: channels that lie last
+        alone = (id(array) not in given and sys.getrefcount(array) <= ONE_NAME + 1
+                 and (memory is None or (
+                     isinstance(memory, ndarray) and memory.base is None
+                     and memory.size == array.size and id(memory) not in given
+                     and sys.getrefcount(memory) <= ONE_NAME + 1)))
     elif alone:  # a view of all of a memory that no other tensor knows: the transpose of a product
         memory = array.base
         alone = (isinstance(memory, ndarray) and memory.size == array.size

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from pathlib import Path
 from typing import Any
 
 from toytorch.backends import native
 from toytorch.backends.loops import cache, machine
 
-_kept: list[Any] = []  # what compiled code refers to
+_lock = threading.Lock()
+_linked: dict[str, Any] = {}  # (what keeps the code, the function) by name
 
 
 def width(kind: str) -> int:
@@ -79,17 +81,20 @@ class Emitter:
 
 def linked(what: str, build: Any, arguments: list[Any]) -> Any:
     """A ctypes function run_NAME, from the cache of kernels or from build(name)'s LLVM text."""
-    target = machine.target()
-    name = "c" + cache.digest(what, target.words, source_digest())
-    code = cache.read(name)
-    if code is None:
-        code = target.compile(build(name))
-        cache.write(name, code)
-    library = target.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-    library.export_symbol(f"run_{name}")
-    tracker = library.link(target.linker, name)
-    _kept.append(tracker)
-    return ctypes.CFUNCTYPE(None, *arguments)(int(tracker[f"run_{name}"]))
+    with _lock:
+        target = machine.target()
+        name = "c" + cache.digest(what, target.words, source_digest())
+        if name not in _linked:
+            code = cache.read(name)
+            if code is None:
+                code = target.compile(build(name))
+                cache.write(name, code)
+            library = target.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            library.export_symbol(f"run_{name}")
+            tracker = library.link(target.linker, name)
+            run = ctypes.CFUNCTYPE(None, *arguments)(int(tracker[f"run_{name}"]))
+            _linked[name] = tracker, run
+        return _linked[name][1]
 
 
 @functools.cache

@@ -22,8 +22,10 @@ CHUNK = 1 << 18  # elements of images that are copied at a time
 def channels_last(a: Any) -> bool:
     """Whether images (N, C, H, W) lie in memory as (N, H, W, C), and not as they are.
 
-    >>> channels_last(np.zeros((1, 5, 5, 2)).transpose(0, 3, 1, 2)), channels_last(np.zeros((1,2,5,5)))
-    (True, False)
+    >>> channels_last(np.zeros((1, 5, 5, 2)).transpose(0, 3, 1, 2))
+    True
+    >>> channels_last(np.zeros((1, 2, 5, 5)))
+    False
     """
     if a.ndim != 4 or not isinstance(a, np.ndarray):
         return False

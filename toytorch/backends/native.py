@@ -51,6 +51,15 @@ def has(feature: str) -> bool:
     return bool(_features.get(feature))
 
 
+def dense(a: Any) -> bool:
+    """Whether an array that is not in row-major order fills one piece of memory all the same.
+
+    Column-major matrices do, and images whose channels lie last.
+    """
+    return bool(a.flags.f_contiguous or (
+        a.ndim == 4 and a.transpose(0, 2, 3, 1).flags.c_contiguous))
+
+
 class Loop:
     """Assignments carried out for every element of equally long arrays, in one pass.
 
@@ -71,10 +80,16 @@ class Loop:
         size, kind = first.size, first.dtype.char
         if size < SMALLEST or kind not in "fd":
             return False
+        plain = first.flags.c_contiguous
+        if not plain and not dense(first):
+            return False
         addresses = []
         for a in args[:len(self.arrays)]:
-            if a.__class__ is not np.ndarray or a.dtype.char != kind or a.size != size or not (
-                    a.flags.c_contiguous and a.flags.aligned):
+            if a.__class__ is not np.ndarray or a.dtype.char != kind or a.size != size:
+                return False
+            same = a.flags.c_contiguous if plain else (a.strides == first.strides
+                                                       and a.shape == first.shape)
+            if not (same and a.flags.aligned):
                 return False
             addresses.append(id(a))
         run = self.compiled.get(kind)

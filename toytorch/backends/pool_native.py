@@ -86,14 +86,14 @@ class Pool(Emitter):
                 place = b.add(b.mul(b.add(line, j), word["channels"]), c)
                 here = b.add(b.mul(i, word["source columns"]), j)
                 return self.combine(place, here, own, *values)
-            return self.loop(*columns, word["along"], along, values)
+            return self.loop(columns[0], columns[1], word["along"], along, values)
         zero = self.ir.Constant(self.vector, [0.0] * self.lanes)
         start = [zero]
         if self.rule == "max":
             first = b.add(b.mul(lines[0], word["source columns"]), columns[0])
             start = [self.ir.Constant(self.vector, [float("-inf")] * self.lanes),
                      self.number(first)]
-        values = self.loop(*lines, word["down"], down, start)
+        values = self.loop(lines[0], lines[1], word["down"], down, start)
         pixels = b.mul(word["lines"], word["columns"])
         self.write(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
 
@@ -161,10 +161,9 @@ def as_images(a: Any) -> Any:
 class Run:
     """The kernel of a rule over images, whose lines and columns see these ranges."""
 
-    def __init__(self, rule: str, lines: Any, columns: Any, steps: Any = (1, 1),
-                 factor: Any = None) -> None:
+    def __init__(self, rule: str, ranges: Any, steps: Any = (1, 1), factor: Any = None) -> None:
         self.rule, self.steps, self.factor = rule, steps, factor
-        self.lines, self.columns = (np.ascontiguousarray(v, np.int64) for v in (lines, columns))
+        self.lines, self.columns = ranges
 
     def __call__(self, source: Any, places: Any, made: Any) -> None:
         """All arrays are images (N, C, H, W) in one order of memory; `places` may be None."""
@@ -176,9 +175,9 @@ class Run:
         area = max(math.prod(v.shape[2:]) for v in (source, made))
         step = max(16, PART // max(area, 1) // 16 * 16)
         for i in range(0, source.shape[1], step):
+            if source.shape[1] - i < 8:  # too few for a vector: some are done twice
+                i = source.shape[1] - 8
             parts = [None if v is None else v[:, i:i + step] for v in (source, places, made)]
-            if parts[0].shape[1] < 8:  # too few for a vector: some are done twice
-                parts = [None if v is None else v[:, -8:] for v in (source, places, made)]
             rooms = [None if v is None else np.empty((1, *v.shape[2:], v.shape[1]), v.dtype)
                      for v in parts]
             for v, room in zip(parts[:1 + reads], rooms):
@@ -206,23 +205,27 @@ def as_numbers(a: Any) -> Any:
 # -- the pools ------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(256)
 def windows(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
     """For each dimension (start, end) of what every window sees, inside the image."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
         start = np.arange(o) * s - p
         end = np.minimum(start + d * (k - 1) + 1, n)
-        made.append(np.stack([np.where(start < 0, start + -(start // d) * d, start), end], 1))
+        start = np.where(start < 0, start + -(start // d) * d, start)
+        made.append(np.ascontiguousarray(np.stack([start, end], 1), np.int64))
     return made
 
 
+@functools.lru_cache(256)
 def coverings(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
     """For each dimension (start, end) of the windows that may see every element."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
         place = np.arange(n) + p
         start = -(-(place - d * (k - 1)) // s)
-        made.append(np.stack([np.clip(start, 0, o), np.clip(place // s + 1, 0, o)], 1))
+        made.append(np.stack([np.clip(start, 0, o), np.clip(place // s + 1, 0, o)], 1).astype(
+            np.int64))
     return made
 
 
@@ -232,7 +235,8 @@ def max_pool(a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out:
         return None
     last, shape = channels_last(a), (*a.shape[:-2], *out)
     values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
-    rule = Run("max", *windows(a.shape[-2:], kernel, stride, padding, dilation, out), dilation)
+    ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
+    rule = Run("max", ranges, dilation)
     rule(as_images(a), as_images(places), as_images(values))
     return values, places
 
@@ -250,7 +254,8 @@ def max_pool_backward(g: Any, places: Any, sizes: Any, kernel: Any, stride: Any,
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
     if planes(places) < 8:
         return None
-    rule = Run("max backward", *coverings(sizes, kernel, stride, padding, dilation, g.shape[-2:]))
+    rule = Run("max backward", coverings(*map(tuple, (
+        sizes, kernel, stride, padding, dilation, g.shape[-2:]))))
     rule(as_images(in_order(g, last)), as_images(places), as_images(made))
     return made
 
@@ -270,7 +275,7 @@ def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: 
         return None
     last = channels_last(a)
     made = images((*a.shape[:-2], *out), a.dtype, last)
-    rule = Run("mean", *windows(a.shape[-2:], kernel, stride, padding, (1, 1), out),
+    rule = Run("mean", windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out))),
                factor=np.ascontiguousarray(factor, a.dtype))
     rule(as_images(plain(a)), None, as_images(made))
     return made
@@ -283,7 +288,8 @@ def mean_pool_backward(g: Any, sizes: Any, kernel: Any, stride: Any, padding: An
         return None
     last = channels_last(g)
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
-    rule = Run("mean backward", *coverings(sizes, kernel, stride, padding, (1, 1), g.shape[-2:]),
+    rule = Run("mean backward", coverings(*map(tuple, (
+        sizes, kernel, stride, padding, (1, 1), g.shape[-2:]))),
                factor=np.ascontiguousarray(factor, g.dtype))
     rule(as_images(plain(g)), None, as_images(made))
     return made

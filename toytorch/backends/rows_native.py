@@ -26,8 +26,8 @@ def take_rows(table: Any, numbers: Any) -> Any:
     """table[numbers], whose numbers are known to be inside; None where NumPy should do it."""
     if not fits(table, numbers, numbers.size):
         return None
-    numbers = np.ascontiguousarray(numbers)
     made = np.empty((*numbers.shape, table.shape[1]), table.dtype)
+    numbers = np.ascontiguousarray(numbers)
     kernel(table.dtype.char, False)(numbers.size, table.shape[1], numbers.ctypes.data,
                                     table.ctypes.data, made.ctypes.data)
     return made

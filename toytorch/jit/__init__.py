@@ -1,12 +1,15 @@
 """The compiler: from a function to a graph, from a graph to one kernel.
 
 `trace` watches a function run, `script` reads its source; both give a graph in static single
-assignment form, which passes rewrite and an executor runs. `explain` says what became of a function.
+assignment form, which passes rewrite and an executor runs. `explain` says what became of it.
 """
 
+from toytorch.jit.archive import load, save
 from toytorch.jit.compile import compile
 from toytorch.jit.explain import explain
+from toytorch.jit.freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from toytorch.jit.function import ScriptFunction
+from toytorch.jit.fuser_mode import fuser, optimized_execution, set_fusion_strategy
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script import (
@@ -27,8 +30,31 @@ from toytorch.jit.script import unwrap_optional as _unwrap_optional
 from toytorch.jit.trace import TracingCheckError, trace, trace_module
 from toytorch.jit.tracer import GraphBreak, TracerWarning
 
-__all__ = ["Attribute", "CompilationUnit", "Final", "Graph", "Node", "RecursiveScriptModule",
-           "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "Value",
-           "_unwrap_optional", "annotate", "explain", "export", "ignore", "interface",
-           "is_scripting", "is_tracing", "isinstance", "script", "trace", "trace_module",
-           "unused"]
+__all__ = [
+                                 "Attribute",
+                                 "CompilationUnit",
+                                 "Final",
+                                 "Graph",
+                                 "GraphBreak",
+                                 "Node",
+                                 "RecursiveScriptModule",
+                                 "ScriptFunction",
+                                 "ScriptModule",
+                                 "TracerWarning",
+                                 "TracingCheckError",
+                                 "Value",
+                                 "_unwrap_optional",
+                                 "annotate",
+                                 "compile",
+                                 "explain",
+                                 "export",
+                                 "ignore",
+                                 "interface",
+                                 "is_scripting",
+                                 "is_tracing",
+                                 "isinstance",
+                                 "script",
+                                 "trace",
+                                 "trace_module",
+                                 "unused",
+]

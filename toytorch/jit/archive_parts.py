@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dtype as dtypes
+from toytorch.core.op import registry
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.jit import types
+from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.check import check
 from toytorch.jit.function import ScriptFunction, TracedFunction
 from toytorch.jit.ir import Graph, Node, op_of
@@ -23,6 +26,7 @@ from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
 from toytorch.jit.text import value_text
 from toytorch.nn import Module, Parameter
+from toytorch.ops.define import CREATING, PUBLIC
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
 ERRORS = {e.__name__: e for e in (RuntimeError, ValueError, AssertionError, NotImplementedError,
@@ -31,6 +35,10 @@ CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScrip
            "Scripted": RecursiveScriptModule, "ScriptModule": ScriptModule}
 DEPTH = 100  # of modules and values inside each other
 REFUSED = ("from_file",)  # operations that reach beyond the graph
+TABLES: dict[str, dict[str, Any]] = {"record": registry, "public": PUBLIC, "creating": CREATING,
+                                     "builtin": BUILTINS}  # type: ignore[dict-item]
+OPERATIONS = ("toytorch.ops.", "toytorch.nn.functional", "toytorch.nn.modules.", "toytorch.signal.",
+              "toytorch.sparse.", "toytorch.jit.script.markers", "toytorch.autograd.modes", "math")
 
 
 # -- tensors -----------------------------------------------------------------------------------------
@@ -163,9 +171,12 @@ def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[st
         refuse(node)
         kept = {k: node.attributes[k] for k in ("_names", "_class", "_types")
                 if k in node.attributes}
-        if kept:
-            hidden[str(i)] = {k: list(map(str, v)) if k == "_types" else v.__name__
-                              if k == "_class" else list(v) for k, v in kept.items()}
+        told = {k: list(map(str, v)) if k == "_types" else v.__name__
+                if k == "_class" else list(v) for k, v in kept.items()}
+        if node.kind.startswith("aten::") and op_of(node.kind) is not node.op:
+            told["_op"] = where_is(node.op)
+        if told:
+            hidden[str(i)] = told
         constants += [values.packed(v) for _, v in sorted(node.attributes.items())
                       if isinstance(v, (Tensor, np.ndarray))]
     about = {"name": function.graph.name, "hidden": hidden, "constants": constants,
@@ -178,13 +189,40 @@ def refuse(node: Node) -> None:
     outside = node.kind in ("prim::CallMethod", "prim::CallFunction") and (
         "Subgraph" not in node.attributes)
     if outside or node.kind == "prim::CreateObject" or (
-            node.kind.startswith("aten::") and op_of(node.kind) is not node.op):
+            node.kind.startswith("aten::") and op_of(node.kind) is not node.op
+            and where_is(node.op) is None):
         name = node.attributes.get("name") or node.kind
         at = f" at {node.source}" if node.source else ""
         raise RuntimeError(f"Could not export Python function call '{name}'{at}. An archive holds "
                            "graphs of the framework's operations only")
     if node.kind == "prim::TupleConstruct" and "_class" in node.attributes:
         raise RuntimeError("a named tuple cannot be saved in an archive: its class is Python's")
+
+
+def where_is(function: Any) -> list[str] | None:
+    """Where the framework keeps a function, as [table, name]; None for everybody else's."""
+    for table, held in TABLES.items():
+        for name, other in held.items():
+            if other is function:
+                return [table, name]
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return [module, name] if found_at(module, name) is function else None
+
+
+def found_at(table: str, name: str) -> Any:
+    """The function that a table or a module of operations holds under a name, or None.
+
+    Only modules of operations that are loaded are asked, and only for functions of their own.
+    """
+    if name.split(".")[0] in REFUSED or name.startswith("_"):
+        return None
+    if table in TABLES:
+        return TABLES[table].get(name)
+    if not table.startswith(OPERATIONS):
+        return None
+    found = getattr(sys.modules.get(table), name, None)
+    is_function = inspect.isroutine(found) and getattr(found, "__module__", "") == table
+    return found if is_function else None
 
 
 def called(function: ScriptFunction, values: Values) -> dict[str, Any]:
@@ -209,7 +247,7 @@ def methods_of(described: Any, reader: Any, values: Values) -> dict[str, ScriptF
 def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFunction:
     """One function: its graph read, completed and checked."""
     text = reader.read(about["graph"]).tobytes().decode()
-    graph = check(read(text, str(about["name"]), [values.of(c) for c in about["constants"]]))
+    graph = read(text, str(about["name"]), [values.of(c) for c in about["constants"]])
     nodes = nodes_in_text(graph)
     for i, kept in about["hidden"].items():
         complete(nodes[index(int(i))], kept)
@@ -217,6 +255,7 @@ def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFun
         refuse(node)
         if node.kind.startswith("aten::") and node.kind[6:].split(".")[0] in REFUSED:
             raise ValueError(f"{node.kind} may not be in an archive")
+    check(graph)
     if about["traced"]:
         result = about["result"]
         spec = None if result is None else tree_flatten(values.of(result))[1]
@@ -238,6 +277,10 @@ def complete(node: Node, kept: Any) -> None:
             node.attributes[key] = tuple(map(type_of, value))
         elif key == "_class" and node.kind == "prim::RaiseException":
             node.attributes[key] = ERRORS[value]
+        elif key == "_op" and node.kind.startswith("aten::"):
+            node.op = found_at(*map(str, value))
+            if node.op is None:
+                raise ValueError(f"there is no operation {value!r}")
         else:
             raise ValueError(f"unknown attribute {key!r} of {node.kind}")
 

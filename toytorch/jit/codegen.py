@@ -7,8 +7,8 @@
 
 Shapes, types and what aliases what are known, so nothing is asked when it runs: no dispatch, no
 promotion, no tensors. A value is dropped after its last use, and a result may take the memory of an
-operand that nobody needs any more (`memory.reusable`). Ops that need the tensors' own rules (writes,
-half-precision types) are called through the dispatcher.
+operand that nobody needs any more (`memory.reusable`). Ops that need the tensors' own rules
+(writes, half-precision types) are called through the dispatcher.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Writer:
         inputs, outputs = graph.inputs, graph.outputs
         self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
         self.nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
-        self.names: dict[str, Any] = {"__name__": "toytorch.jit", "asarray": np.asarray, "ndarray": np.ndarray,
+        self.names: dict[str, Any] = {"__name__": "toytorch.jit",
+                                      "asarray": np.asarray, "ndarray": np.ndarray,
                                       "empty": np.empty, "call": dispatch.call,
                                       "inplace": dispatch.inplace, "wrap": wrap}
         self.local: dict[Value, str] = {}
@@ -210,7 +211,8 @@ class Writer:
 def plain(name: str) -> str:
     """An op's name as Python's."""
     name = name.replace(".", "_")
-    return name + "_" if name in ("and", "or", "not", "del", "def", "empty", "call", "wrap") else name
+    taken = ("and", "or", "not", "del", "def", "empty", "call", "wrap")
+    return name + "_" if name in taken else name
 
 
 def needs_tensors(node: Node) -> bool:

@@ -26,7 +26,8 @@ class Compiled:
     why.
     """
 
-    def __init__(self, function: Callable[..., Any], module: Module | None, fullgraph: bool) -> None:
+    def __init__(self, function: Callable[..., Any], module: Module | None,
+                 fullgraph: bool) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
         self.graphs: dict[Any, Any] = {}
         self.reason = ""

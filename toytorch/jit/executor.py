@@ -8,13 +8,12 @@ from typing import Any
 from toytorch.core import state
 from toytorch.core.tensor import Tensor
 from toytorch.jit import interpreter
+from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph, Pass
 from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.lift import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
-
-LIMIT = 64  # plans that a function keeps; the one made first goes first
 
 
 class Executor:
@@ -33,7 +32,7 @@ class Executor:
         inputs = self.inputs(args)
         if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
             return interpreter.run(self.whole()[0], inputs)
-        key = key_of(inputs)
+        key = key_of(inputs) + switches.key
         plan = self.plans.get(key)
         if plan is None:
             plan = self.prepare(inputs, key)
@@ -64,11 +63,12 @@ class Executor:
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             joint = specialise(graph, inputs, state.local.grad)
-            joint.replace(pipeline.optimise(joint.graph, self.passes))
-            plan = Plan(graph, joint, pipeline.stages(self.passes)[1])
+            first, last = pipeline.stages(switches.chosen(self.passes))
+            joint.replace(pipeline.run(joint.graph, first))
+            plan = Plan(graph, joint, last)
         except Untraceable as why:
             plan = Stepwise(graph, str(why))
-        if len(self.plans) >= LIMIT:
+        while len(self.plans) >= limit():  # the one made first goes first
             del self.plans[next(iter(self.plans))]
         self.plans[key] = plan
         return plan
@@ -76,7 +76,7 @@ class Executor:
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
         """The plan that arguments like these run on."""
         inputs = self.inputs(args)
-        key = key_of(inputs)
+        key = key_of(inputs) + switches.key
         return self.plans.get(key) or self.prepare(inputs, key)
 
     def graph_for(self, args: Sequence[Any]) -> Graph:

@@ -13,7 +13,7 @@ def explain(f: Any, *inputs: Any) -> str:
     >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: x[x > 0], torch.ones(2))
     >>> print(torch.jit.explain(f, torch.ones(2)))
-    forward runs node by node: aten::index has a result whose shape depends on values
+    forward runs node by node: aten::nonzero has a result whose shape depends on values
     """
     function = f._methods["forward"] if hasattr(f, "_methods") else f
     plan = function.executor.plan_for(function.flat(inputs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.pytree import tree_flatten, tree_unflatten
@@ -86,7 +86,7 @@ class TracedFunction(ScriptFunction):
         return list(tree_flatten(args)[0])
 
 
-def signature(flat: list[Any]) -> tuple[Any, ...]:
+def signature(flat: Sequence[Any]) -> tuple[Any, ...]:
     """The shapes and types a trace was made for."""
     try:
         return tuple([(v._array.shape, v.dtype) for v in flat])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
-from toytorch.core import state
 from toytorch.core import inplace as writing
-from toytorch.core.dtype import FROM_NUMPY
+from toytorch.core import state
 from toytorch.core.dispatch import view_of
+from toytorch.core.dtype import FROM_NUMPY
 from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
@@ -22,8 +22,8 @@ from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import Joint, Untraceable
 
-SHARED = ("This result of a compiled function shares memory with another of its results, or with an "
-          "argument, and is being modified inplace. Its history does not know of that memory: "
+SHARED = ("This result of a compiled function shares memory with another of its results, or with "
+          "an argument, and is being modified inplace. Its history does not know of that memory: "
           "clone() it first.")
 
 

@@ -80,7 +80,7 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
-    methods = {}
+    methods: dict[str, Any] = {}
     for name, args in inputs.items():
         args = args if isinstance(args, tuple) else (args,)
         run = mod if name == "forward" else getattr(mod, name)

@@ -199,7 +199,7 @@ class Tracer:
         """Tensors that outlive the trace are ordinary ones again."""
         for tensor in self.shown:
             if tensor.__class__ is Traced:
-                tensor.__class__ = Tensor
+                tensor.__class__ = Tensor  # type: ignore[assignment]  # they have one layout
         self.shown.clear()
 
 
@@ -359,7 +359,7 @@ class Traced(Tensor):
     nelement = numel
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Any:  # type: ignore[override,misc]  # a trace's tensors keep their data
         return self.detach()
 
     def __index__(self) -> Any:

@@ -86,8 +86,8 @@ class List(Type):
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, List) and (
-            self.element == other.element or isinstance(self.element, Tensor)
-            and isinstance(other.element, Tensor))
+            self.element == other.element or (isinstance(self.element, Tensor)
+                                              and isinstance(other.element, Tensor)))
 
 
 @dataclass(frozen=True)

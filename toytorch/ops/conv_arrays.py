@@ -119,11 +119,18 @@ def transposed_sizes(sizes: Any, kernel: Any, stride: Any, padding: Any, dilatio
 def transposed_arrays(xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any,
                       extra: Any, groups: int) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
-    kernel, images, seen = w.shape[2:], x.shape[0], x.shape[2:]
-    sizes = transposed_sizes(seen, kernel, stride, padding, dilation, extra)
+    sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
     y = _direct(xp, conv_direct.input_gradient, (x, w), (sizes, stride, padding, dilation), groups)
     if y is not None:
         return y
+    y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)
+    return _in_order_of(x, y) if xp is np else y
+
+
+def _spread(xp: Any, x: Any, w: Any, sizes: Any, stride: Any, padding: Any, dilation: Any,
+            extra: Any, groups: int) -> Any:
+    """The transposed convolution as products of matrices."""
+    kernel, images, seen = w.shape[2:], x.shape[0], x.shape[2:]
     outputs = w.shape[1] * groups
     rows = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)  # (groups, O/groups·K, C)
     flat = x.reshape(images, groups, x.shape[1] // groups, math.prod(seen))

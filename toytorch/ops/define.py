@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from toytorch.core import state
-from toytorch.core import state
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor

@@ -120,7 +120,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                     raise IndexError(f"The shape of the mask {list(part.shape)} at index {k} does "
                                      f"not match the shape of the indexed tensor {list(x.shape)} at"
                                      f" index {dim + k}")
-            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees where it comes from
+            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees its origin
                 tensors += gathering.nonzero.function(part).unbind(1)
             else:
                 places = part._array.nonzero() if part.ndim else (

@@ -7,14 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.conv_pack import channels_last
 from toytorch.backends.native import SMALLEST
 from toytorch.backends.native_rows import Rows
 from toytorch.core import dtype as types
 from toytorch.core import state
+from toytorch.core.device import channels_last as last_format
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import general, public
 from toytorch.ops import norm_kernels as kernels
-from toytorch.ops.normalize import at_once, centered, need_float, standardized, through
+from toytorch.ops.define import general, public
+from toytorch.ops.normalize import (
+    at_once,
+    centered,
+    need_float,
+    standardized,
+    taken,
+    through,
+)
 from toytorch.ops.windows import sizes_text
 
 # -- over the last dimensions ---------------------------------------------------------------------
@@ -81,7 +90,7 @@ def _layer_norm_input(gs: Any, input: Any, normalized_shape: Any, weight: Any, e
                       result1: Any, result2: Any) -> Any:
     made = at_once({}, kernels.layer_input, gs[0], input, weight, result1, result2)
     if made:
-        return made[0]
+        return taken(made, 0)
     g = gs[0] if weight is None else gs[0] * weight
     dims = [d + input.ndim for d in _last(normalized_shape)]
     return through(g, input, result1, result2, dims, eps)
@@ -92,14 +101,14 @@ def _layer_norm_weight(gs: Any, input: Any, normalized_shape: Any, eps: float, r
     made = at_once(work, lambda g, a, m, r: kernels.layer_weight(g, a, normalized_shape, m, r),
                    gs[0], input, result1, result2)
     if made:
-        return made[0]
+        return taken(made, 0)
     hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
     return _sum_lead(gs[0] * hat, len(normalized_shape))
 
 
 def _layer_norm_bias(gs: Any, normalized_shape: Any, work: Any) -> Any:
     made = work.get("made")  # made with the gradient of the weight
-    return made[1] if made else _sum_lead(gs[0], len(normalized_shape))
+    return taken(made, 1) if made else _sum_lead(gs[0], len(normalized_shape))
 
 
 def _sum_lead(g: Any, n: int) -> Any:
@@ -148,7 +157,10 @@ def _group_norm(xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: i
         made *= weight.reshape(-1, 1)
     if bias is not None:
         made += bias.reshape(-1, 1)
-    return made.reshape(a.shape), mean.reshape(n, group), rstd.reshape(n, group)
+    made = made.reshape(a.shape)
+    if channels_last(a):
+        made = np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    return made, mean.reshape(n, group), rstd.reshape(n, group)
 
 
 def _check_group(a: Any, channels: int, group: int, *parameters: Any) -> None:
@@ -166,7 +178,7 @@ def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int
                       eps: float, result1: Any, result2: Any, work: Any) -> Any:
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
-        return made[0]
+        return taken(made, 0)
     g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
     g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
     x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
@@ -177,7 +189,8 @@ def _group_norm_input(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: int
         hat, rstd = standardized(x, mean, rstd, [2], eps)
         count = max(C // group * HxW, 1)
         made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
-    return made.reshape(input.shape)
+    made = made.reshape(input.shape)
+    return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
 
 
 def _group_norm_at_once(gs: Any, input: Any, weight: Any, n: int, c: int, mean: Any, rstd: Any,
@@ -193,7 +206,7 @@ def _group_norm_weight(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: in
                        eps: float, result1: Any, result2: Any, work: Any) -> Any:
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
-        return made[1]
+        return taken(made, 1)
     hat, _ = standardized(input.reshape([N, group, C // group * HxW]), result1.unsqueeze(-1),
                           result2.unsqueeze(-1), [2], eps)
     return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
@@ -201,7 +214,7 @@ def _group_norm_weight(gs: Any, input: Any, weight: Any, N: int, C: int, HxW: in
 
 def _group_norm_bias(gs: Any, N: int, C: int, HxW: int, work: Any) -> Any:
     made = work.get("made")  # made with the gradient of the input or of the weight
-    return made[2] if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
+    return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
 
 
 native_group_norm = general(

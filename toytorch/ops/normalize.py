@@ -187,8 +187,14 @@ def at_once(work: Any, compute: Any, *tensors: Any) -> Any:
         return None
     if "made" not in work:
         made = compute(*(None if t is None else t._array for t in tensors))
-        work["made"] = None if made is None else tuple(wrap(v) for v in made)
+        work["made"] = None if made is None else [wrap(v) for v in made]
     return work["made"]
+
+
+def taken(made: list[Any], k: int) -> Any:
+    """One of the gradients made at once; nobody else holds it then, so a leaf need not copy it."""
+    value, made[k] = made[k], None
+    return value
 
 
 def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, running_var: Any,
@@ -196,7 +202,7 @@ def _batch_norm_input(gs: Any, input: Any, weight: Any, running_mean: Any, runni
     made = training and at_once(work, kernels.batch_backward, gs[0], input, weight, result1,
                                 result2)
     if made:
-        return made[0]
+        return taken(made, 0)
     x, dims = _channels(input)
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     g = gs[0].reshape(x.shape)
@@ -210,7 +216,7 @@ def _batch_norm_weight(gs: Any, input: Any, weight: Any, running_mean: Any, runn
     made = training and at_once(work, kernels.batch_backward, gs[0], input, weight, result1,
                                 result2)
     if made:
-        return made[1]
+        return taken(made, 1)
     x, dims = _channels(input)
     mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
     hat = standardized(x, mean, rstd, dims, eps)[0] if training else (x - mean) * rstd
@@ -219,7 +225,7 @@ def _batch_norm_weight(gs: Any, input: Any, weight: Any, running_mean: Any, runn
 
 def _batch_norm_bias(gs: Any, work: Any) -> Any:
     made = work.get("made")  # made with the gradient of the input or of the weight
-    return made[2] if made else gs[0].sum([0, *range(2, gs[0].ndim)])
+    return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 
 native_batch_norm = general(

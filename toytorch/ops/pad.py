@@ -109,7 +109,7 @@ def _made_sizes(a: Any, pad: Any) -> None:
 
 def narrow(pad: Any) -> bool:
     """Whether a border has few enough lines to be copied one by one, round a block."""
-    return min(pad) >= 0 and sum(pad) <= 32
+    return bool(min(pad) >= 0 and sum(pad) <= 32)
 
 
 def _lines(maps: list[Map], pad: Any, ndim: int) -> list[tuple[Any, Any]]:
@@ -142,7 +142,7 @@ def _framed(xp: Any, a: Any, maps: list[Map], pad: Any) -> Any:
 
 
 def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
-    """The derivative of `_framed`: every line is added to the one it repeats, the last one first."""
+    """The derivative of `_framed`: every line is added to the one it repeats, last ones first."""
     total = g.copy()
     for line, source in reversed(_lines(maps, pad, g.ndim)):
         total[source] += total[line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -136,6 +137,16 @@ def _max_pool(n: int) -> Op:
 MAX = {n: _max_pool(n) for n in (2, 3)}
 
 
+@functools.lru_cache(256)
+def factors(sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool,
+            divisor: Any) -> Any:
+    """What the sum of each window of an average pool is multiplied with."""
+    if divisor is not None:
+        return np.full(out, 1 / divisor)
+    _, counts = average_maps(sizes, kernel, stride, padding, out, include)
+    return 1 / math.prod(np.ix_(*counts))
+
+
 def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
 
@@ -146,14 +157,6 @@ def _average_pool(n: int) -> Op:
             return maps, float(divisor)
         weighted = [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)]
         return weighted, 1.0
-
-    def factors(sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool,
-                divisor: Any) -> Any:
-        """What the sum of each window is multiplied with."""
-        _, counts = average_maps(sizes, kernel, stride, padding, out, include)
-        if divisor is not None:
-            return np.full(out, 1 / divisor)
-        return 1 / math.prod(np.ix_(*counts))
 
     def forward(xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
                 include: bool, divisor: Any) -> Any:
@@ -178,7 +181,7 @@ def _average_pool(n: int) -> Op:
                  ceil_mode: bool, include: bool, divisor: Any) -> Any:
         kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
         found = pool_native.mean_pool_backward(g, shape[-n:], kernel, stride, padding, factors(
-            shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)) \
+            tuple(shape[-n:]), kernel, stride, padding, tuple(g.shape[-n:]), include, divisor)) \
             if n == 2 else None
         if found is not None:
             return found

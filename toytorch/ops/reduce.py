@@ -462,7 +462,8 @@ def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
 
 
 softmax = reduction("softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor", _softmax,
-                    d_self="_softmax_backward_data(g, result, dim)", doc="eˣ/Σeˣ along a dimension.")
+                    d_self="_softmax_backward_data(g, result, dim)",
+                    doc="eˣ/Σeˣ along a dimension.")
 log_softmax = reduction("log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
                         _log_softmax, doc="log of softmax, without overflow.",
                         d_self="_log_softmax_backward_data(g, result, dim)")

@@ -66,3 +66,12 @@ def test_arguments() -> None:
              "-> int")):
         with pytest.raises(RuntimeError, match=text):
             f(*args, **kwargs)
+
+
+@pytest.mark.parametrize("call", [
+    "torch.load('x')", "torch.serialization.os.getcwd()", "open('x')", "eval('1')",
+    "torch.importlib.import_module('os')", "ops.aten.nothing(x)", "__import__('os')"])
+def test_text_runs_nothing_else(call: str) -> None:
+    """Code that came as text, from a file for instance, names operations and nothing else."""
+    with pytest.raises((RuntimeError, FrontendError, AttributeError)):
+        torch.jit.CompilationUnit(f"def f(x):\n    return {call}")

@@ -12,8 +12,8 @@ from typing import Any
 
 from toytorch.backends.loops import Unsupported
 from toytorch.jit import types
-from toytorch.jit.fuser.lower import REDUCTIONS, RENAMES, Lower, Lowered
 from toytorch.jit.effects import effects, written_values
+from toytorch.jit.fuser.lower import REDUCTIONS, RENAMES, Lower, Lowered
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 
 ALONE = frozenset((  # ops that gain from a kernel even by themselves, where there is much to do

@@ -64,7 +64,7 @@ class Lower:
             self.node(node)
         letters = self.letters()
         arrays = tuple(self.array(v, letters) for v in self.inputs)
-        steps = []
+        steps: list[Any] = []
         for s in self.steps:
             dims = tuple(dict.fromkeys(letters[self.root(a)] for a in s["dims"]))
             if s["over"] is None:

@@ -129,7 +129,7 @@ class Folding:
 
 
 def small(value: Any) -> bool:
-    """Whether a result may be kept."""
+    """Whether a result may be kept: tensors by themselves, but not in lists and tuples."""
     if isinstance(value, (list, tuple)):
-        return all(map(small, value))
+        return all(small(v) and not isinstance(v, Tensor) for v in value)
     return not isinstance(value, Tensor) or value.numel() <= LARGEST

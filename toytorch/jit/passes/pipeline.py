@@ -42,8 +42,3 @@ def run(graph: Graph, passes: Sequence[Pass],
             shown(name, graph, after)
         graph = after
     return graph
-
-
-def optimise(graph: Graph, passes: Sequence[Pass] | None = None) -> Graph:
-    """A specialised graph as it is run."""
-    return run(graph, stages(passes)[0])

@@ -59,6 +59,10 @@ class Attributes(Subscripts):
 
     def known_attribute(self, owner: Any, name: str, at: Any) -> Any:
         """An attribute of a package, a class or another Python object."""
+        if self.program.closed and inspect.ismodule(owner) and (
+                owner.__name__ not in ("math", "typing", "toytorch")
+                and not owner.__name__.startswith("toytorch.")):
+            raise self.fail(f"code that came as text may not use the module {owner.__name__}", at)
         missing = object()
         found = inspect.getattr_static(owner, name, missing)
         if found is missing and inspect.ismodule(owner):
@@ -203,7 +207,7 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
         space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
         text = hint if isinstance(hint, str) else ""
         final = text.startswith(("Final", "torch.jit.Final", "typing.Final", "jit.Final")) or (
-            str(hint) == "typing.Final" or typing.get_origin(hint) is typing.Final)
+            "typing.Final" in (str(hint), str(typing.get_origin(hint))))
         try:
             found = read(ast.parse(text, mode="eval").body, lambda n: space[n]) if text else (  # noqa: B023
                 type_of(hint))

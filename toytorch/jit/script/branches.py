@@ -171,7 +171,7 @@ class Branches(Base):
             left, right = self.peek(node.left), self.peek(node.comparators[0])
             if isinstance(left, Known) and isinstance(right, Known) and isinstance(
                     left.object, str):
-                return (left.object == right.object) == isinstance(node.ops[0], ast.Eq)
+                return bool(left.object == right.object) == isinstance(node.ops[0], ast.Eq)
         if isinstance(node, (ast.Name, ast.Attribute)):
             item = self.peek(node)
             if isinstance(item, Known) and isinstance(item.object, bool):

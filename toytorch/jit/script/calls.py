@@ -37,6 +37,9 @@ RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
 PUBLIC_NAMES: dict[int, str] = {id(f): name.replace(".", "_")  # of several, the first
                                 for name, f in reversed(PUBLIC.items())}
 
+OPERATIONS = ("math", "toytorch.ops", "toytorch.core", "toytorch.nn.functional", "toytorch.signal",
+              "toytorch.sparse", "toytorch.jit.script.markers", "toytorch.autograd.modes")
+
 
 class Calls(Pythons, Attributes):
     """Emits calls."""
@@ -199,6 +202,9 @@ class Calls(Pythons, Attributes):
         record = RECORDS.get(id(function))
         name = record.name.partition(".")[0] if record is not None else (
             PUBLIC_NAMES.get(id(function)) or str(function.__name__))
+        if self.program.closed and not module.startswith(OPERATIONS):
+            raise self.fail(f"code that came as text may call operations only, and {name} is none",
+                            at)
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":

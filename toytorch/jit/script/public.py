@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from toytorch.core.op import registry
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
-from toytorch.jit.builtins import FAMILIES, fits
+from toytorch.jit.builtins import fits
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Value
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.classes import register
-from toytorch.jit.script.compiler import compile_function, compile_methods, compile_program
+from toytorch.jit.script.compiler import (
+    Compiler,
+    compile_function,
+    compile_methods,
+    compile_program,
+)
 from toytorch.jit.script.errors import CompileError, FrontendError
 from toytorch.jit.script.markers import MODIFIER, Attribute
 from toytorch.jit.script.modules import RESULTS, is_library
-from toytorch.jit.script.reading import Program, read_text
-from toytorch.jit.script.values import Known, Record, Spelled
+from toytorch.jit.script.reading import Program
+from toytorch.jit.script.texts import text_programs
+from toytorch.jit.script.values import ModuleValue
 from toytorch.nn import Module
 
 
@@ -200,8 +203,6 @@ class Scripted(RecursiveScriptModule):
 
 def method_from_text(module: Module, name: str, program: Program, session: Session) -> Compiled:
     """The graph of a method that the module's class does not have."""
-    from toytorch.jit.script.compiler import Compiler
-    from toytorch.jit.script.values import ModuleValue
     placeholder = Value("self", types.Class(type(module).__name__))
     return Compiler(program, session, name, ModuleValue(module, placeholder)).compile()
 
@@ -235,86 +236,3 @@ class CompilationUnit:
         if found is None:
             raise AttributeError(f"'CompilationUnit' has no attribute '{attr}'")
         return found
-
-
-class Word:
-    """A word of `.code` that is no Python: annotate, unchecked_cast, uninitialized."""
-
-    def __init__(self, word: str) -> None:
-        self.word = self.__name__ = word
-
-
-class Records:
-    """`ops` of a text: `ops.aten.select` is the record of that name."""
-
-    aten: Any
-
-    def __init__(self, inner: bool = False) -> None:
-        if not inner:
-            self.aten = Records(True)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.replace("__", ".") not in registry:
-            raise AttributeError(f"there is no op {name}")
-        return Record(name.replace("__", "."))
-
-
-class TextProgram(Program):
-    """A program from a text, which may call an operation by its name in the graph."""
-
-    def named(self, owner: Any, name: str) -> Any:
-        """`torch.len`: what the package itself has no function for."""
-        if isinstance(owner, Records):
-            return Known(getattr(owner, name, None))
-        if owner is sys.modules.get("toytorch") and (
-                name in FAMILIES or name in ("format", "percentFormat") or callable(
-                    getattr(Tensor, name, None))):
-            return Spelled(name)
-        return None
-
-
-def text_programs(text: str, extra: dict[str, Any] | None = None) -> list[Program]:
-    """The functions of a text, each knowing the others."""
-    names = text_names()
-    names.update(extra or {})
-
-    def find(name: str) -> Any:
-        return names[name]
-    programs = []
-    for p in read_text(text, find):
-        program = TextProgram(p.tree, p.file, p.lines, p.first, p.indent, p.names, p.defaults)
-        names[program.tree.name] = LazyFunction(program)
-        programs.append(program)
-    return list(programs)
-
-
-class LazyFunction:
-    """A function of a text, compiled when it is first called."""
-
-    def __init__(self, program: Program) -> None:
-        self.program, self._made = program, None
-
-    @property
-    def compiled(self) -> Compiled:
-        """Its graph."""
-        if self._made is None:
-            self._made = compile_program(self.program)  # type: ignore[assignment]  # once made
-        return self._made  # type: ignore[return-value]  # it is made now
-
-
-def text_names() -> dict[str, Any]:
-    """The names that a text may use."""
-    import builtins
-    import math
-    import typing
-    torch = sys.modules["toytorch"]
-    names: dict[str, Any] = {n: getattr(typing, n) for n in (
-        "List", "Dict", "Tuple", "Optional", "Union", "Any", "Final")}
-    safe: list[Callable[..., Any]] = [getattr(builtins, n) for n in dir(builtins)
-                                      if not n.startswith("_")]
-    names.update({f.__name__: f for f in safe if hasattr(f, "__name__")})
-    names.update({w: Word(w) for w in ("annotate", "unchecked_cast", "uninitialized")})
-    names.update(ops=Records(), torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)
-    return names
-
-

@@ -19,6 +19,7 @@ class Program:
 
     first, indent   the line and column of the file where the text begins
     names           looks a name up that the function does not define; raises KeyError
+    closed          whether it came as text, which may name operations and nothing else
     """
 
     tree: ast.FunctionDef
@@ -28,6 +29,7 @@ class Program:
     indent: int
     names: Callable[[str], Any]
     defaults: dict[str, Any] = field(default_factory=dict)
+    closed: bool = False
 
     def source(self, node: Any) -> Source | None:
         """Where a node of the tree stands; None for what the compiler added."""

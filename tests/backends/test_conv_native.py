@@ -1,0 +1,148 @@
+"""The compiled convolution and its gradients: against PyTorch, and against products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle import SELFTEST, torch
+
+if SELFTEST:
+    pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
+
+from toytorch.backends import conv_direct, conv_pack, conv_tile
+from toytorch.backends.conv_direct import Grid, forward_grid, phases
+from toytorch.backends.loops import machine
+
+RNG = np.random.default_rng(0)
+compiled = pytest.mark.skipif(not machine.works(), reason="there is no compiler")
+ORDERS = ("plain", "last")
+# images, channels, sizes, outputs, kernel, stride, padding, dilation, groups
+CASES = [
+    (2, 16, (9, 9), 32, (3, 3), (1, 1), (1, 1), (1, 1), 1),  # every output at an end is a band
+    (3, 3, (12, 17), 24, (5, 5), (2, 2), (2, 2), (1, 1), 1),  # between zeros; channels left over
+    (2, 8, (14, 11), 16, (3, 2), (3, 2), (0, 1), (2, 3), 1),  # stride and dilation: some phases
+    (2, 32, (8, 8), 64, (3, 3), (1, 1), (2, 2), (2, 2), 2),  # groups of whole vectors
+    (1, 16, (7, 30), 10, (1, 4), (1, 3), (0, 3), (1, 1), 1),  # more padding than is seen
+    (2, 16, (10, 10), 16, (2, 2), (3, 3), (0, 0), (1, 1), 1),  # inputs that nothing sees
+    (1, 40, (1, 33), 48, (1, 1), (1, 1), (0, 0), (1, 1), 1),
+]
+
+
+def values(*shape: int, dtype: Any) -> Any:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def ordered(a: Any, order: str) -> Any:
+    """Images in an order of memory."""
+    return a if order == "plain" else np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(
+        0, 3, 1, 2)
+
+
+def close(got: Any, want: Any) -> None:
+    assert got.shape == want.shape
+    tolerance = 2e-5 if got.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(got, want, atol=tolerance * max(1, np.abs(want).max()))
+
+
+@compiled
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> None:
+    """The result and both gradients, in the order of memory of the images."""
+    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
+    n, channels, sizes, outputs, kernel, *how, groups = case
+    x, bias = values(n, channels, *sizes, dtype=dtype), values(outputs, dtype=dtype)
+    w = values(outputs, channels // groups, *kernel, dtype=dtype)
+    theirs = [torch.from_numpy(v).requires_grad_() for v in (x, w, bias)]
+    y = torch.nn.functional.conv2d(*theirs, *how, groups)
+    g = values(*y.shape, dtype=dtype)
+    y.backward(torch.from_numpy(g))
+    x, g = ordered(x, order), ordered(g, order)
+    made = conv_direct.forward(x, w, bias, *how, groups)
+    close(made, y.detach().numpy())
+    of_x = conv_direct.input_gradient(g, w, sizes, *how, groups)
+    if conv_direct.fits(g, w, n, channels, groups):
+        close(of_x, theirs[0].grad.numpy())
+        assert conv_pack.channels_last(of_x) == (order == "last")
+    else:
+        assert of_x is None, "too few channels to fill vectors"
+    of_w = conv_direct.weight_gradient(x, g, kernel, *how, groups)
+    close(of_w, theirs[1].grad.numpy())
+    assert conv_pack.channels_last(made) == (order == "last")
+
+
+@given(size=st.integers(1, 20), kernel=st.integers(1, 5), stride=st.integers(1, 4),
+       pad=st.integers(0, 4), dilation=st.integers(1, 3))
+@settings(max_examples=200)
+def test_grids_see_what_a_convolution_sees(size: int, kernel: int, stride: int, pad: int,
+                                           dilation: int) -> None:
+    """Forward and backward grids name the same triples (output, tap, input), and all of them."""
+    if size + 2 * pad < dilation * (kernel - 1) + 1:
+        return
+    outputs = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    meet = {(o, k, o * stride + k * dilation - pad) for o in range(outputs) for k in range(kernel)}
+    meet = {(o, k, i) for o, k, i in meet if 0 <= i < size}
+    grid = forward_grid(size, kernel, stride, pad, dilation)
+    assert seen(grid, range(kernel), size) == meet
+    back = set()
+    for phase, taps in phases(size, kernel, stride, pad, dilation):
+        back |= {(o, k, i) for i, k, o in seen(phase, taps, outputs)}
+    assert back == meet
+
+
+def seen(grid: Grid, taps: Any, size: int) -> set[tuple[int, int, int]]:
+    """(output, tap, input) of all bands."""
+    return {(grid.first + i * grid.every, taps[m], grid.at(i, m))
+            for start, end, low, high in grid.bands(size)
+            for i in range(start, end) for m in range(low, high)}
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 9, 11), (1, 8, 8, 8), (2, 3, 5, 6), (1, 21, 1, 19)])
+@pytest.mark.parametrize("order", ORDERS)
+def test_packing(shape: Any, order: str) -> None:
+    x = ordered(values(*shape, dtype=np.float32), order)
+    n, c, h, w = shape
+    for left, right in ((0, 0), (2, 1)):
+        lines = np.zeros((n, h, left + w + right, c), np.float32)
+        conv_pack.pack(x, lines, left)
+        np.testing.assert_array_equal(lines[:, :, left:left + w], x.transpose(0, 2, 3, 1))
+        assert not lines[:, :, :left].any()
+        assert not lines[:, :, left + w:].any()
+    back = conv_pack.empty_images(shape, np.float32, order == "last")
+    conv_pack.unpack(np.ascontiguousarray(x.transpose(0, 2, 3, 1)), back)
+    np.testing.assert_array_equal(back, x)
+
+
+def test_order_of_memory() -> None:
+    x = np.zeros((2, 3, 4, 5), np.float32)
+    assert not conv_pack.channels_last(x)
+    assert conv_pack.channels_last(ordered(x, "last"))
+    assert not conv_pack.channels_last(x[0])
+    assert not conv_pack.channels_last(ordered(x, "last")[:, :, 1:])
+    assert not conv_pack.channels_last(np.zeros((2, 1, 4, 4)))  # both; it was not asked for
+
+
+def test_left_to_products(monkeypatch: Any) -> None:
+    x, w = values(1, 16, 8, 8, dtype="float32"), values(16, 16, 3, 3, dtype="float32")
+    how = (1, 1), (1, 1), (1, 1), 1
+    assert conv_direct.forward(x, w, None, *how) is None  # too little work
+    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
+    assert conv_direct.forward(x.astype("int64"), w.astype("int64"), None, *how) is None
+    assert conv_direct.forward(x, w[:2], None, *how) is None  # 2 of 16 places of a vector
+    assert conv_direct.forward(x[:0], w, None, *how) is None
+    monkeypatch.setattr(machine, "works", lambda: False)
+    assert conv_direct.forward(x, w, None, *how) is None
+
+
+def test_tiles_fit_the_registers() -> None:
+    for kind in "fd":
+        for blocks in (1, 2, 3):
+            most = conv_tile.most_rows(kind, blocks)
+            assert most >= 1
+            assert all(conv_tile.rows(n, kind, blocks) <= min(n, most) for n in range(1, 70))

@@ -1,0 +1,121 @@
+"""Compiled pools, rows and masks: against NumPy's way, which stays for what they leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import SELFTEST
+
+if SELFTEST:
+    pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
+
+from toytorch.backends import pool_native, rows_native
+from toytorch.backends.loops import machine
+from toytorch.ops.axis_maps import apply_all
+from toytorch.ops.pool_arrays import average_maps, max_arrays, pooled_size, put_flat
+
+RNG = np.random.default_rng(0)
+pytestmark = pytest.mark.skipif(not machine.works(), reason="there is no compiler")
+# shape, kernel, stride, padding, dilation, ceil_mode
+CASES = [
+    ((2, 40, 13, 14), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((3, 9, 15, 16), (3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((2, 16, 14, 13), (3, 2), (1, 3), (1, 1), (2, 1), True),
+    ((1, 70, 9, 10), (3, 3), (4, 4), (1, 0), (1, 2), False),  # elements that no window sees
+    ((33, 12, 14), (2, 3), (1, 2), (1, 1), (1, 1), True),  # one image
+]
+
+
+def images(shape: Any, dtype: Any, last: bool) -> Any:
+    x = RNG.integers(-9, 9, shape).astype(dtype)  # with equal ones in a window
+    x[RNG.random(shape) < 0.01] = np.nan
+    if not last or len(shape) == 3:
+        return x
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+def sizes(case: Any) -> tuple[int, ...]:
+    shape, kernel, stride, padding, dilation, ceil = case
+    return tuple(pooled_size(*v, ceil) for v in zip(shape[-2:], kernel, stride, padding, dilation))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_max(monkeypatch: Any, case: Any, last: bool, dtype: Any) -> None:
+    monkeypatch.setattr(pool_native.native, "SMALLEST", 0)
+    shape, *how, _ = case
+    x, out = images(shape, dtype, last), sizes(case)
+    want, places = max_arrays(np, x, *how, out)
+    got, where = pool_native.max_pool(x, *how, out)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(where, places)
+    g = np.asarray(RNG.integers(-9, 9, got.shape).astype(dtype))
+    back = pool_native.max_pool_backward(g, where, shape[-2:], *how)
+    np.testing.assert_array_equal(back, put_flat(np, g, places, shape[-2:], False))
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mean(monkeypatch: Any, case: Any, last: bool) -> None:
+    monkeypatch.setattr(pool_native.native, "SMALLEST", 0)
+    shape, kernel, stride, padding, _, ceil = case
+    out = sizes((shape, kernel, stride, padding, (1, 1), ceil))
+    x = np.nan_to_num(images(shape, np.float64, last))
+    maps, counts = average_maps(x.shape[-2:], kernel, stride, padding, out, True)
+    factor = 1 / (counts[0][:, None] * counts[1])
+    got = pool_native.mean_pool(x, kernel, stride, padding, out, factor)
+    np.testing.assert_allclose(got, apply_all(np, x, maps) * factor, atol=1e-13)
+    g = RNG.standard_normal(got.shape)
+    back = pool_native.mean_pool_backward(g, x.shape[-2:], kernel, stride, padding, factor)
+    want = apply_all(np, g * factor, maps, transposed=True)
+    np.testing.assert_allclose(back, want, atol=1e-13)
+
+
+def test_left_to_numpy() -> None:
+    how = (2, 2), (2, 2), (0, 0), (1, 1)
+    assert pool_native.max_pool(np.zeros((1, 8, 4, 4)), *how, (2, 2)) is None  # small
+    assert pool_native.max_pool(np.zeros((7, 64, 64)), *how, (32, 32)) is None  # too few planes
+    assert pool_native.max_pool(np.zeros((9, 64, 64), "int64"), *how, (32, 32)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows(dtype: Any) -> None:
+    table, numbers = RNG.standard_normal((50, 37)).astype(dtype), RNG.integers(0, 50, (20, 9))
+    np.testing.assert_array_equal(rows_native.take_rows(table, numbers), table[numbers])
+    rows = RNG.standard_normal((180, 37)).astype(dtype)
+    want = np.zeros_like(table)
+    np.add.at(want, numbers.reshape(-1), rows)
+    got = rows_native.add_rows(rows, numbers.reshape(-1), 50)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    wide = RNG.standard_normal((3, 5000)).astype(dtype)
+    np.testing.assert_array_equal(rows_native.take_rows(wide, np.array(2)), wide[2])
+    assert rows_native.take_rows(table, numbers[:1]) is None
+    assert rows_native.take_rows(table[:, ::2], numbers) is None
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.97])
+def test_mask(monkeypatch: Any, p: float) -> None:
+    """As many zeros as p says, and the same ones without a compiler."""
+    key = 0x1234_5678_9ABC_DEF0
+    made = rows_native.mask((400, 250), np.float32, p, key)
+    dropped = float((made == 0).mean())
+    assert abs(dropped - p) < 5 * (p * (1 - p) / made.size) ** 0.5 + 1e-12
+    np.testing.assert_array_equal(made[made != 0], np.float32(1 / (1 - p)))
+    monkeypatch.setattr(machine, "works", lambda: False)
+    np.testing.assert_array_equal(made, rows_native.mask((400, 250), np.float32, p, key))
+
+
+def test_masks_are_independent() -> None:
+    """Neighbours, and masks of neighbouring keys, agree no more often than chance has it."""
+    masks = [rows_native.mask(200_000, np.float32, 0.5, key) != 0
+             for key in (1, 2, 1 << 32, (1 << 32) + 1)]
+    bound = 5 * 0.5 / 200_000**0.5
+    for k, one in enumerate(masks):
+        assert abs(float((one[1:] == one[:-1]).mean()) - 0.5) < bound
+        for other in masks[:k]:
+            assert abs(float((one == other).mean()) - 0.5) < bound
+            assert abs(float((one[1:] == other[:-1]).mean()) - 0.5) < bound
