@@ -12,7 +12,7 @@ from toytorch.core import state
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.create import empty_like
-from toytorch.ops.define import public
+from toytorch.ops.define import creating, public
 
 
 def noise(input: Tensor, p: float, shape: Any = None) -> Any:
@@ -22,7 +22,8 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
     return made.bernoulli_(1 - p)
 
 
-def factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
+@creating
+def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
 
     One number is drawn from the generator; the rest follows from it (`rows_native.mask`). Where
@@ -68,7 +69,7 @@ def drop(input: Tensor, p: float, train: bool, inplace: bool, channels: bool = F
         return input
     if p == 1:
         return _times(input, 0, inplace)
-    return _times(input, factors(input, p, _by_channel(input) if channels else None), inplace)
+    return _times(input, dropout_factors(input, p, _by_channel(input) if channels else None), inplace)
 
 
 ALPHA = 1.7580993408473766  # -(the limit of selu at -∞)

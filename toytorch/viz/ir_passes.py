@@ -14,7 +14,7 @@ from .steps_picture import Film
 from .text import shorten, width
 
 MARGIN, GAP, LINE = 24.0, 30.0, 18.0
-COLUMN = 460.0  # the widest a column may be
+COLUMN = 420.0  # the widest an operation may be written
 INDENT = 4.0  # for each blank in front of a line
 
 
@@ -45,7 +45,7 @@ def passes(f: Any, *inputs: Any) -> PassSteps:
 def film(stages: list[Stage]) -> Film:
     """One frame for each pass."""
     sides = [(lines_of(s.before), lines_of(s.after)) for s in stages]
-    wide = [max((min(COLUMN, line_width(line)) for pair in sides for line in pair[i]),
+    wide = [max((line_width(line) for pair in sides for line in pair[i]),
                 default=80.0) + 16 for i in (0, 1)]
     tall = max(max(len(a), len(b)) for a, b in sides)
     scene = Scene(2 * MARGIN + wide[0] + GAP + wide[1], MARGIN + (tall + 2) * LINE + 10,
@@ -85,17 +85,23 @@ def column(x: float, w: float, title: str, lines: list[str], marked: set[int], h
     for i, line in enumerate(lines):
         y = top + (i + 1.3) * LINE
         blanks = len(line) - len(line.lstrip())
-        text = shorten(line.strip(), palette.TEXT_SIZE, COLUMN)
+        said, _, kind = line.strip().partition("   ")
+        text = shorten(said, palette.TEXT_SIZE, COLUMN)
         if i in marked:
             shapes.append(Rect(x, y - 13, w, LINE, 3, hue.tint, when=when))
             shapes.append(Rect(x, y - 13, 3, LINE, 0, hue.line, when=when))
         shapes.append(Text(x + 8 + blanks * INDENT, y, text, palette.TEXT_SIZE,
                            palette.INK if i in marked else palette.MUTED, when=when,
-                           tip=line.strip() if text != line.strip() else ""))
+                           tip=said if text != said else ""))
+        if kind and not said.startswith(("in", "out")):
+            shapes.append(Text(x + w - 8, y, kind, palette.SMALL_SIZE, palette.FAINT, "end",
+                               when=when))
     return shapes
 
 
 def line_width(line: str) -> float:
     """How wide a line is drawn."""
     blanks = len(line) - len(line.lstrip())
-    return width(line.strip(), palette.TEXT_SIZE) + blanks * INDENT
+    said, _, kind = line.strip().partition("   ")
+    return min(COLUMN, width(said, palette.TEXT_SIZE)) + blanks * INDENT + 24 + width(
+        kind, palette.SMALL_SIZE)

@@ -117,7 +117,7 @@ def line_of(node: Node) -> str:
 
 def lines_of(graph: Graph) -> list[str]:
     """A graph as short lines; constants stand where they are used."""
-    lines = [f"in   {', '.join('%' + v.name for v in graph.inputs)}"]
+    lines = [f"in  {', '.join('%' + v.name for v in graph.inputs)}"]
     waiting: list[tuple[Any, int]] = [(n, 0) for n in reversed(graph.nodes)]
     while waiting:
         item, depth = waiting.pop()

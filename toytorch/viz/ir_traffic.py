@@ -9,6 +9,7 @@ from toytorch.jit import types
 from toytorch.jit.ir import Graph, Node, Value
 
 from . import palette
+from .cards import RESTING, legend, moved, tinted
 from .ir_read import name_of, plan_of
 from .palette import Hue
 from .picture import Picture
@@ -16,6 +17,7 @@ from .scene import Rect, Scene, Text
 from .text import width
 
 MARGIN, BAR, WIDE = 26.0, 26.0, 560.0
+OTHERS = Hue(palette.EDGE, palette.REST)
 HUES = (palette.BLUE, palette.GREEN, palette.AMBER, palette.PURPLE, palette.SKY)
 
 
@@ -107,23 +109,35 @@ def scene_of(bars: list[tuple[str, list[Part], list[Part]]], title: str) -> Scen
     rows = [(f"{name}, {how}", parts) for name, a, b in bars
             for how, parts in (("op by op", a), ("compiled", b))]
     side = max(width(text, palette.TEXT_SIZE) for text, _ in rows) + 14
-    scene = Scene(2 * MARGIN + side + WIDE + 70, MARGIN * 2 + 30 + len(rows) * (BAR + 14), title)
+    hues = hues_of([p for _, parts in rows for p in parts])
+    key, key_width, key_height = legend(
+        [(name, tinted(hue), False) for name, hue in hues.items()] + [("others", RESTING, False)],
+        WIDE)
+    scene = Scene(2 * MARGIN + side + WIDE + 70,
+                  MARGIN * 2 + 40 + len(rows) * (BAR + 14) + key_height, title)
     scene.add(Text(MARGIN, MARGIN + 10, "bytes read and written", palette.TITLE_SIZE, bold=True))
-    names = list(dict.fromkeys(p.name for _, parts in rows for p in parts))
-    hues = {name: HUES[i % len(HUES)] for i, name in enumerate(names)}
     y = MARGIN + 28
     for text, parts in rows:
         scene.add(Text(MARGIN + side - 10, y + 17, text, palette.TEXT_SIZE, palette.INK, "end"))
         x = MARGIN + side
         for part in parts:
             w = WIDE * part.bytes / most
-            scene.add(*segment_of(part, x, y, w, hues[part.name]))
+            scene.add(*segment_of(part, x, y, w, hues.get(part.name, OTHERS)))
             x += w
         scene.add(Text(x + 8, y + 17, size_text(total(parts)), palette.TEXT_SIZE, palette.INK,
                        bold=True))
         y += BAR + 14
+    scene.add(*moved(key, MARGIN + side, y + 10))
     scene.ground()
     return scene
+
+
+def hues_of(parts: list[Part]) -> dict[str, Hue]:
+    """A colour for each of the operations that move most, the largest first."""
+    sums: dict[str, int] = {}
+    for p in parts:
+        sums[p.name] = sums.get(p.name, 0) + p.bytes
+    return dict(zip(sorted(sums, key=lambda name: -sums[name]), HUES))
 
 
 def segment_of(part: Part, x: float, y: float, w: float, hue: Hue) -> list[Any]:
