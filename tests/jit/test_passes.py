@@ -124,7 +124,7 @@ def test_common_subexpressions_are_merged() -> None:
     assert found == ["%1 = aten::exp(%x)", "%3 = aten::mul(%1, %1)", "%3"]
 
 
-@pytest.mark.parametrize("body, outputs, kept", [
+@pytest.mark.parametrize(("body", "outputs", "kept"), [
     ("%1 : T = aten::exp(%x)\n%2 : T = aten::exp(%x)", "%1, %2", 2),
     ("%1 : T = aten::exp(%x)\n%2 : T = aten::exp(%x)\n%3 : T = aten::neg_(%1)\n"
      "%4 : T = aten::add(%3, %2)", "%4", 2),
@@ -146,7 +146,7 @@ def test_random_numbers_are_drawn_as_often_as_asked() -> None:
     assert str(made).count("aten::rand") == 2
 
 
-@pytest.mark.parametrize("kind, body, left", [
+@pytest.mark.parametrize(("kind", "body", "left"), [
     (F3, "%1 : int = prim::Constant[value=1]()\n%2 : T = aten::mul(%x, %1)", 0),
     (F3, "%1 : int = prim::Constant[value=1]()\n%2 : T = aten::mul(%1, %x)", 0),
     (F3, "%1 : int = prim::Constant[value=1]()\n%2 : T = aten::div(%x, %1)", 0),

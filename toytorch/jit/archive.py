@@ -47,8 +47,9 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     tensor([0., 0., 0.])
     """
     if not isinstance(m, (ScriptModule, ScriptFunction)):
-        raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save': only compiled "
-                             "functions and modules can be saved, use jit.script or jit.trace first")
+        raise AttributeError(
+            f"'{type(m).__name__}' object has no attribute 'save': only compiled functions and "
+            "modules can be saved, use jit.script or jit.trace first")
     records = packed(m, _extra_files or {})  # before a file is opened: a refusal leaves no trace
     if isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
@@ -119,8 +120,8 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
 def checked_place(map_location: Any) -> device:
     """`map_location` as a device."""
     if not isinstance(map_location, (str, device)):
-        raise ValueError("map_location should be either None, string or torch.device, but got type: "
-                         + str(type(map_location)))
+        raise ValueError("map_location should be either None, string or torch.device, but got "
+                         f"type: {type(map_location)}")
     return map_location if isinstance(map_location, device) else device(map_location)
 
 

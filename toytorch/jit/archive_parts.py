@@ -25,7 +25,8 @@ from toytorch.jit.passes.lift import lift
 from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
 from toytorch.jit.text import value_text
-from toytorch.nn import Module, Parameter
+from toytorch.nn.modules.module import Module
+from toytorch.nn.parameter import Parameter
 from toytorch.ops.define import CREATING, PUBLIC
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
@@ -36,12 +37,12 @@ CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScrip
 DEPTH = 100  # of modules and values inside each other
 REFUSED = ("from_file",)  # operations that reach beyond the graph
 TABLES: dict[str, dict[str, Any]] = {"record": registry, "public": PUBLIC, "creating": CREATING,
-                                     "builtin": BUILTINS}  # type: ignore[dict-item]
+                                     "builtin": BUILTINS}
 OPERATIONS = ("toytorch.ops.", "toytorch.nn.functional", "toytorch.nn.modules.", "toytorch.signal.",
               "toytorch.sparse.", "toytorch.jit.script.markers", "toytorch.autograd.modes", "math")
 
 
-# -- tensors -----------------------------------------------------------------------------------------
+# -- tensors ---------------------------------------------------------------------------------------
 
 class Tensors:
     """The tensors of an archive, each once."""
@@ -154,7 +155,7 @@ def index(number: Any) -> int:
     return int(number)
 
 
-# -- graphs ------------------------------------------------------------------------------------------
+# -- graphs ----------------------------------------------------------------------------------------
 
 def nodes_in_text(graph: Graph) -> list[Node]:
     """All nodes in the order of the printed lines: groups follow the graph they stand in."""
@@ -169,10 +170,12 @@ def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[st
     constants = []
     for i, node in enumerate(nodes_in_text(function.graph)):
         refuse(node)
-        kept = {k: node.attributes[k] for k in ("_names", "_class", "_types")
-                if k in node.attributes}
-        told = {k: list(map(str, v)) if k == "_types" else v.__name__
-                if k == "_class" else list(v) for k, v in kept.items()}
+        kept: dict[str, Any] = {
+            k: node.attributes[k] for k in ("_names", "_class", "_types")
+            if k in node.attributes}
+        told: dict[str, Any] = {
+            k: list(map(str, v)) if k == "_types" else v.__name__ if k == "_class" else list(v)
+            for k, v in kept.items()}
         if node.kind.startswith("aten::") and op_of(node.kind) is not node.op:
             told["_op"] = where_is(node.op)
         if told:
@@ -294,7 +297,7 @@ def type_of(text: Any) -> types.Type:
     return found
 
 
-# -- modules -----------------------------------------------------------------------------------------
+# -- modules ---------------------------------------------------------------------------------------
 
 def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:
     """The modules below a module with their tensors, and the attributes that its graphs read."""
@@ -315,7 +318,7 @@ def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
     """One module and those below it."""
     if depth > DEPTH:
         raise RuntimeError("modules stand too deep in each other")
-    passing = getattr(module, "_non_persistent_buffers_set", set())
+    passing: set[str] = getattr(module, "_non_persistent_buffers_set", set())
     return {
         "class": getattr(module, "original_name", type(module).__name__),
         "training": module.training,

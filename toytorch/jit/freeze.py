@@ -37,8 +37,8 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
     ([], 'aten::linear')
     """
     if not isinstance(mod, ScriptModule):
-        raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script or"
-                           " torch.jit.trace to script your 'nn.Module'.")
+        raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script "
+                           "or torch.jit.trace to script your 'nn.Module'.")
     if mod.training:
         raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please"
                            " call .eval() on your module before freezing.")
@@ -47,7 +47,7 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
         if name not in mod._methods and not hasattr(mod, name):
             raise RuntimeError(f"Unknown name: {name}")
     wanted = [n for n in mod._methods if n == "forward" or n in preserved]
-    kept = {(name,) for name in preserved if name not in mod._methods}
+    kept: set[tuple[str, ...]] = {(name,) for name in preserved if name not in mod._methods}
     passes = [*FREEZING, *FOLDING] if optimize_numerics else FREEZING
     for name in wanted:  # what one method writes to is a constant in none
         kept |= written_paths(mod._methods[name].graph, mod, kept)
@@ -156,7 +156,7 @@ def remains(mod: Any, kept: set[tuple[str, ...]]) -> Module:
             if name not in place._modules:
                 place.add_module(name, _empty(getattr(owner, "original_name",
                                                       type(owner).__name__)))
-            place = place._modules[name]  # type: ignore[assignment]  # just added
+            place = place._modules[name]
         _give(place, path[-1], owner)
     return made
 

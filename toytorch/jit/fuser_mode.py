@@ -21,13 +21,14 @@ class Switches:
 
     def chosen(self, passes: Sequence[Pass] | None) -> Sequence[Pass] | None:
         """The passes to run where a function asks for `passes` (None: the pipeline's own)."""
+        from toytorch.jit.fuser.group import fuse
         from toytorch.jit.passes import pipeline
         if not self.optimising:
             return ()
         if self.fusing:
             return passes
         usual = [*pipeline.SPECIALISED, *pipeline.FUSING]
-        return [p for p in (usual if passes is None else passes) if p is not pipeline.fuse]
+        return [p for p in (usual if passes is None else passes) if p is not fuse]
 
     @property
     def key(self) -> tuple[bool, ...]:
@@ -92,4 +93,6 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
 
 def limit() -> int:
     """How many plans a function keeps: as many as was asked for, else plenty."""
-    return PLENTY if switches.strategy is USUAL else max(1, sum(depth for _, depth in switches.strategy))
+    if switches.strategy is USUAL:
+        return PLENTY
+    return max(1, sum(depth for _, depth in switches.strategy))

@@ -24,7 +24,8 @@ from toytorch.jit.read_parts import DEPTH, GraphSyntaxError, Line, literal
 
 HEAD = re.compile(r"(?:with (?P<group>[\w:.]+) = )?graph\(")
 OPENS = re.compile(r"\s*block\d+\(")
-TAIL = re.compile(r"(?:, scope: (?P<scope>.*?))?(?: # (?P<file>.*):(?P<line>\d+):(?P<column>\d+))?$")
+TAIL = re.compile(r"(?:, scope: (?P<scope>.*?))?"
+                  r"(?: # (?P<file>.*):(?P<line>\d+):(?P<column>\d+))?$")
 
 
 def read(text: str, name: str = "forward", tensors: Sequence[Any] | None = None) -> Graph:
@@ -185,7 +186,7 @@ class Text:
         """The next of the tensors that were given, if its type is the printed one."""
         tensor = next(self.tensors, None)
         if tensor is None:
-            raise line.wrong("the elements of a constant tensor are not in the text: give `tensors`")
+            raise line.wrong("a constant tensor's elements are not in the text: give `tensors`")
         wanted = outputs[0].type if outputs else None
         if isinstance(wanted, types.Tensor) and wanted.shape is not None and (
                 wanted.dtype, wanted.shape) != (tensor.dtype, tuple(tensor.shape)):

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Any
 
+from toytorch.core import device as devices
 from toytorch.core import dtype as dtypes
 from toytorch.core.device import device
 from toytorch.core.dtype import dtype
@@ -193,7 +194,7 @@ class Line:
 
 
 def literal(text: str, line: Line) -> Any:
-    """The value that a literal stands for; names are looked up in short lists, nothing is called."""
+    """The value of a literal; names are looked up in short lists, nothing is called."""
     try:
         return value_of(ast.parse(text.strip(), mode="eval").body, 0)
     except (SyntaxError, ValueError, TypeError, KeyError, MemoryError, RecursionError) as error:
@@ -234,26 +235,6 @@ def value_of(node: ast.expr, depth: int) -> Any:
     raise ValueError("not a literal")
 
 
-def _named() -> dict[str, Any]:
-    """The constants of the framework that may stand in a graph."""
-    import toytorch as torch
-    from toytorch.core.dtype import dtype as kind
-    found = {name: value for name, value in vars(torch).items() if isinstance(value, kind)}
-    for name in ("strided", "sparse_coo", "contiguous_format", "channels_last",
-                 "channels_last_3d", "preserve_format"):
-        if hasattr(torch, name):
-            found[name] = getattr(torch, name)
-    return found
-
-
-class _Named(dict[str, Any]):
-    """The table above, made when it is first asked: toytorch is whole only then."""
-
-    def __missing__(self, name: str) -> Any:
-        if not self:
-            self.update(_named())
-            return self[name]
-        raise KeyError(f"torch.{name} is no constant")
-
-
-NAMED = _Named()
+NAMED: dict[str, Any] = {  # the constants of the framework that may stand in a graph
+    name: value for module in (dtypes, devices) for name, value in vars(module).items()
+    if isinstance(value, (dtype, devices.layout, devices.memory_format))}

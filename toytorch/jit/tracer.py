@@ -358,8 +358,8 @@ class Traced(Tensor):
 
     nelement = numel
 
-    @property
-    def data(self) -> Any:  # type: ignore[override,misc]  # a trace's tensors keep their data
+    @property  # type: ignore[misc]  # a trace's tensors keep their data
+    def data(self) -> Any:
         return self.detach()
 
     def __index__(self) -> Any:

@@ -8,11 +8,11 @@ import numpy as np
 
 from toytorch.backends import rows_native
 from toytorch.backends.conv_pack import channels_last
-from toytorch.core import state
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.create import empty_like
 from toytorch.ops.define import creating, public
+from toytorch.ops.random import drawn
 
 
 def noise(input: Tensor, p: float, shape: Any = None) -> Any:
@@ -26,21 +26,24 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
 def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
 
-    One number is drawn from the generator; the rest follows from it (`rows_native.mask`). Where
-    somebody watches or the numbers are elsewhere, they are drawn one by one.
+    One number is drawn from the generator; the rest follows from it (`rows_native.mask`). Types
+    that kernels do not know, and other devices, draw them one by one.
     """
     array = input._array
-    if array.__class__ is np.ndarray and array.dtype.char in "fd" and not state.local.modes and (
-            state.profiler is None):
-        made = rows_native.mask(array.shape if shape is None else tuple(shape), array.dtype, p,
-                                int(default_generator.rng.bit_generator.random_raw()))
-        return wrap(in_order_of(array, made) if shape is None else made)
-    return noise(input, p, shape).div_(1 - p)  # type: ignore[no-any-return]
+    if array.__class__ is not np.ndarray or array.dtype.char not in "fd":
+        return noise(input, p, shape).div_(1 - p)  # type: ignore[no-any-return]
+    wanted = tuple(input.shape if shape is None else shape)
+
+    def make(lead: tuple[int, ...]) -> Tensor:
+        seed = int(default_generator.rng.bit_generator.random_raw())
+        made = rows_native.mask((*lead, *wanted), array.dtype, p, seed)
+        return wrap(in_order_of(array, made))
+    return drawn(make, "bernoulli_")
 
 
 def in_order_of(array: Any, made: Any) -> Any:
     """Random numbers in the order of memory that an array has; where they stand is all the same."""
-    if array.flags.c_contiguous or not channels_last(array):
+    if array.flags.c_contiguous or array.shape != made.shape or not channels_last(array):
         return made
     n, c, h, w = array.shape
     return made.reshape(n, h, w, c).transpose(0, 3, 1, 2)
@@ -69,7 +72,8 @@ def drop(input: Tensor, p: float, train: bool, inplace: bool, channels: bool = F
         return input
     if p == 1:
         return _times(input, 0, inplace)
-    return _times(input, dropout_factors(input, p, _by_channel(input) if channels else None), inplace)
+    factors = dropout_factors(input, p, _by_channel(input) if channels else None)
+    return _times(input, factors, inplace)
 
 
 ALPHA = 1.7580993408473766  # -(the limit of selu at -∞)

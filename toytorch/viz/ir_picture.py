@@ -22,10 +22,10 @@ LOOKS: dict[str, Look] = {"input": tinted(palette.LEAF), "output": tinted(palett
 def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
     """Draws a graph: inputs at the top, operations as boxes, results at the bottom.
 
-    `graph` is a Graph, or a function or module, compiled or not, with `inputs`: then it is the graph
-    as it is run for them. A fused group is one framed box with its operations inside; an operation
-    that writes to memory is red. Constants stand in the boxes that use them. Of graphs of more than
-    `limit` nodes the first ones are drawn, and the picture says so.
+    `graph` is a Graph, or a function or module, compiled or not, with `inputs`: then it is the
+    graph as it is run for them. A fused group is one framed box with its operations inside; an
+    operation that writes to memory is red. Constants stand in the boxes that use them. Of graphs of
+    more than `limit` nodes the first ones are drawn, and the picture says so.
 
     >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))

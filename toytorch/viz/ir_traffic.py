@@ -110,7 +110,7 @@ def scene_of(bars: list[tuple[str, list[Part], list[Part]]], title: str) -> Scen
             for how, parts in (("op by op", a), ("compiled", b))]
     side = max(width(text, palette.TEXT_SIZE) for text, _ in rows) + 14
     hues = hues_of([p for _, parts in rows for p in parts])
-    key, key_width, key_height = legend(
+    key, _, key_height = legend(
         [(name, tinted(hue), False) for name, hue in hues.items()] + [("others", RESTING, False)],
         WIDE)
     scene = Scene(2 * MARGIN + side + WIDE + 70,

@@ -47,7 +47,7 @@ def size(v: Value) -> int:
     return int(rows * columns)
 
 
-# -- products with one right factor ------------------------------------------------------------------
+# -- products with one right factor ----------------------------------------------------------------
 
 def batch_sides(graph: Graph) -> Graph:
     """mm(a, w), mm(b, w), mm(c, w) → rows of mm(cat(a, b, c), w)."""
@@ -96,7 +96,7 @@ def one_product(graph: Graph, nodes: Sequence[Node], change: dict[Value, Value])
     return added
 
 
-# -- sums of products --------------------------------------------------------------------------------
+# -- sums of products ------------------------------------------------------------------------------
 
 def batch_sums(graph: Graph) -> Graph:
     """mm(a, b) + mm(c, d) + mm(e, f) → mm(cat([a, c, e], 1), cat([b, d, f], 0))."""
@@ -166,7 +166,7 @@ def terms_of(node: Node, used: dict[Value, list[tuple[Node | None, int]]]
     return terms, parts
 
 
-# -- building ----------------------------------------------------------------------------------------
+# -- building --------------------------------------------------------------------------------------
 
 def matrix(like: types.Tensor, rows: int, columns: int) -> types.Tensor:
     """The type of a matrix whose elements lie row by row."""

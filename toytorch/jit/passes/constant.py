@@ -13,6 +13,7 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.jit import interpreter, types
+from toytorch.jit.builtins import Builtin
 from toytorch.jit.ir import Block, Graph, Node, Value, replace, uses
 from toytorch.jit.passes.aliases import Aliases, inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
@@ -121,11 +122,16 @@ class Folding:
     def harmless(self, v: Value) -> bool:
         """Whether nobody can tell one constant from a new result in every run."""
         if isinstance(v.type, types.List):
-            return all(user is not None and (user.record is not None or user.kind in (
-                "prim::ListUnpack", "prim::TupleUnpack")) and place >= 0 and not user.writes
-                for user, place in self.uses.get(v, []))
+            return all(user is not None and place >= 0 and only_reads_lists(user)
+                       for user, place in self.uses.get(v, []))
         return self.aliases.private(v) or (v not in self.aliases.returned and v.node is not None
                                            and v.node.is_view and self.aliases.quiet(v))
+
+
+def only_reads_lists(node: Node) -> bool:
+    """Whether a node leaves lists alone: operations on tensors do, `append` and calls do not."""
+    return node.kind in ("prim::ListUnpack", "prim::TupleUnpack") or (
+        node.kind.startswith("aten::") and not isinstance(node.op, Builtin))
 
 
 def small(value: Any) -> bool:

@@ -1,8 +1,8 @@
 """What a frozen graph allows: dropout out, batch norms into the layers before them.
 
     y = conv(x, w, b)
-    z = (y - mean) / sqrt(var + eps) * gamma + beta      →    z = conv(x, w * s, (b - mean) * s + beta)
-                                                              with s = gamma / sqrt(var + eps)
+    z = (y - mean) / sqrt(var + eps) * gamma + beta   →   z = conv(x, w * s, (b - mean) * s + beta)
+                                                       with s = gamma / sqrt(var + eps)
 """
 
 from __future__ import annotations
