@@ -21,10 +21,9 @@ from toytorch.jit.archive_parts import (
     Tensors,
     Values,
     methods_of,
-    module_from,
     stored_graph,
-    tree_of,
 )
+from toytorch.jit.archive_tree import check_attributes, module_from, tree_of
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.module import ScriptModule
 from toytorch.serialization.archive import DamagedArchive, Reader, Writer
@@ -140,8 +139,7 @@ def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
         about = json.loads(reader.read("module.json").tobytes())
         values = Values(Tensors.of(about["tensors"], reader, place))
         methods = methods_of(about["methods"], reader, values)
-        made = next(iter(methods.values())) if about["kind"] == "function" else module_from(
-            about["tree"], about["class"], methods, values)
+        made = whole(about, methods, values)
     except DamagedArchive:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError,
@@ -151,4 +149,15 @@ def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
     for name in extra or {}:
         if f"extra/{name}" in reader:
             extra[name] = reader.read(f"extra/{name}").tobytes()  # type: ignore[index]  # it has names
+    return made
+
+
+def whole(about: Any, methods: dict[str, ScriptFunction], values: Values) -> Any:
+    """The function or the module that the methods make."""
+    if about["kind"] == "module":
+        return module_from(about["tree"], about["class"], methods, values)
+    if about["kind"] != "function":
+        raise ValueError(f"an archive holds a module or a function, not {about['kind']!r}")
+    (made,) = methods.values()
+    check_attributes(made.graph, None)
     return made

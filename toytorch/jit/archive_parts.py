@@ -1,4 +1,4 @@
-"""What an archive is made of: tensors, values, graphs, the tree of modules."""
+"""What an archive is made of: tensors, values, graphs."""
 
 from __future__ import annotations
 
@@ -20,20 +20,15 @@ from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.check import check
 from toytorch.jit.function import ScriptFunction, TracedFunction
 from toytorch.jit.ir import Graph, Node, op_of
-from toytorch.jit.module import RecursiveScriptModule, ScriptModule, TracedModule
-from toytorch.jit.passes.lift import lift
 from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
 from toytorch.jit.text import value_text
-from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.define import CREATING, PUBLIC
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
 ERRORS = {e.__name__: e for e in (RuntimeError, ValueError, AssertionError, NotImplementedError,
                                   IndexError, KeyError, TypeError, Exception)}
-CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScriptModule,
-           "Scripted": RecursiveScriptModule, "ScriptModule": ScriptModule}
 DEPTH = 100  # of modules and values inside each other
 REFUSED = ("from_file",)  # operations that reach beyond the graph
 TABLES: dict[str, dict[str, Any]] = {"record": registry, "public": PUBLIC, "creating": CREATING,
@@ -209,7 +204,10 @@ def where_is(function: Any) -> list[str] | None:
             if other is function:
                 return [table, name]
     module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
-    return [module, name] if found_at(module, name) is function else None
+    for table in (module, "method"):
+        if found_at(table, name) is function:
+            return [table, name]
+    return None
 
 
 def found_at(table: str, name: str) -> Any:
@@ -221,6 +219,9 @@ def found_at(table: str, name: str) -> Any:
         return None
     if table in TABLES:
         return TABLES[table].get(name)
+    if table == "method":
+        found = vars(Tensor).get(name)
+        return found if getattr(found, "__module__", "").startswith("toytorch.ops") else None
     if not table.startswith(OPERATIONS):
         return None
     found = getattr(sys.modules.get(table), name, None)
@@ -295,68 +296,3 @@ def type_of(text: Any) -> types.Type:
     if line.rest():
         raise line.wrong("expected the end of a type")
     return found
-
-
-# -- modules ---------------------------------------------------------------------------------------
-
-def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:
-    """The modules below a module with their tensors, and the attributes that its graphs read."""
-    tree = branch(module, values)
-    for function in methods.values():
-        for attribute in lift(function.graph)[1]:
-            place: dict[str, Any] = tree
-            owner = module
-            for name in attribute.path[:-1]:
-                place, owner = place["children"][name], getattr(owner, name)
-            name = attribute.path[-1]
-            if name not in place["parameters"] and name not in place["buffers"]:
-                place["attributes"][name] = values.packed(getattr(owner, name))
-    return tree
-
-
-def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
-    """One module and those below it."""
-    if depth > DEPTH:
-        raise RuntimeError("modules stand too deep in each other")
-    passing: set[str] = getattr(module, "_non_persistent_buffers_set", set())
-    return {
-        "class": getattr(module, "original_name", type(module).__name__),
-        "training": module.training,
-        "parameters": {k: values.packed(v) for k, v in module._parameters.items()},
-        "buffers": {k: [values.packed(v), k not in passing] for k, v in module._buffers.items()},
-        "attributes": {},
-        "children": {k: None if m is None else branch(m, values, depth + 1)
-                     for k, m in module._modules.items()}}
-
-
-def module_from(tree: Any, kind: Any, methods: dict[str, ScriptFunction],
-                values: Values) -> ScriptModule:
-    """A compiled module of an archive."""
-    return CLASSES[kind](grown(tree, values), methods)
-
-
-def grown(tree: Any, values: Values, depth: int = 0) -> Module:
-    """A module that has the tensors, attributes and children of a saved one, and no code."""
-    name = tree["class"]
-    if depth > DEPTH or not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"there is no module {str(name)[:80]!r}")
-    made: Module = type(name, (Module,), {"__module__": "__torch__"})()
-    for key, value in tree["parameters"].items():
-        made.register_parameter(key, expected(values.of(value), Parameter))
-    for key, (value, persistent) in tree["buffers"].items():
-        made.register_buffer(key, expected(values.of(value), Tensor), bool(persistent))
-    for key, child in tree["children"].items():
-        made.add_module(key, None if child is None else grown(child, values, depth + 1))
-    for key, value in tree["attributes"].items():
-        if key.startswith("_") or (hasattr(Module, key) and key != "training"):
-            raise ValueError(f"an attribute may not be called {key!r}")
-        setattr(made, key, values.of(value))
-    made.training = bool(tree["training"])
-    return made
-
-
-def expected(value: Any, kind: type) -> Any:
-    """The value, if it is of a class or None."""
-    if value is not None and not isinstance(value, kind):
-        raise ValueError(f"expected a {kind.__name__}, found a {type(value).__name__}")
-    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toytorch.jit.interpreter import LANGUAGE
 from toytorch.jit.ir import Block, Graph, Node, Value
 
 
@@ -78,8 +79,10 @@ def _node(node: Node) -> None:
                 len(body.outputs) != carried + 1):
             raise GraphError("prim::Loop takes a number of turns, a condition and what is carried "
                              f"({carried} values), and so does its block")
-    elif node.kind in ("prim::FusionGroup", "prim::DifferentiableGraph"):
+    elif "Subgraph" in node.attributes:
         inner = node.attributes["Subgraph"]
         if len(inner.inputs) != len(node.inputs) or len(inner.outputs) != len(node.outputs):
             raise GraphError(f"{node.kind} and its graph disagree about inputs or outputs")
         _block(inner, set(), set(), {})
+    elif node.kind not in LANGUAGE:
+        raise GraphError(f"there is no operation {node.kind}")

@@ -14,7 +14,7 @@ from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.constant import propagate_constants
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.folding import fold_batch_norm, remove_dropout
-from toytorch.jit.passes.lift import Attribute, lift
+from toytorch.jit.passes.lift import Attribute, attribute_paths, lift
 from toytorch.jit.passes.peephole import peephole_any_shape
 from toytorch.nn import Module
 
@@ -53,6 +53,8 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
         kept |= written_paths(mod._methods[name].graph, mod, kept)
     methods = {n: again(mod._methods[n], frozen(mod._methods[n].graph, mod, kept, passes))
                for n in wanted}
+    for method in methods.values():
+        kept |= set(attribute_paths(method.graph))
     return RecursiveScriptModule(remains(mod, kept), methods)
 
 
@@ -96,6 +98,10 @@ def constants_in(graph: Graph, owner: Any, kept: set[tuple[str, ...]]
     change: dict[Value, Value] = {}
     meaning: dict[Value, Attribute] = {}
     for v, attribute in zip(lifted, attributes):
+        if isinstance(v.type, types.Class):  # some of its attributes are written to
+            nodes += getters(made, module, attribute, v)
+            change[v] = nodes[-1].output if attribute.path else module
+            continue
         if any(attribute.path[:len(path)] == path for path in kept):
             nodes += getters(made, module, attribute, v)
             change[v] = nodes[-1].output
@@ -116,7 +122,7 @@ def getters(graph: Graph, module: Value, attribute: Attribute, v: Value) -> list
     nodes: list[Node] = []
     for name in attribute.path:
         last = len(nodes) == len(attribute.path) - 1
-        kind = v.type if last else types.Class("Module")
+        kind = v.type if last else types.Class(name)
         nodes.append(graph.make("prim::GetAttr", [module], [(kind, name)], {"name": name}))
         module = nodes[-1].output
     return nodes

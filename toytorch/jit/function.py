@@ -59,20 +59,18 @@ class TracedFunction(ScriptFunction):
     """A traced function: nested arguments are flattened, and a new shape is traced anew.
 
     `again` traces for given arguments; it is None in a function that was loaded from a file, whose
-    one graph then serves all shapes.
+    one graph then serves all shapes. `nested` is False where every argument is a tensor.
     """
 
     def __init__(self, name: str, graph: Graph, spec: Any, owner: Any = None,
                  again: Callable[..., TracedFunction] | None = None,
-                 shapes: tuple[Any, ...] = ()) -> None:
+                 shapes: tuple[Any, ...] = (), nested: bool = True) -> None:
         super().__init__(name, graph, owner)
-        self.spec, self.again = spec, again
-        self.simple = len(shapes) == len(graph.inputs) - (owner is not None) and all(
-            isinstance(s, tuple) for s in shapes)
+        self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
 
     def __call__(self, *args: Any) -> Any:
-        flat = args if self.simple else tree_flatten(args)[0]
+        flat = tree_flatten(args)[0] if self.nested else args
         kind = signature(flat)
         known = self.versions.get(kind)
         if known is None:

@@ -20,7 +20,7 @@ NUMBERS = re.compile(r"-?\d+(?:, -?\d+)*")
 LEGACY: dict[str, dtype] = {d.legacy: d for d in vars(dtypes).values() if isinstance(d, dtype)}
 SIMPLE = {t.name: t for t in (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.STR,
                               types.NONE, types.NUMBER, types.DTYPE, types.DEVICE, types.ANY,
-                              types.RANGE, types.NEVER)}
+                              types.RANGE, types.SLICE, types.NEVER)}
 DEPTH = 50  # how deep brackets may stand in each other
 
 

@@ -127,7 +127,8 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
             return traced_function(func, more, name, owner, strict)
     plain = isinstance(result, Tensor) or (isinstance(result, tuple) and len(result) > 1 and all(
         isinstance(r, Tensor) for r in result))
-    return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat))
+    return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat),
+                          nested=not all(isinstance(a, Tensor) for a in args))
 
 
 def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:

@@ -42,7 +42,7 @@ class Simple(Type):
 
 INT, FLOAT, BOOL, COMPLEX = Simple("int"), Simple("float"), Simple("bool"), Simple("complex")
 STR, NONE, NUMBER, DTYPE = Simple("str"), Simple("NoneType"), Simple("Scalar"), Simple("Dtype")
-DEVICE, ANY, RANGE = Simple("Device"), Simple("Any"), Simple("range")
+DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Simple("Slice")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
 
 

@@ -11,7 +11,8 @@ from .cards import PLAIN, Card, Look, Row, arrow, legend, moved, tinted
 from .ir_read import compiled, is_plain_constant, line_of, name_of, operand, shape_text
 from .layout import layered
 from .picture import Picture
-from .scene import Scene
+from .scene import Scene, Text
+from .text import width
 
 MARGIN = 26.0
 LOOKS: dict[str, Look] = {"input": tinted(palette.LEAF), "output": tinted(palette.RESULT),
@@ -47,14 +48,17 @@ def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
         ("input", "input"), ("op", "operation"), ("group", "operations in one kernel"),
         ("write", "writes to memory"), ("output", "result")) if kind in kinds]
     key, key_width, key_height = legend(entries, max(placed.width, 360.0))
-    inner = max(placed.width, key_width)
-    scene = Scene(inner + 2 * MARGIN, MARGIN + placed.height + 24 + key_height + 18, summary, note)
+    inner = max(placed.width, key_width, width(note, palette.TEXT_SIZE))
+    bottom = MARGIN + placed.height + 24 + key_height + (24 if note else 0)
+    scene = Scene(inner + 2 * MARGIN, bottom + 18, summary, note)
     left = MARGIN + (inner - placed.width) / 2
     for route in placed.routes:
         scene.add(*moved(arrow(route), left, MARGIN))
     for card, kind, (x, y) in zip(cards, kinds, placed.corners, strict=True):
         scene.add(*card.draw(left + x, MARGIN + y, LOOKS[kind], palette.PURPLE))
     scene.add(*moved(key, scene.width / 2 - key_width / 2, MARGIN + placed.height + 24))
+    if note:
+        scene.add(Text(scene.width / 2, bottom, note, palette.TEXT_SIZE, palette.MUTED, "middle"))
     scene.ground()
     return Picture(scene, f"<{summary}{', ' + note if note else ''}>")
 

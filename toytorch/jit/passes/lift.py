@@ -24,6 +24,21 @@ class Attribute:
         return owner
 
 
+def attribute_paths(graph: Graph) -> list[tuple[str, ...]]:
+    """The attributes that a method of a module reads or writes, in the methods it calls as well."""
+    made = inline(graph)
+    paths: dict[Value, tuple[str, ...]] = dict.fromkeys(made.inputs[:1], ())
+    found = []
+    for node in made.walk():
+        if node.kind in ("prim::GetAttr", "prim::SetAttr") and node.inputs[0] in paths:
+            path = (*paths[node.inputs[0]], node.attributes["name"])
+            if node.outputs and isinstance(node.output.type, types.Class):
+                paths[node.output] = path
+            else:
+                found.append(path)
+    return list(dict.fromkeys(found))
+
+
 def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
     """The inlined graph without its module, and the attributes that its last inputs stand for."""
     made = inline(graph)
@@ -32,7 +47,8 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
     paths: dict[Value, tuple[str, ...]] = {made.inputs.pop(0): ()}
     found: dict[tuple[str, ...], Value] = {}
     owners: dict[tuple[str, ...], Value] = {}  # modules that are written to, or that Python runs
-    written = any(n.kind in ("prim::SetAttr", "prim::CallMethod") for n in made.walk())
+    written = {n.attributes["name"] for n in made.walk() if n.kind == "prim::SetAttr"}
+    by_python = any(n.kind == "prim::CallMethod" for n in made.walk())
 
     def owner_of(path: tuple[str, ...]) -> Value:
         if path not in owners:
@@ -48,7 +64,7 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
                 if isinstance(node.output.type, types.Class):
                     paths[node.output] = path
                     continue
-                if written:  # it may change on the way
+                if by_python or path[-1] in written:  # it may change on the way
                     node.inputs = [owner_of(paths[node.inputs[0]])]
                     kept.append(node)
                     continue

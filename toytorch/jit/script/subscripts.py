@@ -12,8 +12,6 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.operators import Operators
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 
-SLICE = types.Simple("Slice")
-
 
 class Subscripts(Operators):
     """Emits indexing."""
@@ -147,7 +145,7 @@ class Subscripts(Operators):
         parts = []
         for item, node in zip(items, nodes):
             if isinstance(item, ast.Slice):
-                parts.append(self.one("prim::slice", self.bounds(item), SLICE, node))
+                parts.append(self.one("prim::slice", self.bounds(item), types.SLICE, node))
             elif isinstance(item, ast.Constant):
                 parts.append(self.constant(item.value, node))
             else:
