@@ -67,7 +67,9 @@ class Entry:
 
     def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
         made = self.ir.Function(self.module, self.ir.FunctionType(result, arguments), name)
-        made.attributes.add("nounwind")
+        # Straight code that runs once for a call: optimising it took half of the time to compile.
+        for word in ("nounwind", "noinline", "optnone"):
+            made.attributes.add(word)
         return made
 
     def context(self, table: Any, name: str) -> Any:
