@@ -100,7 +100,9 @@ def _keep_freed_memory() -> None:
 
 def _on_floating_point_error(kind: str, flag: int) -> None:
     """Keeps 1/0 quiet inside toytorch, as PyTorch does, and NumPy's warning everywhere else."""
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("numpy."):  # as the mean is, in Python
+        frame = frame.f_back
     if not frame.f_globals.get("__name__", "").startswith("toytorch."):
         warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
 

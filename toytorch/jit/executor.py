@@ -90,7 +90,7 @@ def key_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
     for value in inputs:
         try:
             array = value._array
-            key += (array.shape, array.strides, array.dtype, value._rg)
+            key += array.shape, array.strides, value.dtype, value._rg
         except AttributeError:
             key.append(kind_of(value))
     return tuple(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from toytorch.core import state
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
 from toytorch.jit.ir import Graph
@@ -68,8 +69,26 @@ class TracedFunction(ScriptFunction):
         super().__init__(name, graph, owner)
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
+        self.ready: dict[Any, executor.Plan] = {}  # of results that need no unflattening
 
     def __call__(self, *args: Any) -> Any:
+        if self.nested or self.owner is not None or state.shortcut is state.SLOW:
+            return self.general(args)
+        key = executor.key_of(args)
+        plan = self.ready.get(key)
+        if plan is not None and not executor.switches.key:
+            return plan(args)
+        result = self.general(args)
+        known = self.versions[signature(args)]
+        plan = known.executor.plans.get(key)
+        if known.spec is None and isinstance(plan, executor.Plan):
+            if len(self.ready) >= executor.limit():
+                self.ready.clear()
+            self.ready[key] = plan
+        return result
+
+    def general(self, args: tuple[Any, ...]) -> Any:
+        """A call of any kind of arguments: the version for their shapes runs."""
         flat = tree_flatten(args)[0] if self.nested else args
         kind = signature(flat)
         known = self.versions.get(kind)

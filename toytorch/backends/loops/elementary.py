@@ -316,15 +316,15 @@ class Elementary(Emit):
     # -- the error function -----------------------------------------------------------------------
 
     def erf(self, x: Any) -> Any:
+        if self.type == "float32":
+            x = self.within(x, -c.ERF_ONE, c.ERF_ONE)
+            square = self.mul(x, x)
+            above, below = (self.poly_pairs(p, square) for p in (c.ERF_ABOVE, c.ERF_BELOW))
+            return self.within(self.div(self.mul(x, above), below), -1.0, 1.0)
         size = self.abs(x)
         low = self.within(size, 0.0, 1.0)
         near = self.mul(low, self.poly(c.ERF_NEAR[self.type], self.mul(low, low)))
-        if self.type == "float32":
-            far = self.within(size, 0.9, 6.0)
-            y = self.fma(self.poly(c.ERF_FAR, far), far, self.neg(far))
-            y = self.sub(self.num(1), self.exp_near(y))
-        else:
-            y = self.sub(self.num(1), self.erfc_above(self.within(size, 0.9, 6.5)))
+        y = self.sub(self.num(1), self.erfc_above(self.within(size, 0.9, 6.5)))
         y = self.copysign(self.select(self.less(self.num(1), size), y, near), x)
         return self.select(self.unordered(x, x), x, y)
 

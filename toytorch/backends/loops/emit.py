@@ -68,6 +68,16 @@ class Emit:
             total = self.fma(total, x, self.num(value))
         return total
 
+    def poly_pairs(self, coefficients: Any, x: Any) -> Any:
+        """The same two powers at a time: half as many steps wait for each other and round."""
+        highest, *rest = [self.poly(coefficients[k:k + 2], x)
+                          for k in range(0, len(coefficients), 2)]
+        square = self.mul(x, x)
+        total = highest
+        for pair in rest:
+            total = self.fma(total, square, pair)
+        return total
+
     def intrinsic(self, name: str, *args: Any, flags: tuple[str, ...] = ()) -> Any:
         """One of LLVM's own functions."""
         full = f"llvm.{name}.f{self.width}"
