@@ -15,6 +15,8 @@ from toytorch.jit.passes.lift import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
 
+MOST = 256  # plans of one graph; a number that is another at each call makes one each time
+
 
 class Executor:
     """The plans of one graph. `owner` is the module whose attributes the graph reads; `passes`
@@ -25,6 +27,7 @@ class Executor:
     def __init__(self, graph: Graph, owner: Any = None) -> None:
         self.graph, self.owner = graph, owner
         self.plans: dict[Any, Plan | Stepwise] = {}
+        self.made = 0  # plans, those included that were dropped
         self.lifted: tuple[Graph, list[Attribute]] | None = None
 
     def run(self, args: Sequence[Any]) -> Any:
@@ -59,7 +62,10 @@ class Executor:
         """Makes the plan for inputs of a new kind."""
         graph = self.whole()[0]
         plan: Plan | Stepwise
+        self.made += 1
         try:
+            if self.made > MOST:
+                raise Untraceable(f"it was called with more than {MOST} kinds of inputs")
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             joint = specialise(graph, inputs, state.local.grad)

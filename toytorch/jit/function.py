@@ -8,8 +8,10 @@ from typing import Any
 from toytorch.core import state
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
+from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
+from toytorch.jit.plan import Plan
 
 
 class ScriptFunction:
@@ -69,22 +71,22 @@ class TracedFunction(ScriptFunction):
         super().__init__(name, graph, owner)
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
-        self.ready: dict[Any, executor.Plan] = {}  # of results that need no unflattening
+        self.ready: dict[Any, Plan] = {}  # of results that need no unflattening
 
     def __call__(self, *args: Any) -> Any:
         if self.nested or self.owner is not None or state.shortcut is state.SLOW:
             return self.general(args)
         key = executor.key_of(args)
         plan = self.ready.get(key)
-        if plan is not None and not executor.switches.key:
+        if plan is not None and not switches.key:
             return plan(args)
         result = self.general(args)
         known = self.versions[signature(args)]
-        plan = known.executor.plans.get(key)
-        if known.spec is None and isinstance(plan, executor.Plan):
-            if len(self.ready) >= executor.limit():
+        found = known.executor.plans.get(key)
+        if known.spec is None and isinstance(found, Plan):
+            if len(self.ready) >= limit():
                 self.ready.clear()
-            self.ready[key] = plan
+            self.ready[key] = found
         return result
 
     def general(self, args: tuple[Any, ...]) -> Any:

@@ -13,6 +13,7 @@ from toytorch.core import state
 from toytorch.core.dispatch import view_of
 from toytorch.core.dtype import FROM_NUMPY
 from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
+from toytorch.core.pytree import tree_leaves, tree_unflatten
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.jit import interpreter, types
@@ -135,6 +136,8 @@ class Plan:
             tensors = iter(made)
             made = [self.joint.plain[i] if i in self.joint.plain else next(tensors)
                     for i in range(self.joint.results)]
+        if self.joint.spec is not None:
+            made = tree_unflatten(made, self.joint.spec)
         return made[0] if len(made) == 1 else tuple(made)
 
     def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
@@ -221,10 +224,12 @@ class DifferentiableGraphBackward(Node):
             results = interpreter.run(plan.general, self.inputs)
         finally:
             rng.state = before
-        results = results if isinstance(results, tuple) else (results,)
-        roots = [results[i] for i in plan.joint.tangents]
-        return gradients(roots, [self.inputs[i] for i in plan.joint.wanted], grads,
-                         create_graph=True, allow_unused=True)
+        if plan.joint.spec is not None:
+            results = tree_leaves(results)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        given = [(results[i], g) for i, g in zip(plan.joint.tangents, grads) if g is not None]
+        return gradients([r for r, _ in given], [self.inputs[i] for i in plan.joint.wanted],
+                         [g for _, g in given], create_graph=True, allow_unused=True)
 
     def release(self) -> None:
         self.saved, self.inputs = None, []

@@ -1,7 +1,9 @@
 """From a graph to what it does for inputs of one kind: a straight line of op records.
 
 The graph is run once on copies of the inputs with a tracer watching. What comes out has no branches
-and no composed functions, and knows every shape and type. Where gradients are wanted the backward
+and no composed functions, and knows every shape and type: branches and loops that depend on shapes
+and numbers are decided, because a plan is made for these alone, and those that depend on elements
+are refused. Where gradients are wanted the backward
 pass runs under the same tracer: one graph of both, from inputs and gradients of outputs to outputs
 and gradients of inputs (Bradbury, Merrill and others call it the joint graph).
 """
@@ -9,6 +11,7 @@ and gradients of inputs (Bradbury, Merrill and others call it the joint graph).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +19,19 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.core import random, state
+from toytorch.core.pytree import TreeSpec, tree_flatten
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.jit import interpreter, types
-from toytorch.jit.ir import Graph, Value
+from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.tracer import Tracer
+
+EFFECTS = frozenset(("prim::Print", "prim::SetAttr", "prim::RaiseException", "prim::CallFunction",
+                     "prim::CallMethod", "prim::CreateObject"))
+ELEMENTS = frozenset(("aten::item", "aten::Int.Tensor", "aten::Float.Tensor", "aten::Bool.Tensor",
+                      "aten::tolist"))
+BY_VALUE = frozenset(("nonzero", "masked_select", "unique", "_unique2", "unique_dim",
+                      "unique_consecutive", "bincount", "repeat_interleave.Tensor", "argwhere"))
+LONGEST = 5000  # operations in one plan: what is longer takes too long to compile
 
 
 class Untraceable(Exception):
@@ -32,13 +44,16 @@ class Joint:
 
     graph     inputs: what was given, then a gradient for each output in `tangents`;
               outputs: the results, then the gradients of the inputs in `wanted`
-    results   how many results there are; tangents: which of them have gradients; wanted: which
-              inputs get one (a gradient that is always zero is None in `given`)
+    results   how many results there are, taken out of their tuples, lists and dictionaries;
+              spec: how they are put there again (None: they stand alone)
+    tangents  which results have gradients; wanted: which inputs get one (a gradient that is always
+              zero is None in `given`)
     plain     results that are no tensors, by position
     """
 
     graph: Graph
     results: int = 0
+    spec: TreeSpec | None = None
     tangents: list[int] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
     given: list[bool] = field(default_factory=list)
@@ -58,10 +73,22 @@ class Replay(Tracer):
 
 
 class Reading(interpreter.Reader):
-    """Runs the general graph under the tracer, telling it of constants."""
+    """Runs the general graph under the tracer, telling it of constants; refuses what a run on
+    copies would not show, or would do twice."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
+
+    def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
+        if node.kind in EFFECTS and "Subgraph" not in node.attributes:
+            raise Untraceable(f"{node.kind} has an effect beside its result")
+        if node.kind in ELEMENTS:
+            raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
+        if node.record is not None and node.record.name in BY_VALUE:
+            raise Untraceable(f"{node.kind} has a result whose shape depends on values")
+        if len(self.tracer.graph.nodes) > LONGEST:
+            raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
+        return super().run_node(node, known)
 
     def constant(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -72,7 +99,6 @@ class Reading(interpreter.Reader):
 
 def specialise(graph: Graph, inputs: list[Any], grad: bool) -> Joint:
     """The graph for inputs like these; raises Untraceable where only running it will do."""
-    refuse(graph)
     copies = [copied(v) if isinstance(v, Tensor) else v for v in inputs]
     tracer = Replay()
     for v, name in zip(copies, graph.inputs):
@@ -93,12 +119,13 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> Joint:
 
 def joint(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> Joint:
     """Runs the graph forward, and backward where a result asks for it."""
-    results = Reading(tracer).run_block(graph, copies, {})
-    made = Joint(tracer.graph, len(results))
+    results: list[Any] = Reading(tracer).run_block(graph, copies, {})
+    flat, spec = tree_flatten(results)
+    nested = len(flat) != len(results) or any(a is not b for a, b in zip(flat, results))
+    results = flat
+    made = Joint(tracer.graph, len(results), spec if nested else None)
     outputs = [tracer.value_of(r) for r in results]
     made.plain = {i: r for i, r in enumerate(results) if not isinstance(r, Tensor)}
-    if any(isinstance(r, (list, tuple, dict)) for r in made.plain.values()):
-        raise Untraceable("a result holds tensors in a list, tuple or dictionary")
     made.needs = [isinstance(r, Tensor) and r._rg for r in results]
     roots = [r for r, needs in zip(results, made.needs) if needs]
     if grad and roots:
@@ -112,25 +139,6 @@ def joint(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> Joint:
         outputs += [tracer.value_of(g) for g in found if g is not None]
     tracer.graph.outputs = outputs
     return made
-
-
-def refuse(graph: Graph) -> None:
-    """Refuses what a run on copies would not show, or would do twice."""
-    for node in graph.walk():
-        if node.kind in ("prim::If", "prim::Loop"):
-            raise Untraceable(f"{node.kind} decides at run time what is done")
-        if node.kind in ("prim::Print", "prim::SetAttr", "prim::RaiseException",
-                         "prim::CallFunction", "prim::CallMethod"):
-            raise Untraceable(f"{node.kind} has an effect beside its result")
-        if node.kind in ("aten::item", "aten::Int.Tensor", "aten::Float.Tensor",
-                         "aten::Bool.Tensor", "aten::tolist"):
-            raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
-        if node.record is not None and node.record.name in BY_VALUE:
-            raise Untraceable(f"{node.kind} has a result whose shape depends on values")
-
-
-BY_VALUE = frozenset(("nonzero", "masked_select", "unique", "_unique2", "unique_dim",
-                      "unique_consecutive", "bincount", "repeat_interleave.Tensor", "argwhere"))
 
 
 def copied(tensor: Tensor) -> Tensor:
