@@ -11,7 +11,7 @@ totals are joined by shuffles within a warp and through shared memory between wa
     >>> flat = Layout("flat", (("i",),), (False,), ("1", "1"), (), ("y", "x"))
     >>> made = cuda_source(schedule(p, flat, flat=True))
     >>> print(made.source[made.source.index("extern"):])
-    extern "C" __global__ void __launch_bounds__(256) kernel(float* __restrict__ y,
+    extern "C" __global__ void __launch_bounds__(256, 4) kernel(float* __restrict__ y,
             const float* __restrict__ x, float s, long long hi) {
         for (long long r = blockIdx.x * 256LL + threadIdx.x; r < hi; r += gridDim.x * 256LL) {
             const float x_0 = x[r];
@@ -51,6 +51,7 @@ from toytorch.backends.loops.program import Argument
 from toytorch.backends.loops.types import TYPES, computed, kind
 
 THREADS = 256  # of a block; divides the blocks of 4096 elements in which rows are added
+BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
 INDEX = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "quotient": "{0} / {1}",
          "rest": "{0} % {1}", "minimum": "{0} < {1} ? {0} : {1}"}
 WORDS = (
@@ -83,7 +84,7 @@ def cuda_source(nest: Nest) -> CudaSource:
     printer = Printer(nest)
     body = "\n".join(printer.lines(nest.body, 1))
     head = ", ".join(printer.declarations)
-    first = f'extern "C" __global__ void __launch_bounds__({THREADS}) kernel({head}) {{'
+    first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
     lines = [cuda_prelude.of(body), first, *printer.opening, body]

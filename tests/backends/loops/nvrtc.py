@@ -1,0 +1,54 @@
+"""NVIDIA's run-time compiler, which needs no GPU: `pip install nvidia-cuda-nvrtc-cu12`."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ARCHITECTURES = ("sm_75", "sm_90")
+SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The compiler, from its Python package or the system; None where there is none."""
+    names = ["libnvrtc.so.12", "libnvrtc.so"]
+    try:
+        found = importlib.util.find_spec("nvidia.cuda_nvrtc")
+    except ModuleNotFoundError:
+        found = None
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        names = [str(p) for p in sorted((Path(folder) / "lib").glob("libnvrtc.so*"))] + names
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+def compiles_without_spills(source: str, architecture: str) -> None:
+    """Fails where a kernel does not compile, or where its registers do not suffice."""
+    nvrtc = library()
+    if nvrtc is None:
+        pytest.skip("there is no NVRTC")
+    program = ctypes.c_void_p()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None,
+                                    None) == 0
+    words = [f"--gpu-architecture={architecture}", "--std=c++17", "-Xptxas", "-v"]
+    options = (ctypes.c_char_p * len(words))(*(w.encode() for w in words))
+    code = nvrtc.nvrtcCompileProgram(program, len(words), options)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    text = log.value.decode()
+    assert code == 0, text + source
+    spilled = SPILLS.findall(text)
+    assert spilled and set(spilled) == {"0"}, text + source
