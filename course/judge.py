@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,12 @@ class Verdict:
     state: str
     outcomes: list[Outcome] = field(default_factory=list)
     mutant: Variant | None = None
+    hidden: bool = True  # whether hidden checks took part
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks that took part."""
+        return _checks(self.exercise, self.hidden)
 
     @property
     def failure(self) -> Outcome | None:
@@ -54,44 +61,61 @@ class Verdict:
         return all(kind == "ok" for kind in kinds) if kinds else None
 
 
-def check(name: str, submission: Any) -> Panel:
+def check(name: str, submission: Any, *, hidden: bool = True) -> Panel:
     """Check a submission and show the result as a panel; progress is recorded.
 
     Args:
         name: the exercise, as in its prompt: ``"tensors.shape_of"``.
         submission: your function or class.
+        hidden: whether hidden checks run too; assignments for nbgrader leave them out.
 
     Raises:
         LookupError: no such exercise; the message suggests the nearest names.
     """
     found = exercise(name)
-    verdict = judge(found, submission)
+    verdict = judge(found, submission, hidden=hidden)
     found.keep(submission if verdict.state == "green" else None)
     progress.record({name: verdict.state})
     return Panel(verdict)
 
 
-def judge(found: Exercise, submission: Any) -> Verdict:
-    """Run all checks of an exercise over a submission, without recording anything."""
+def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
+    """Run the checks of an exercise over a submission, without recording anything."""
     if submission is None or submission is Ellipsis:
-        return Verdict(found, "open")
-    outcomes = _run(found, submission)
+        return Verdict(found, "open", hidden=hidden)
+    outcomes = run_checks(found, submission, hidden=hidden)
+    state = state_of(outcomes)
+    if state != "red":
+        return Verdict(found, state, outcomes if state == "green" else [], hidden=hidden)
+    known = functools.partial(_signature, found, hidden=hidden)
+    return Verdict(found, "red", outcomes, recognise(found, outcomes, known), hidden)
+
+
+def state_of(outcomes: list[Outcome]) -> str:
+    """What the outcomes of all cases come to: green, red or open."""
     if outcomes and outcomes[0].kind == "open":
-        return Verdict(found, "open")
-    if outcomes and all(outcome.kind == "ok" for outcome in outcomes):
-        return Verdict(found, "green", outcomes)
-    return Verdict(found, "red", outcomes, _recognise(found, outcomes))
+        return "open"
+    return "green" if outcomes and all(outcome.kind == "ok" for outcome in outcomes) else "red"
 
 
-def _recognise(found: Exercise, outcomes: list[Outcome]) -> Variant | None:
-    """The mutant that fails the same cases in the same way, or next to it."""
+def _checks(found: Exercise, hidden: bool) -> list[Check]:
+    return [check for check in found.checks if hidden or not check.hidden]
+
+
+def recognise(
+    found: Exercise, outcomes: list[Outcome], known: Callable[[int], list[tuple[str, str]]]
+) -> Variant | None:
+    """The mutant that fails the same cases in the same way, or next to it.
+
+    ``known`` gives the signatures of the outcomes of a mutant, by its position.
+    """
     if any(outcome.kind == "broken" for outcome in outcomes):
         return None
     signature = [outcome.signature for outcome in outcomes]
     failing = [s if s[0] != "ok" else None for s in signature]
     near = None
     for position, mutant in enumerate(found.mutants):
-        theirs = _signature(found, position)
+        theirs = known(position)
         if theirs == signature:
             return mutant
         same_cases = [s[0] for s in theirs] == [s[0] for s in signature]
@@ -104,43 +128,49 @@ def _first(signature: list[tuple[str, str]]) -> tuple[str, str] | None:
     return next((s for s in signature if s[0] != "ok"), None)
 
 
-_known: dict[tuple[str, int], list[tuple[str, str]]] = {}
+_known: dict[tuple[str, int, bool], list[tuple[str, str]]] = {}
 
 
-def _signature(found: Exercise, position: int) -> list[tuple[str, str]]:
+def _signature(found: Exercise, position: int, *, hidden: bool) -> list[tuple[str, str]]:
     """A mutant's outcomes, run once a session."""
-    key = (found.name, position)
+    key = (found.name, position, hidden)
     if key not in _known:
-        outcomes = _run(found, found.mutants[position].value)
+        outcomes = run_checks(found, found.mutants[position].value, hidden=hidden)
         _known[key] = [outcome.signature for outcome in outcomes]
     return _known[key]
 
 
-def _run(found: Exercise, submission: Any) -> list[Outcome]:
+def run_checks(found: Exercise, submission: Any, *, hidden: bool = True) -> list[Outcome]:
     """Every case's outcome, up to the time limit."""
-    trial = _Trial(found, submission)
+    trial = _Trial(found, submission, _checks(found, hidden))
     if not deadline.run(trial.go, found.limit):
         trial.outcomes.append(trial.out_of_time())
+    elif not trial.done:
+        trial.outcomes.append(trial.cut_short())
     return trial.outcomes
 
 
 class _Trial:
     """One run over all checks. It keeps its place, so that a stop can say where it was."""
 
-    def __init__(self, found: Exercise, submission: Any) -> None:
+    def __init__(self, found: Exercise, submission: Any, checks: list[Check]) -> None:
         self.found = found
         self.submission = submission
+        self.checks = checks
         self.outcomes: list[Outcome] = []
-        self.check = found.checks[0].title if found.checks else ""
+        self.check = checks[0].title if checks else ""
         self.case: Case | None = None
+        self.done = False
 
     def go(self) -> None:
-        for group in self.found.checks:
+        for group in self.checks:
             self.check, self.case = group.title, None
             for outcome in self._cases(group):
                 self.outcomes.append(outcome)
                 if outcome.kind in ("open", "broken"):
+                    self.done = True
                     return
+        self.done = True
 
     def _cases(self, group: Check) -> Iterator[Outcome]:
         """Outcomes of a check. An error between its cases ends that check, not the others."""
@@ -148,38 +178,49 @@ class _Trial:
             for case in group.cases(self.submission):
                 self.case = case
                 yield self._outcome(case)
-        except Exception as error:
+        except (deadline.OutOfTime, GeneratorExit):
+            raise
+        except BaseException as error:
             place = Case(f"the set-up of “{group.title}”", lambda: None)
             yield self._failure(place, error)
 
     def _outcome(self, case: Case) -> Outcome:
         try:
             got = case.run()
-        except Exception as error:
+        except deadline.OutOfTime:
+            raise
+        except BaseException as error:  # sys.exit() is no way round the cases that follow
             if case.accepts_error(error):
-                return Outcome(self.check, "ok", case.given, case.wanted, _said(error))
+                return Outcome(self.check, "ok", case.given, case.wanted, said(error))
             return self._failure(case, error)
         if got is Ellipsis and not self.outcomes:
             return Outcome(self.check, "open", case.given, case.wanted, "...")
         kind = "ok" if case.accepts(got) else "wrong"
         return Outcome(self.check, kind, case.given, case.wanted, case.describe(got))
 
-    def _failure(self, case: Case, error: Exception) -> Outcome:
+    def _failure(self, case: Case, error: BaseException) -> Outcome:
         where = _line_in(self.submission, error)
         if isinstance(error, NotImplementedError) and not self.outcomes and where:
-            return Outcome(self.check, "open", case.given, case.wanted, _said(error))
+            return Outcome(self.check, "open", case.given, case.wanted, said(error))
         # without a line of the learner's on the stack, it is the check that is wrong
         kind = "error" if where or self.case is not None else "broken"
-        return Outcome(self.check, kind, case.given, case.wanted, _said(error), where)
+        return Outcome(self.check, kind, case.given, case.wanted, said(error), where)
 
     def out_of_time(self) -> Outcome:
+        got = f"no answer within {self.found.limit:g} s: does a loop never end?"
+        return self._ended("timeout", got)
+
+    def cut_short(self) -> Outcome:
+        return self._ended("error", "the code ended the thread it ran in")
+
+    def _ended(self, kind: str, got: str) -> Outcome:
         given = self.case.given if self.case else f"the set-up of “{self.check}”"
         wanted = self.case.wanted if self.case else "an end"
-        got = f"no answer within {self.found.limit:g} s: does a loop never end?"
-        return Outcome(self.check, "timeout", given, wanted, got)
+        return Outcome(self.check, kind, given, wanted, got)
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
+    """An error's type and message, in bounded length."""
     if isinstance(error, RecursionError):
         return "RecursionError: the call stack is full"  # Python's own words vary by version
     text = str(error).strip()
@@ -219,5 +260,7 @@ def _files_of(submission: Any) -> set[str]:
 
 @_files_of.register
 def _(submission: type) -> set[str]:
-    codes = (getattr(value, "__code__", None) for value in vars(submission).values())
+    # static methods and properties know the function they stand for
+    inner = (getattr(value, "fget", inspect.unwrap(value)) for value in vars(submission).values())
+    codes = (getattr(value, "__code__", None) for value in inner)
     return {code.co_filename for code in codes if code is not None}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
 import textwrap
 from html import escape
 from itertools import groupby
@@ -127,9 +129,24 @@ def _source(thing: Any) -> str:
     try:
         return textwrap.dedent(inspect.getsource(thing)).rstrip()
     except (TypeError, OSError):
+        found = _class_in_cell(thing)
+        if found:
+            return found
         name = getattr(thing, "__name__", repr(thing))
         message = f"{name} has no Python source to show; look at a function or class"
         raise TypeError(message) from None
+
+
+def _class_in_cell(thing: Any) -> str:
+    """The source of a class written in a cell: only its methods know where that is."""
+    methods = vars(thing).values() if isinstance(thing, type) else ()
+    codes = [code for m in methods if (code := getattr(inspect.unwrap(m), "__code__", None))]
+    for filename in dict.fromkeys(code.co_filename for code in codes):
+        text = "".join(linecache.getlines(filename))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and node.name == thing.__name__:
+                return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno])
+    return ""
 
 
 def _pane(title: str, source: str) -> str:

@@ -34,10 +34,15 @@ Door = Callable[[Any], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Check:
-    """A named group of cases: a generator over the submission."""
+    """A named group of cases: a generator over the submission.
+
+    A ``hidden`` check runs in the learner's own notebook like any other. An assignment made for
+    nbgrader leaves it out of what students see, and marks with it.
+    """
 
     title: str
     cases: Callable[[Any], Iterator[Case]]
+    hidden: bool = False
 
 
 @dataclass(eq=False)
@@ -95,11 +100,13 @@ class Exercise:
 
         return keep
 
-    def check(self, title: str) -> Callable[[Callable[[Any], Iterator[Case]]], Any]:
-        """Decorator: a generator of cases, given the submission."""
+    def check(
+        self, title: str, *, hidden: bool = False
+    ) -> Callable[[Callable[[Any], Iterator[Case]]], Any]:
+        """Decorator: a generator of cases, given the submission; see :class:`Check`."""
 
         def keep(cases: Callable[[Any], Iterator[Case]]) -> Any:
-            self.checks.append(Check(title, cases))
+            self.checks.append(Check(title, cases, hidden))
             return cases
 
         return keep

@@ -156,6 +156,16 @@ def build(chapters: list[Chapter], *, check: bool, out: Path | None) -> int:
     return 0
 
 
+def nbgrader(chapters: list[Chapter], folder: Path) -> int:
+    """Write a course for nbgrader and say how to go on."""
+    from course.build import nbgrader
+
+    nbgrader.write(chapters, folder)
+    print(f"{len(chapters)} assignments are in {folder}. There:")
+    print(f"  nbgrader generate_assignment {chapters[0].stem}")
+    return 0
+
+
 def _plain(cell: Cell) -> str:
     return "".join(str(o.get("data", {}).get("text/plain", "")) for o in cell.outputs)
 

@@ -154,7 +154,7 @@ def _(f):
     yield call(f, (2, 3), (3, 4), (1, 0), 0).gives(2)
 
 
-@cell.check("out of range")
+@cell.check("out of range", hidden=True)
 def _(f):
     yield call(f, (0, 4), (3, 4), (4, 1), 0).raises(IndexError)
     yield call(f, (-4, 0), (3, 4), (4, 1), 0).raises(IndexError)
@@ -282,7 +282,7 @@ def _(f):
         yield call(f, shape).gives(ROW_MAJOR[shape])
 
 
-@strides.check("no numbers at all")
+@strides.check("no numbers at all", hidden=True)
 def _(f):
     for shape in ((2, 0, 3), (0,)):
         yield call(f, shape).gives(ROW_MAJOR[shape])
@@ -428,14 +428,14 @@ def _(f):
     )
 
 
-@contiguous.check("dimensions of size 1")
+@contiguous.check("dimensions of size 1", hidden=True)
 def _(f):
     yield from _verdicts(
         f, ((1, 4), (99, 1)), ((4, 1), (1, 7)), ((2, 1, 3), (3, 50, 1)), ((1, 4), (1, 2))
     )
 
 
-@contiguous.check("no numbers at all")
+@contiguous.check("no numbers at all", hidden=True)
 def _(f):
     yield from _verdicts(f, ((2, 0), (5, 9)))
 
@@ -675,7 +675,7 @@ def _(f):
     yield from _views(f, *list(VIEWS)[7:13])
 
 
-@view.check("dimensions of size 1")
+@view.check("dimensions of size 1", hidden=True)
 def _(f):
     yield from _views(f, *list(VIEWS)[13:])
 
@@ -836,7 +836,7 @@ def _(f):
     yield from _expanded(f, *list(EXPANDED)[6:])
 
 
-@expand.check("what cannot be stretched")
+@expand.check("what cannot be stretched", hidden=True)
 def _(f):
     yield call(f, (3,), (1,), (4,)).raises(RuntimeError, "expand")
     yield call(f, (2, 4), (4, 1), (4, 4)).raises(RuntimeError, "expand")
@@ -987,7 +987,7 @@ def _(f):
     yield turned.gives(torch.tensor(WINDOWS).permute(1, 0, 3, 2).contiguous())
 
 
-@sliding.check("many images at once")
+@sliding.check("many images at once", hidden=True)
 def _(f):
     def batch():
         x = torch.arange(54.0).reshape(3, 2, 3, 3)
@@ -998,7 +998,7 @@ def _(f):
     yield pair.gives(((3, 2, 2, 2, 2, 2), [[46.0, 47.0], [49.0, 50.0]]))
 
 
-@sliding.check("no pixel is copied")
+@sliding.check("no pixel is copied", hidden=True)
 def _(f):
     def written():
         x = _picture(3, 3)

@@ -162,7 +162,7 @@ def _(f):
     yield plugged.gives(torch.tensor(TANH_FIRST), tolerance=1e-5)
 
 
-@tanh.check("a second derivative")
+@tanh.check("a second derivative", hidden=True)
 def _(f):
     def second():
         x = torch.tensor(TANH_X, requires_grad=True)
@@ -267,7 +267,7 @@ def _(f):
     yield call(f, torch.arange(12.0).reshape(3, 4), x).gives(torch.tensor(PRODUCT_GRAD))
 
 
-@product.check("square matrices")
+@product.check("square matrices", hidden=True)
 def _(f):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     g = torch.tensor([[1.0, 0.0], [10.0, 0.0]])
@@ -437,7 +437,7 @@ def _(f):
     yield from _sums(f, (2, 1, 1))
 
 
-@unbroadcast.check("both at once")
+@unbroadcast.check("both at once", hidden=True)
 def _(f):
     yield from _sums(f, (1, 4), (3, 1))
 
@@ -536,7 +536,7 @@ def _(f):
     )
 
 
-@accumulate.check("neither of the two is written to")
+@accumulate.check("neither of the two is written to", hidden=True)
 def _(f):
     def after():
         waiting, arrived = torch.tensor([3.0]), torch.tensor([2.0])
@@ -805,7 +805,7 @@ def _(f):
     yield case("y = -y, 100,000 times", deep).gives(FINE)
 
 
-@order.check("2⁶⁰ ways through 60 nodes")
+@order.check("2⁶⁰ ways through 60 nodes", hidden=True)
 def _(f):
     def doubled():
         y = _a()
@@ -1111,7 +1111,7 @@ def _(f):
     yield case(text + "a * 2 + a * 5 * 7", lambda: arms(True)).gives([111.0])
 
 
-@engine_run.check("one tensor sent to two places")
+@engine_run.check("one tensor sent to two places", hidden=True)
 def _(f):
     def shared(sum_first):
         x, y = _leaves(1.0, 1.0)
@@ -1136,7 +1136,7 @@ def _(f):
     yield case("y = -y, 100,000 times", deep).gives([1.0])
 
 
-@engine_run.check("2⁶⁰ ways through 60 nodes")
+@engine_run.check("2⁶⁰ ways through 60 nodes", hidden=True)
 def _(f):
     def doubled():
         (x,) = _leaves(1.0)

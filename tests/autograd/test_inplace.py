@@ -8,6 +8,8 @@ import pytest
 
 from tests.oracle import attempt, both, torch, tt
 
+BOTH = pytest.mark.parametrize("m", [torch, tt], ids=["torch", "toytorch"])
+
 
 def run(f: Any) -> Any:
     """A test of f(m, y, x): y = x * 1 is written to; gradients of x follow."""
@@ -289,3 +291,56 @@ def test_view_history_names() -> None:
         return [y.grad_fn.name(), v.grad_fn.name(), w.grad_fn.name(), v._base is y, v.is_leaf]
 
     assert f(tt) == f(torch)
+
+
+def test_a_rule_in_place_of_copy_slices() -> None:
+    """The course's door: the rule sees views of the gradient, and the program's own comes back."""
+    import toytorch as tt
+    from toytorch.core.inplace import CopySlices
+
+    seen = []
+
+    def rule(grad: Any, part: Any, inner: Any) -> Any:
+        seen.append(part(grad).tolist())
+        before, *others = inner(part(grad))
+        base = grad.clone()
+        part(base).copy_(before)
+        return base, *others
+
+    def gradients() -> Any:
+        x = tt.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        w = tt.tensor([10.0, 20.0], requires_grad=True)
+        base = x * 1
+        base.t()[1].mul_(w)
+        base[0].fill_(5.0)
+        (base * tt.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+        return x.grad.tolist(), w.grad.tolist()
+
+    usual = gradients()
+    with CopySlices.using(rule):
+        assert gradients() == usual
+    with pytest.raises(ZeroDivisionError), CopySlices.using(rule):
+        1 / 0  # noqa: B018
+    assert seen == [[1.0, 2.0], [0.0, 4.0]]
+    assert gradients() == usual
+    assert len(seen) == 2
+    assert usual == ([[0.0, 0.0], [3.0, 80.0]], [0.0, 16.0])
+
+
+@BOTH
+def test_refusals_come_in_pytorchs_order(m: Any) -> None:
+    w = m.ones(3, requires_grad=True)
+    with m.no_grad():
+        part = w[:2]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        part.mul_(2)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        w[:2].mul_(2)
+
+
+@BOTH
+def test_anomaly_leaves_the_forward_lines_in_the_metadata(m: Any) -> None:
+    x = m.ones(1, requires_grad=True)
+    with m.autograd.set_detect_anomaly(True, check_nan=False):
+        y = x.exp()
+    assert "y = x.exp()" in y.grad_fn.metadata["traceback_"][-1]

@@ -154,3 +154,14 @@ SAME = {
 @pytest.mark.parametrize("program", SAME.values(), ids=SAME.keys())
 def test_same(program: Any) -> None:
     assert repr(program(tt)) == repr(program(torch))
+
+
+@pytest.mark.parametrize("kind", [None, "float64", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("data", [[1.0, None], [1, "a"], [True, {}], [[1.0], [None]]], ids=repr)
+def test_data_that_are_no_numbers_are_named(data: Any, kind: str | None) -> None:
+    errors = []
+    for m in (torch, tt):
+        with pytest.raises((TypeError, RuntimeError)) as found:
+            m.tensor(data, dtype=None if kind is None else getattr(m, kind))
+        errors.append((type(found.value), str(found.value)))
+    assert errors[0] == errors[1]

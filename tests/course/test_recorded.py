@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from course.exercises import ch02, ch04
+from course.exercises import ch02, ch04, ch10
 
 real: Any = pytest.importorskip("torch")
 
@@ -69,3 +69,21 @@ def test_unbroadcast(shape: tuple[int, ...]) -> None:
     (p + real.zeros(2, 3, 4)).backward(g)
     recorded = ch04.UNBROADCAST[shape]
     assert p.grad.tolist() == (g.tolist() if recorded is None else recorded)
+
+
+def test_fit() -> None:
+    x, y = real.tensor(ch10.FIT_X), real.tensor(ch10.FIT_Y)
+    weight, losses = real.zeros(2, 2, requires_grad=True), []
+    optimizer = real.optim.SGD([weight], 1.0)
+    for _ in range(2):
+        total = 0.0
+        for some in (slice(0, 2), slice(2, 3)):
+            optimizer.zero_grad()
+            loss = real.nn.functional.cross_entropy(x[some] @ weight, y[some])
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(y[some])
+        losses.append(total / 3)
+    assert losses == pytest.approx(ch10.FIT_LOSSES)
+    for row, wanted in zip(weight.tolist(), ch10.FIT_WEIGHTS, strict=True):
+        assert row == pytest.approx(wanted)

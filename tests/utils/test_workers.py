@@ -397,3 +397,20 @@ def test_collate_in_a_worker() -> None:
     got = list(DataLoader(Odd(4), 2, num_workers=1, collate_fn=first))
     assert [b["n"] for b in got] == [0, 2]
     assert default_collate([1, 2]).tolist() == [1, 2]
+
+
+class OneAtATime(DataLoader):
+    """Asks one worker after the other, and for the next batch only when one has come."""
+
+    def deliver(self, pool: Any, indices: Iterator[Any]) -> Iterator[Any]:
+        for order, index in enumerate(indices):
+            pool.ask(order % len(pool), order, index)
+            yield pool.hear()[2]
+
+
+@pytest.mark.parametrize("persistent_workers", [False, True])
+def test_a_subclass_says_how_batches_are_asked_for(persistent_workers: bool) -> None:
+    loader = OneAtATime(TensorDataset(tt.arange(7)), batch_size=2, num_workers=2,
+                        persistent_workers=persistent_workers)
+    for _ in range(2):
+        assert [batch.tolist() for batch, in loader] == [[0, 1], [2, 3], [4, 5], [6]]

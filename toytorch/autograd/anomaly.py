@@ -97,7 +97,7 @@ def watched(node: Node, apply: Any) -> Any:
                                        "output.")
         return grads
     except Exception:
-        trace = node.__dict__.get("trace")
+        trace = "".join(node.metadata.get("traceback_", ()))
         warnings.warn(f"Error detected in {node.name()}. " + (
             f"Traceback of forward call that caused the error:\n{trace}" if trace else
             "No forward pass information available. Enable detect anomaly during forward pass for "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from toytorch.core import state
@@ -148,6 +149,13 @@ class Function:
         raise NotImplementedError("You must implement either the backward or vjp method for your "
                                   "custom autograd.Function to use it with backward mode AD.")
 
+    def __call__(self, *inputs: Any) -> Any:
+        """Refuses: a Function is not made and called, its `apply` is called."""
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. "
+                           "Please use new-style autograd function with static forward method. "
+                           "(Example: https://pytorch.org/docs/stable/autograd.html"
+                           "#torch.autograd.Function)")
+
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Calls forward and records the step."""
@@ -156,6 +164,11 @@ class Function:
             if take_over is not None:
                 with state.below(mode):
                     return take_over(cls, inputs)
+        return cls._run(inputs)
+
+    @classmethod
+    def _run(cls, inputs: tuple[Any, ...]) -> Any:
+        """`apply` below the modes."""
         context = Context()
         if state.local.contexts is not None:
             state.local.contexts.append(context)
@@ -218,13 +231,37 @@ class Function:
         return tuple(results) if many else results[0]
 
 
+class Error(Node):
+    """The history of a gradient that has no derivative of its own: says so when it should run."""
+
+    __slots__ = ()
+    message = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+    def __init__(self, result: Tensor) -> None:
+        self.edges, self.seq, self.saved, self.versions = (), next(sequence), None, ()
+        self.meta = (result._array.shape, result.dtype)
+
+    def apply(self, grad: Any) -> Any:
+        raise RuntimeError(self.message)
+
+
 def once_differentiable(backward: Any) -> Any:
-    """Marks a backward whose own result has no derivative."""
+    """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
+    @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
         before = state.local.grad
         state.set_grad(False)
         try:
-            return backward(ctx, *grads)
+            results = backward(ctx, *grads)
         finally:
             state.set_grad(before)
+        if not before or not any(isinstance(g, Tensor) and g._rg for g in grads):
+            return results
+        refused = []
+        for r in results if isinstance(results, tuple) else (results,):
+            if isinstance(r, Tensor):
+                r = alias(r)
+                r._rg, r._edge = True, Error(r)
+            refused.append(r)
+        return tuple(refused)
     return wrapper

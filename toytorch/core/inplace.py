@@ -8,6 +8,8 @@ on; and every live view of b gets its history anew from b.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,17 +30,17 @@ def check(target: Tensor, needs_grad: bool) -> None:
             "https://github.com/pytorch/rfcs/pull/17 for more details.")
     if not (needs_grad or target._rg) or not state.local.grad:
         return
-    if target._edge is None and target._rg:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
-                           "operation.")
     owner = target._base
     if owner is not None:
-        if owner._rg and owner._edge is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
-                               "in-place operation.")
         kind = target._no_grad_view
         if kind:
             raise RuntimeError(kind)
+        if owner._rg and owner._edge is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
+                               "in-place operation.")
+    if target._edge is None and target._rg:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
+                           "operation.")
 
 
 def overlaps(target: Tensor) -> bool:
@@ -204,6 +206,22 @@ class CopySlices(Node):
     __slots__ = ("geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
+    rule: Any = None  # what takes the place of the rule below: a course's door, see `using`
+
+    @classmethod
+    @contextmanager
+    def using(cls, rule: Any) -> Iterator[None]:
+        """Runs rule(grad, part, inner) in the place of `apply` for a while.
+
+        `part(tensor)` is the view of a tensor like the base that the write went through, and
+        `inner(grad)` gives the gradients of the old part and of the write's other inputs. The rule
+        returns the gradients of the old base and of the other inputs.
+        """
+        before, cls.rule = cls.rule, rule
+        try:
+            yield
+        finally:
+            cls.rule = before
 
     def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
         # Edge 0 is the base's old history; the rest are the other inputs of the write.
@@ -216,22 +234,49 @@ class CopySlices(Node):
         inner.slices = weakref.ref(self)
 
     def apply(self, grad: Any) -> Any:
+        if CopySlices.rule is not None and self.kinds is None:
+            return self._by_rule(grad)
         if self.kinds is not None:
-            grad = to_pairs(grad)
-        part = grad._gather_strided(*self.geometry)
-        if self.kinds is not None and self.kinds[1]:
-            part = part._of_pairs()
+            return self._between_kinds(grad, self.kinds)
+        mine, *others = self._through(grad._gather_strided(*self.geometry))
+        if mine is not None:
+            mine = grad._fill_strided(mine, *self.geometry)
+        return (mine, *others)
+
+    def _through(self, part: Any) -> Any:
+        """The gradients of the write's inputs; the first is None where no base wants one."""
         mine, *others = self.inner.apply(part)
         if self.edges[0] is None:
             return (None, *others)
-        if mine is None:  # what was there before the write no longer counts
-            mine = part * 0
         if strided_overlap(*self.geometry[2:4]):
             raise RuntimeError(OVERLAP)
-        if self.kinds is None:
-            return (grad._fill_strided(mine, *self.geometry), *others)
-        made = grad._fill_strided(to_pairs(mine), *self.geometry)
-        return (made._of_pairs() if self.kinds[0] else made, *others)
+        # None: what was there before the write no longer counts
+        return (part * 0 if mine is None else mine, *others)
+
+    def _between_kinds(self, grad: Any, kinds: tuple[bool, bool]) -> Any:
+        """`apply` where one of base and view is complex: both count in real numbers."""
+        grad = to_pairs(grad)
+        part = grad._gather_strided(*self.geometry)
+        mine, *others = self._through(part._of_pairs() if kinds[1] else part)
+        if mine is not None:
+            mine = grad._fill_strided(to_pairs(mine), *self.geometry)
+            mine = mine._of_pairs() if kinds[0] else mine
+        return (mine, *others)
+
+    def _by_rule(self, grad: Any) -> Any:
+        """`apply` by somebody else's rule, over views of a gradient that lies as the base does."""
+        shape, strides, size, steps, offset = self.geometry
+        if grad.stride() != strides:
+            grad = grad.new_empty_strided(shape, strides).copy_(grad)
+
+        def inner(part: Any) -> Any:
+            mine, *others = self.inner.apply(part)
+            return (part * 0 if mine is None else mine, *others)
+
+        def part(tensor: Any) -> Any:
+            return tensor.as_strided(size, steps, tensor.storage_offset() + offset)
+        base, *others = CopySlices.rule(grad, part, inner)
+        return (None if self.edges[0] is None else base, *others)
 
     def release(self) -> None:
         self.inner.release()

@@ -247,15 +247,15 @@ def unpacked(saved: Any) -> Any:
 
 def remember(node: Node) -> None:
     """Notes the lines of the user's program that are running, for `detect_anomaly`."""
-    node.__dict__["trace"] = users_lines(traceback.extract_stack())
+    node.metadata["traceback_"] = users_lines(traceback.extract_stack())
 
 
-def users_lines(frames: Any) -> str:
-    """A traceback without the frames of libraries, short enough to read in a notebook."""
+def users_lines(frames: Any) -> list[str]:
+    """The entries of a traceback without those of libraries, few enough for a notebook."""
     inside = (str(Path(__file__).parents[1]), *map(str, (Path(p) for p in LIBRARIES)))
     own = [f for f in frames if not f.filename.startswith(inside)
            and not f.filename.startswith("<toytorch ")]
-    return "".join(traceback.format_list((own or list(frames))[-4:]))
+    return traceback.format_list((own or list(frames))[-4:])
 
 
 LIBRARIES = {p for kind in ("stdlib", "platstdlib", "purelib", "platlib")

@@ -282,6 +282,16 @@ def infer_dtype(data: Any) -> types.dtype:
     return best or types.get_default_dtype()
 
 
+def _no_number(values: Any, kind: types.dtype) -> Exception:
+    """What to say of values that are not all numbers of a given dtype."""
+    for value in values:
+        if not isinstance(value, int | float | complex | np.number | np.bool_):
+            name = type(value).__name__
+            return TypeError(f"must be real number, not {name}" if kind.rank > 1 else
+                             f"'{name}' object cannot be interpreted as an integer")
+    return RuntimeError("Overflow when unpacking long long")
+
+
 def _bad_data(value: Any) -> Exception:
     if isinstance(value, str):
         return TypeError(f"new(): invalid data type '{type(value).__name__}'")
@@ -348,10 +358,8 @@ def to_array(data: Any, dtype: Any) -> Any:
     if 0 in shape:
         return np.zeros(shape, _kind(kind))
     array = np.asarray(_plain(data))
-    if array.dtype == object:
-        if builtins.any(isinstance(v, int) for v in array.reshape(-1)):
-            raise RuntimeError("Overflow when unpacking long long")
-        raise RuntimeError("Could not infer dtype of object")
+    if array.dtype.kind in "OUS":
+        raise _no_number(np.asarray(_plain(data), object).reshape(-1), kind)
     if array.dtype.kind == "c" and kind.rank < 3:
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
     if kind.rank == 1 and array.size:

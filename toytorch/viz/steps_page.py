@@ -84,7 +84,7 @@ _SCRIPT = """
       go[name]();
     });
     part('bar').style.display = 'flex';
-    show(0);
+    show(OPEN);
   });
 })();
 """
@@ -92,6 +92,8 @@ _SCRIPT = """
 
 class BackwardSteps:
     """A backward pass to step through. Steps count from 0, the start, to `len(self) - 1`."""
+
+    opens_at_end = False  # whether the page first shows the last step
 
     def __init__(self, made: Film, summary: str) -> None:
         self._film, self._summary = made, summary
@@ -116,7 +118,8 @@ class BackwardSteps:
             captions = captions.replace(char, f"\\u{ord(char):04x}")
         # the name depends on everything that is shown, and on nothing else
         name = hashlib.sha256((picture + captions).encode()).hexdigest()[:12]
-        script = _SCRIPT.replace("CAPTIONS", captions).replace("NAME", name)
+        at = "last" if self.opens_at_end else "0"
+        script = _SCRIPT.replace("OPEN", at).replace("CAPTIONS", captions).replace("NAME", name)
         return _FRAME.format(
             name=name,
             label=svg.escape(self._film.scene.title),

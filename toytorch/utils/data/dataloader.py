@@ -132,6 +132,16 @@ class DataLoader:
             self._end_of_kept = weakref.finalize(self, pool.close)
         return pool
 
+    def deliver(self, pool: Pool, indices: Iterator[Any]) -> Iterator[Any]:
+        """The batches of one epoch by workers: who is asked for what, and in which order it comes.
+
+        A subclass may go about it in another way: `pool.ask(worker, order, index)` sends out a
+        job, `pool.hear()` waits for one and gives (worker, order, batch), `len(pool)` is how many
+        workers there are.
+        """
+        return batches(pool, indices, self.prefetch_factor or 2, self.timeout, self._stream,
+                       self.in_order)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None, "_end_of_kept": None}
 
@@ -144,6 +154,12 @@ class DataLoader:
         return len(self.batch_sampler if self.batch_sampler is not None else self.sampler)
 
 
+def _begun(pool: Pool, delivered: Iterator[Any]) -> Iterator[Any]:
+    """What is delivered, in an epoch of its own: answers to earlier questions are passed over."""
+    pool.epoch += 1
+    yield from delivered
+
+
 class _Epoch:
     """One pass over the data by workers; whatever ends it, they end with it (unless they stay)."""
 
@@ -152,8 +168,7 @@ class _Epoch:
         stays = loader.persistent_workers
         self._end = weakref.finalize(self, (lambda: None) if stays else pool.close)
         self._loader, self._pool = loader, pool
-        self._batches = batches(pool, loader._indices(), loader.prefetch_factor or 2,
-                                loader.timeout, loader._stream, loader.in_order)
+        self._batches = _begun(pool, loader.deliver(pool, loader._indices()))
 
     def __iter__(self) -> _Epoch:
         return self
@@ -169,7 +184,8 @@ class _Epoch:
             raise
         except BaseException as error:
             self._end()
-            if isinstance(error, RuntimeError | KeyboardInterrupt) and self._loader._kept:
+            stays = self._loader._kept is not None
+            if isinstance(error, RuntimeError | KeyboardInterrupt) and stays:
                 self._loader._end_of_kept()  # they may be stuck or dead; the next epoch has new
                 self._loader._kept = None
             raise

@@ -25,7 +25,8 @@ class Pool:
 
     def __init__(self, recipe: Recipe, count: int, context: Any, base_seed: int, init: Any) -> None:
         ctx: Any = get_context(context) if context is None or isinstance(context, str) else context
-        resource_tracker.ensure_running()  # one for all: it removes segments if all are killed
+        if os.name != "nt":  # there segments end with the last process that has them
+            resource_tracker.ensure_running()  # one for all: it removes segments if all are killed
         self.owner, self.epoch = os.getpid(), -1
         self.processes: list[Any] = []
         self.pipes: list[Any] = []
@@ -54,7 +55,10 @@ class Pool:
         except (BrokenPipeError, ConnectionError):
             self._report([worker])
 
-    def hear(self, timeout: float) -> tuple[int, int, Any]:
+    def __len__(self) -> int:
+        return len(self.processes)
+
+    def hear(self, timeout: float = 0.0) -> tuple[int, int, Any]:
         """The next (worker, order, value) of this epoch; RuntimeError if a worker dies."""
         end = time.monotonic() + timeout if timeout else None
         while True:
@@ -118,8 +122,7 @@ def batches(pool: Pool, indices: Iterator[Any], ahead: int, timeout: float, stre
 
     Indices go to the workers in turn; a worker whose stream has ended is left out from then on.
     """
-    pool.epoch += 1
-    count = len(pool.processes)
+    count = len(pool)
     active = dict.fromkeys(range(count), 0)  # worker: how many batches it has under way
     asked = itertools.count()
     waiting: dict[int, Any] = {}

@@ -12,6 +12,7 @@ import ctypes
 import io
 import mmap
 import pickle
+import sys
 import weakref
 from collections import deque
 from multiprocessing.shared_memory import SharedMemory
@@ -125,7 +126,10 @@ class Inbox:
 
     def _attach(self, number: int) -> None:
         shared = SharedMemory(name_of(self._prefix, number))
-        self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]
+        if sys.platform == "win32":  # there a segment is known by its name, as long as it is open
+            self._slots[number] = mmap.mmap(-1, shared.size, tagname=shared.name)
+        else:
+            self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]
         self._last = max(self._last, number)
         shared.close()
         shared.unlink()

@@ -1,0 +1,638 @@
+# %% [markdown] slide="slide"
+# # 05 · Leaves, in-place writes, versions
+#
+# A graph remembers what was computed. Then somebody writes over a number that
+# the graph was counting on. The gradient would be wrong, and nothing would
+# look wrong: the loss falls a little less, and nobody ever knows why.
+#
+# > **The question of this chapter:** who notices, and how, without keeping a
+# > copy of everything?
+
+# %% [markdown] slide="notes"
+# 45 minutes: question and prediction 5, leaves 5, versions and views 10,
+# exercise 3 live 8, exercise 4 on the board 8, training 5, traps 4. The
+# counter is a good warm-up for those who finish early; the hunt for the NaN
+# is homework.
+
+# %% keep=true slide="more" show="output"
+import toytorch as torch
+from course import check, exercise, look, setup, use
+from toytorch import viz
+
+setup()
+viz.program_steps("""
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = x.exp()
+y.mul_(10)
+y.sum().backward()
+""")
+
+# %% [markdown]
+# This is the end of the program. Press *First*, then *Next*. Each tensor carries a **version**: how many times
+# its memory has been written to. `y.mul_(10)` writes over the numbers of `y`
+# (the underscore says *in place*), and the version becomes 1.
+#
+# But `ExpBackward0` had kept `y`: the slope of `exp` is `exp` itself. It had
+# seen version 0. When backward comes to it, the two do not agree, and it
+# refuses.
+#
+# ### Predict, then run
+#
+# The same program with other operations in the place of `exp`. In every case
+# the result `y` is written over. Which of the five are refused? Think of what
+# each derivative has to know: the input, the result, or neither.
+
+# %%
+def fate(f):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = f(x)
+    y.mul_(10)
+    try:
+        y.sum().backward()
+    except RuntimeError:
+        return "refused"
+    return f"x.grad is {[round(g, 3) for g in x.grad.tolist()]}"
+
+
+# %% [markdown] slide="slide"
+# ## Predict
+#
+# `y = f(x)`, then `y.mul_(10)`, then backward. For which `f` is it refused?
+
+# %% slide="more"
+cases = {"x * 3": lambda x: x * 3, "x.exp()": lambda x: x.exp(),
+         "x.sin()": lambda x: x.sin(), "x.tanh()": lambda x: x.tanh(),
+         "x * x": lambda x: x * x}
+for text, f in cases.items():
+    print(f"{text:<9}{fate(f)}")
+
+# %% [markdown]
+# `sin` needs `x` for its slope, `x * x` needs its factors, `x * 3` needs the 3.
+# Nobody has written to those. Only `exp` and `tanh` are their own witnesses,
+# and their witness was tampered with. So the rule is not *no writing*: it is
+# **no writing to what somebody has kept**.
+
+# %% [markdown] slide="slide"
+# ## Play: leaves
+#
+# A **leaf** is a tensor that no recorded operation has made. Gradients end
+# there. **Predict:** which of these are leaves, and which will have a
+# `.grad`?
+
+# %% slide="more"
+w = torch.ones(3, requires_grad=True)
+data = torch.ones(3)
+tensors = {"w": w, "data": data, "data * 2": data * 2,
+           "w * data": w * data, "w.detach()": w.detach(),
+           "w.double()": w.double()}
+sum(t.sum() for t in tensors.values()).backward()
+for name, t in tensors.items():
+    print(f"{name:<11} leaf {t.is_leaf!s:<6} wants {t.requires_grad!s:<6}",
+          ".grad" if t.is_leaf and t.grad is not None else "")
+
+# %% [markdown]
+# * `data` is a leaf too, and gets nothing: it never asked.
+# * `w.double()` is *made from* `w`. Whoever writes `w = w.double()` has lost
+#   the leaf, and the optimizer steps on a tensor that nothing arrives at.
+# * Should a tensor in between keep its gradient, ask `y.retain_grad()`.
+#
+# Next, versions. **Predict** the four numbers before you run this.
+
+# %% [markdown] slide="subslide"
+# ## Versions: who counts?
+
+# %% slide="more"
+x = torch.zeros(4)
+x.add_(1)
+x[0] = 7.0
+part = x[1:3]
+part.mul_(5)
+print("after three writes, one through a view:", x._version)
+print("the view:", part._version)
+print("x.detach():", x.detach()._version)
+print("x.data:", x.data._version)
+
+# %% [markdown]
+# A view has no count of its own, and `detach()` has none either: both show the
+# same memory, and the count belongs to the memory. `.data` is the odd one out.
+# It shows the same memory with a **new** count. That is all the difference
+# between the two, and it is why `.data` is a back door.
+#
+# Next: `base` never takes part in a product. It is a tensor of ones. But `view`
+# shows two of its numbers, and somebody multiplies *those*.
+
+# %% [markdown] slide="slide"
+# ## A write through a view
+
+# %% keep=true slide="more" show="output"
+viz.program_steps("""
+w = torch.tensor([2.0, 3.0], requires_grad=True)
+base = torch.ones(4)
+view = base[1:3]
+view.mul_(w)
+loss = (base * base).sum()
+loss.backward()
+""")
+
+# %% [markdown]
+# Watch the step of `view.mul_(w)`. Before it, neither tensor wanted a
+# gradient. After it **both** have a history, also `base`, which was not even
+# mentioned in that line. Its node is called `CopySlices`. The old `grad_fn` of
+# the view is thrown away, for it described numbers that are gone; the new one
+# says *I am a part of what base is now*. This is called **rebasing the
+# history**.
+#
+# In the graph, with the product hidden inside `CopySlices`:
+
+# %%
+w = torch.tensor([2.0, 3.0], requires_grad=True)
+x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+base = x * 1
+base[1:3].mul_(w)
+viz.autograd_graph(base.sum(), params={"w": w, "x": x})
+
+# %% [markdown] slide="subslide"
+# ## What `CopySlices` sends
+
+# %% keep=true slide="more" show="output"
+loss = (base * torch.tensor([1.0, 10.0, 100.0, 1000.0])).sum()
+viz.backward_steps(loss, params={"w": w, "x": x})
+
+# %% [markdown]
+# `CopySlices` receives `[1, 10, 100, 1000]`. The two ends of it go straight on,
+# since nothing happened there. The middle goes through the product: times `w`
+# for the old numbers, times the old numbers for `w`. You will write this
+# yourself.
+
+# %% [markdown] slide="subslide"
+# ## When nothing should be recorded
+
+# %% [markdown]
+# A training step writes to leaves, on purpose. It stands under
+# `torch.no_grad()`: no graph, no refusal. The *count* goes on, though, because
+# an older graph may still rely on these numbers.
+
+# %% slide="more"
+w = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    w -= 0.1
+    y = w * 2
+print("still a leaf:", w.is_leaf, "| version", w._version)
+print("recorded:", y.requires_grad)
+
+# %% [markdown] slide="slide"
+# ## Build
+#
+# Six pieces:
+#
+# 1. find the **leaves** that get a gradient
+# 2. a memory that **counts its writes**
+# 3. a saved tensor that **refuses**
+# 4. backward through a **write to a view**
+# 5. a **no_grad** of your own
+# 6. who made the **first NaN**?
+
+# %% [markdown] slide="notes"
+# Exercise 3 live. Let the room say what __init__ has to note, then ask: what
+# if I keep tensor.data? For exercise 4 draw four cells on the board, shade
+# two, and ask for the gradient of each before the write.
+
+# %% exercise="inplace.leaves" slide="subslide" show="prompt"
+
+# %% check="inplace.leaves" points=2
+
+# %% exercise="inplace.counter" slide="subslide" show="prompt"
+
+# %% check="inplace.counter" points=2
+
+# %% exercise="inplace.saved" slide="subslide" show="prompt"
+
+# %% check="inplace.saved" points=3
+
+# %% [markdown]
+# Your `Saved` asks for `_version` and nothing else, and your `Cells` have one.
+# So the two fit together, with no tensor in sight:
+
+# %%
+cells = use("inplace.counter")([1, 2, 3, 4])
+kept = use("inplace.saved")(cells)
+print("opened:", kept.open().read())
+cells.part(0, 2).write([70, 80])  # through a view, behind its back
+try:
+    kept.open()
+except RuntimeError as error:
+    print("refused")
+
+# %% exercise="inplace.slices" slide="subslide" show="prompt"
+
+# %% check="inplace.slices" points=3
+
+# %% exercise="inplace.quiet" slide="subslide" show="prompt"
+
+# %% check="inplace.quiet" points=2
+
+# %% exercise="inplace.culprit" slide="subslide" show="prompt"
+
+# %% check="inplace.culprit" points=3
+
+# %% [markdown]
+# Now use it. Three points on a line, and the loss wants them apart. Two of them happen to
+# be at the *same* place. The loss is fine; the gradients of those two are NaN.
+# Your hunter names the node, and the node remembers the line that made it, if
+# anomaly detection was on during the forward pass.
+
+# %% [markdown] slide="subslide"
+# ## A loss with a hole
+
+# %% slide="more"
+def length(step):
+    return (step ** 2).sum().sqrt()
+
+
+def loss_of(points):
+    steps = points[1:] - points[:-1]
+    return sum(1 / (1 + length(step)) for step in steps)
+
+
+points = torch.tensor([[0.0, 1.0], [3.0, 5.0], [3.0, 5.0]],
+                      requires_grad=True)
+
+# %% [markdown] slide="subslide"
+# ## The hunt
+
+# %% slide="more"
+with torch.autograd.set_detect_anomaly(True, check_nan=False):
+    loss = loss_of(points)
+node = use("inplace.culprit")(loss)
+print(f"loss {loss.item():.3f}, gradient of the second point",
+      points.grad[1].tolist())
+print("first NaN from", node.name(), "made in the line")
+print("   ", node.metadata["traceback_"][-1].splitlines()[1].strip())
+
+# %% [markdown]
+# The square root has an infinite slope at 0, and the square has slope 0 there:
+# ∞ · 0. The node is the square's, and the cure is at the root:
+# `(... + 1e-12).sqrt()`. `torch.autograd.detect_anomaly()` does the hunt for
+# you and raises:
+
+# %%
+import warnings
+
+said = []
+try:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with torch.autograd.detect_anomaly():
+            loss_of(points).backward()
+except RuntimeError as error:
+    print("raised:", error)
+print("warned:", str(said[-1].message).splitlines()[0])
+print("       ", str(said[-1].message).splitlines()[-1].strip())
+
+# %% [markdown] slide="slide"
+# ## Plug in: a network under guard
+#
+# Digits again. Half of the hidden layer is bent by `tanh`, **in place, through
+# a view**. Your leaves are what is trained, your `Saved` keeps the tensors,
+# your rule goes back through the view, your `quiet` stands around the step.
+
+# %% slide="more"
+from toytorch.vision import datasets
+
+images, labels = datasets.digits(train=True)
+test_images, test_labels = datasets.digits(train=False)
+torch.manual_seed(5)
+w1 = (torch.randn(64, 48) / 8).requires_grad_()
+b1 = torch.zeros(48, requires_grad=True)
+w2 = (torch.randn(48, 10) / 7).requires_grad_()
+b2 = torch.zeros(10, requires_grad=True)
+
+
+def network(images):
+    hidden = images.flatten(1) @ w1 + b1  # (n, 48)
+    hidden[:, :32].tanh_()  # the other 16 stay as they are
+    return hidden @ w2 + b2  # (n, 10)
+
+
+# %% [markdown] slide="subslide"
+# ## The graph of one step
+
+# %% slide="more" show="output"
+cross_entropy = torch.nn.functional.cross_entropy
+loss = cross_entropy(network(images[:32]), labels[:32])
+names = {"w1": w1, "b1": b1, "w2": w2, "b2": b2}
+viz.autograd_graph(loss, params=names, saved=False)
+
+# %%
+def train(network, epochs=20, size=32, rate=0.1):
+    """Steps downhill; returns the mean loss of each epoch."""
+    first = cross_entropy(network(images[:size]), labels[:size])
+    parameters = use("inplace.leaves")(first)  # found, not listed
+    quiet = use("inplace.quiet")
+    history = []
+    for _ in range(epochs):
+        total = 0.0
+        for some in torch.randperm(len(labels)).split(size):
+            loss = cross_entropy(network(images[some]), labels[some])
+            for p in parameters:
+                p.grad = None
+            loss.backward()
+            with quiet():
+                for p in parameters:
+                    p -= rate * p.grad
+            total += loss.item() * len(some)
+        history.append(total / len(labels))
+    return history
+
+
+# %% [markdown] slide="subslide"
+# ## Train, on your pieces
+
+# %% slide="more"
+with (exercise("inplace.saved").active(),
+      exercise("inplace.slices").active()):
+    history = train(network)
+with torch.no_grad():
+    guesses = network(test_images).argmax(1)
+right = (guesses == test_labels).float().mean().item()
+print("the loss fell:", history[-1] < history[0] / 5)
+print("more than 93 % of unseen digits right:", right > 0.93)
+print("writes to w1:", w1._version, "which is 45 batches times 20 epochs")
+
+# %% [markdown] slide="subslide"
+# ## The loss, epoch by epoch
+
+# %% slide="more" show="output" varies=true
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(figsize=(7.2, 2.6))
+axes.semilogy(range(1, len(history) + 1), history)
+axes.set_xlabel("epoch")
+axes.set_ylabel("loss")
+axes.set_title(f"{right:.1%} of 360 unseen digits read right")
+plt.show()
+
+# %% [markdown]
+# Nine hundred writes to every weight, and not one refusal: each came *after*
+# backward, when nobody was relying on the old numbers any more.
+#
+# Now a network with a mistake. Somebody thought it would save memory to bend
+# the other sixteen numbers in place as well. **Predict:** the two writes touch
+# *different* numbers. Will your guard let it pass?
+
+# %% [markdown] slide="subslide"
+# ## Two halves of one memory
+#
+# Both writes are in place; they touch different numbers. Refused or not?
+
+# %% slide="more"
+def careless(images):
+    hidden = images.flatten(1) @ w1 + b1
+    hidden[:, :32].tanh_()  # its node keeps the result
+    hidden[:, 32:].sigmoid_()  # other numbers, the same memory
+    return hidden @ w2 + b2
+
+
+try:
+    with exercise("inplace.saved").active():
+        cross_entropy(careless(images[:4]), labels[:4]).backward()
+except RuntimeError as error:
+    print("refused")
+
+# %% [markdown]
+# It is a **false alarm**: `tanh`'s numbers are as they were. But the count is
+# one per memory, not one per number. PyTorch refuses the same program, for the
+# same reason. One integer can not tell which numbers were written to; it errs
+# on the safe side.
+
+# %% [markdown] slide="slide"
+# ## Look inside
+#
+# What toytorch does with a saved tensor is not written down anywhere: it is
+# generated from the record of the operation. This is how the node of `exp`
+# begins. Look for the comparison of two versions.
+
+# %% slide="more"
+print(*torch.ops.exp.node.source.splitlines()[:10], sep="\n")
+
+# %% [markdown]
+# And this one writes the message that you met above:
+
+# %%
+from toytorch.core import inplace, node
+
+look(node.check_version)
+
+# %% [markdown] slide="subslide"
+# ## Back through a view
+
+# %% slide="more" show="output"
+look(inplace.CopySlices.apply, copy_slices)
+
+# %% [markdown]
+# The same three moves: take the part out (`_gather_strided`), send it through
+# the write (`inner`, in `_through`), put it back into the rest
+# (`_fill_strided`). The door that you came in by stands at the top; the other
+# one is for complex numbers, whose real part is a view as well.
+#
+# What happens at the write itself:
+
+# %%
+look(inplace.rebase)
+
+# %% [markdown]
+# Every base knows its living views, by weak references. PyTorch does it the
+# other way round: a view notices at its next use that the version has moved
+# on, and makes its `grad_fn` anew then.
+#
+# And `no_grad`, beside yours:
+
+# %%
+from toytorch.autograd import modes
+
+look(modes.Recording, quiet)
+
+# %% [markdown] slide="slide"
+# ## Measure: does writing in place save memory?
+#
+# A hook looks at all that is kept for backward. One memory counts once.
+# **Predict**, for a thousand numbers of 4 bytes, what each line keeps. By how
+# much is the in-place form ahead of the other?
+
+# %%
+from toytorch.autograd.graph import saved_tensors_hooks
+
+
+def kept_bytes(f):
+    """The bytes of all memories kept for the backward pass of f."""
+    memories = {}
+
+    def pack(tensor):
+        memory = tensor.untyped_storage()
+        memories[memory.data_ptr()] = memory.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = f()
+    del result
+    return sum(memories.values())
+
+
+u = torch.rand(1000, requires_grad=True)
+v = torch.rand(1000, requires_grad=True)
+
+# %% slide="more"
+lines = {
+    "(u + v).tanh()": lambda: (u + v).tanh(),
+    "(u + v).tanh_()": lambda: (u + v).tanh_(),
+    "(u + v).mul(v)": lambda: (u + v) * v,
+    "(u + v).mul_(v)": lambda: (u + v).mul_(v),
+    "(u + v).tanh().relu()": lambda: (u + v).tanh().relu(),
+    "(u + v).tanh().mul(v)": lambda: (u + v).tanh() * v,
+}
+for text, f in lines.items():
+    print(f"{text:<23}{kept_bytes(f):>6} bytes")
+
+# %% [markdown]
+# By nothing. With `tanh_` as with `tanh` one result is kept, and the sum before
+# it is dropped either way. And `mul_` needs its old numbers for the slope of
+# `v`, which it is about to overwrite; so a copy is made *for you*. (Compare
+# `.tanh().relu()` with `.tanh().mul(v)`: the product's factor is the very
+# result that `tanh` keeps, so it costs nothing more.) In training, writing in
+# place gains far less than people think. Where no graph is recorded, it does
+# spare a new memory for each result.
+#
+# And time? **Predict:** for a million numbers, how much faster is `x.mul_(2)`
+# than `x * 2`?
+
+# %%
+import time
+
+
+def best(work, times):
+    """Microseconds for one call of work, the best of five rounds."""
+    rounds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(times):
+            work()
+        rounds.append(time.perf_counter() - begin)
+    return min(rounds) / times * 1e6
+
+
+# %% [markdown] slide="subslide"
+# ## Time
+
+# %% slide="more" varies=true
+big = torch.ones(1_000_000)
+fresh, same = best(lambda: big * 1.0, 20), best(lambda: big.mul_(1.0), 20)
+print(f"a million numbers: new {fresh:.0f} µs, in place {same:.0f} µs")
+step = torch.rand(10, requires_grad=True)
+
+
+def pass_():
+    (step.exp() * step).sum().backward()
+
+
+usual = best(pass_, 300)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    with torch.autograd.detect_anomaly():
+        watched = best(pass_, 300)
+print(f"a small backward: {usual:.0f} µs; with anomaly detection",
+      f"{watched:.0f} µs, {watched / usual:.0f} times as long")
+
+# %% [markdown] slide="slide"
+# ## Traps
+#
+# Run on purpose. Read the last line of each error.
+
+# %% raises=true slide="more"
+w = torch.ones(3, requires_grad=True)
+w[0] = 5.0  # a write to a view of a leaf
+
+# %% raises=true slide="more"
+w = torch.ones(3, requires_grad=True)
+with torch.no_grad():
+    part = w[:2]
+part.mul_(2)  # looked at without a graph, written to with one
+
+# %% [markdown] slide="subslide"
+# ## Two losses, one step in between
+
+# %% [markdown]
+# The most famous trap has two losses and two optimizers. Both losses go
+# through the same weights; the first step writes to them; the second backward
+# finds them changed. `retain_graph=True` is no cure, it only got you this far.
+
+# %% raises=true slide="more"
+x, w = torch.ones(1, 2), torch.ones(2, 2, requires_grad=True)
+out = (x @ w).relu() @ w
+first, second = out.sum(), (out ** 2).sum()
+first.backward(retain_graph=True)
+with torch.no_grad():
+    w -= 0.1 * w.grad  # the first step
+second.backward()
+
+# %% [markdown]
+# Call both `backward`s first, then take both steps. Or compute `out` anew.
+#
+# And four that raise nothing:
+
+# %% [markdown] slide="subslide"
+# ## Traps that say nothing
+
+# %% slide="more"
+w = torch.ones(2, requires_grad=True)
+best_w = w.detach()  # meant as a snapshot
+with torch.no_grad():
+    w.mul_(-100)  # training goes on, badly
+print("kept as the best:", best_w.tolist())
+
+# %% [markdown]
+# `detach()` cuts the graph, not the memory. A snapshot is
+# `w.detach().clone()`.
+
+# %% slide="more"
+w = torch.ones(2, requires_grad=True)
+(w * 3).sum().backward()
+w = w - 0.1 * w.grad  # no in-place, no no_grad, no error
+print("a leaf:", w.is_leaf, "| the name w now means", w.grad_fn.name())
+
+# %% [markdown]
+# From now on `w.grad` stays empty, and the graph of every step hangs on the
+# graph of the step before.
+
+# %% [markdown] slide="subslide"
+# ## Two back doors
+
+# %% [markdown]
+# NumPy writes to the same memory and knows nothing of counts; and `.data`
+# counts for itself. Both give wrong gradients without a word:
+
+# %% slide="more"
+for back_door in ("numpy", ".data"):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    if back_door == "numpy":
+        y.detach().numpy()[:] = 0
+    else:
+        y.data.zero_()
+    y.sum().backward()
+    print(f"{back_door:<6} gradient {x.grad.tolist()},",
+          f"version {y._version}")
+
+# %% [markdown] slide="slide"
+# ## Beyond
+#
+# * One count per memory gives false alarms. What would a count per *row* cost,
+#   and which views could not use it?
+# * `w.grad` is a tensor as well. Who may write to it, and when? Look at what
+#   `optimizer.zero_grad(set_to_none=False)` does.
+# * `torch.utils.checkpoint` keeps nothing and computes again. What does a
+#   write in the meantime do to it?
+# * `torch.inference_mode()` goes further than `no_grad`: tensors made in it have
+#   no count at all. Try to save one for backward, and read the error.
+#
+# **Next:** chapter 06 teaches the graph operations it does not know, with
+# derivatives of your own, and a way to tell whether they are right.

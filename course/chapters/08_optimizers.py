@@ -1,0 +1,642 @@
+# %% [markdown] slide="slide"
+# # 08 · Losses and optimizers
+#
+# The gradient says which way is down: *here*, and for the *smallest* of steps.
+# A network with a million numbers has to be moved with nothing more than that.
+#
+# > **The question of this chapter:** how far should one go, and why not
+# > straight along the gradient?
+
+# %% [markdown] slide="notes"
+# 45 minutes: question 5, losses 6, walks and rates 10, exercise 2 live 8, the
+# same numbers as PyTorch 6, measure 4, traps 6. Step through the first
+# picture slowly; ask who will be where at step 10. Exercise 3 is homework.
+
+# %% keep=true slide="more" show="output"
+import math
+
+import matplotlib.pyplot as plt
+
+import toytorch as torch
+from course import check, exercise, look, setup, use
+from toytorch import nn, viz
+from toytorch.optim import lr_scheduler
+
+setup()
+
+
+def valley(x, y):
+    return x**2 / 2 + 8 * y**2
+
+
+walkers = {
+    "descent": lambda ps: torch.optim.SGD(ps, lr=0.11),
+    "with momentum": lambda ps: torch.optim.SGD(ps, 0.03, momentum=0.8),
+    "Adam": lambda ps: torch.optim.Adam(ps, lr=0.15),
+}
+where = {"xs": (-2.2, 2.2), "ys": (-1.5, 1.5)}
+viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
+
+# %% [markdown]
+# A valley seen from above; the lines are heights, the lowest point is in the
+# middle. Press *Next*. All three start at the same place, and in each step all
+# three get a gradient. What they do with it is different: the first goes along
+# it, and so across the valley and back, since the slope is steepest there. The
+# second has a mass and swings. The third takes steps that do not depend on
+# how steep it is.
+#
+# ### Predict, then run
+#
+# The valley is $x^2/2 + 8y^2$: its curvature is 1 along $x$ and 16 along $y$.
+# A step of plain descent multiplies $x$ by $1 - \eta$ and $y$ by $1 - 16\eta$.
+# Where are $x$ and $y$ after 50 steps, with the rates $\eta$ = 0.01, 0.1 and
+# 0.13? One of them is too small and one too large.
+
+# %% [markdown] slide="slide"
+# ## Predict
+#
+# $x \leftarrow (1 - \eta)\,x$ and $y \leftarrow (1 - 16\eta)\,y$. Where are
+# they after 50 steps, from (-2, 1)?
+
+# %% slide="more"
+for rate in (0.01, 0.1, 0.13):
+    place = torch.tensor([-2.0, 1.0], requires_grad=True)
+    optimizer = torch.optim.SGD([place], lr=rate)
+    for _ in range(50):
+        optimizer.zero_grad()
+        valley(*place).backward()
+        optimizer.step()
+    x, y = place.tolist()
+    print(f"rate {rate}: x = {x:.2f}, y = {abs(y):.2f}")
+
+# %% [markdown]
+# At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. From $\eta = 2/16$ on,
+# the steepest direction explodes, however nice the others are. And at any rate
+# that is safe for $y$, the flat direction is slow. So *the ratio of curvatures*
+# decides how long it takes. In networks it is in the thousands, and that is why
+# there is more to this chapter than `p -= rate * p.grad`.
+
+# %% [markdown] slide="slide"
+# ## Play: what to reduce
+#
+# | task | loss | of one example |
+# | --- | --- | --- |
+# | predict an amount | `mse_loss` | $(y - t)^2$ |
+# | choose a class | `cross_entropy` | $-\log p_{\text{right}}$ |
+# | yes or no | `binary_cross_entropy_with_logits` | the same, for two |
+
+# %% [markdown]
+# Why not squares for classes as well? Because of the slope. Take two classes
+# and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
+# is its probability. Far to the left the network is sure, and wrong.
+
+# %% [markdown] slide="subslide"
+# ## Why not squares, for classes?
+
+# %% slide="more" show="output"
+s = torch.linspace(-8, 8, 200, requires_grad=True)
+losses = {"cross entropy": -nn.functional.logsigmoid(s),
+          "squared error of p": (1 - s.sigmoid()) ** 2}
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 2.9))
+for name, loss in losses.items():
+    (slope,) = torch.autograd.grad(loss.sum(), s)
+    left.plot(s.tolist(), loss.tolist(), label=name)
+    right.plot(s.tolist(), slope.tolist(), label=name)
+left.set(xlabel="lead of the right class", ylabel="loss")
+right.set(xlabel="lead of the right class", ylabel="slope of the loss")
+left.legend()
+figure.tight_layout()
+plt.show()
+
+# %% [markdown]
+# Squares have no slope where the network is sure and wrong: what is worst is
+# not corrected. Cross entropy has a slope of -1 there. In general, its gradient
+# is *the probabilities minus the right answer*, as simple as it can be.
+#
+# Written down as one reads it, though, the formula breaks. **Predict** what the
+# textbook's line prints for scores 100 and 99, of which the first is right.
+
+# %% [markdown] slide="subslide"
+# ## The textbook's line, for scores 100 and 99
+
+# %% slide="more"
+scores = torch.tensor([100.0, 99.0])
+print("textbook:", -(scores.exp() / scores.exp().sum())[0].log())
+print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
+
+# %% [markdown]
+# `exp(100)` is too large for float32, and infinity divided by infinity is
+# `nan`. Exercise 1 mends it.
+#
+# ### The loop
+#
+# Every training step is these four lines, in this order:
+#
+# | line | what it does |
+# | --- | --- |
+# | `optimizer.zero_grad()` | forgets the old gradients: `p.grad = None` |
+# | `loss.backward()` | *adds* to every `p.grad` |
+# | `optimizer.step()` | reads `p.grad`, writes `p` |
+# | `schedule.step()` | sets the rate for the next step |
+#
+# `zero_grad` sets gradients to `None` and not to 0. That saves memory, and it
+# tells apart *no gradient* from *a gradient of 0*: a parameter with `None` is
+# not touched, while one with 0 still decays and drifts on with its momentum.
+
+# %% [markdown] slide="subslide"
+# ## No gradient is not a gradient of 0
+
+# %% slide="more"
+for grad in (None, torch.zeros(1)):
+    p = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1, weight_decay=0.5)
+    p.grad = grad
+    optimizer.step()
+    print(grad, "->", f"{p.item():.2f}")
+
+# %% [markdown]
+# ### Groups
+#
+# Parameters come in groups, and each has numbers of its own. What a group does
+# not say, it gets from the optimizer. Below, a pretrained body learns slowly,
+# a new head fast, and biases do not decay.
+
+# %% [markdown] slide="subslide"
+# ## Groups: each with numbers of its own
+
+# %% slide="more"
+body, head = nn.Linear(64, 32), nn.Linear(32, 10)
+optimizer = torch.optim.AdamW([
+    {"params": [body.weight], "lr": 1e-4},
+    {"params": [head.weight]},
+    {"params": [body.bias, head.bias], "weight_decay": 0.0},
+], lr=1e-3, weight_decay=0.01)
+for group in optimizer.param_groups:
+    print(len(group["params"]), group["lr"], group["weight_decay"])
+
+# %% [markdown]
+# ### A loss in other units
+#
+# **Predict:** the loss is multiplied by 100, as if it were in cents and not in
+# dollars. The same valley, the same rates. What becomes of the two walks?
+
+# %% [markdown] slide="subslide"
+# ## The loss in cents: who notices?
+
+# %% slide="more"
+def arrive(make, factor, steps=20):
+    """Where an optimizer is after some steps down the valley."""
+    place = torch.tensor([-2.0, 1.0], requires_grad=True)
+    optimizer = make([place])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (factor * valley(*place)).backward()
+        optimizer.step()
+    return [f"{v:.3g}" for v in place.tolist()]
+
+
+for name in ("descent", "Adam"):
+    print(f"{name:<8}", arrive(walkers[name], 1),
+          arrive(walkers[name], 100))
+
+# %% [markdown]
+# Descent is thrown out of the world. Adam divides each number's gradient by the
+# root of its own mean square, so that a factor cancels. That is its appeal: one
+# learning rate, about 0.001, does for very different networks.
+#
+# ### Schedules
+#
+# In training, a gradient comes from a small batch, so it is the true one plus
+# noise. With a constant rate one never arrives: every step is as long as the
+# noise makes it. Here are three walks with the same noise. Watch the lower
+# panels: on the left the rate stays, in the middle it falls in steps, on the
+# right along a cosine.
+
+# %%
+def scheduled(schedule, **options):
+    """SGD together with a schedule, for a walk."""
+
+    def make(parameters):
+        optimizer = torch.optim.SGD(parameters, lr=0.09)
+        return optimizer, schedule(optimizer, **options)
+
+    return make
+
+
+# %% [markdown] slide="slide"
+# ## A noisy gradient, three schedules
+
+# %% keep=true slide="more" show="output"
+three = {
+    "constant": scheduled(lr_scheduler.ConstantLR, factor=1.0),
+    "in steps": scheduled(lr_scheduler.StepLR, step_size=10, gamma=0.4),
+    "cosine": scheduled(lr_scheduler.CosineAnnealingLR, T_max=40),
+}
+viz.walks(valley, three, (-2.0, 1.0), steps=40, noise=3.0, **where)
+
+# %% [markdown]
+# A schedule is an object that writes into `group["lr"]`. It has one rule that
+# people forget: **first `optimizer.step()`, then `schedule.step()`**. The
+# other way round, the first rate would be skipped.
+
+# %%
+optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+schedule = lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+for step in range(5):
+    print(step, f"{optimizer.param_groups[0]['lr']:.2f}")
+    optimizer.step()
+    schedule.step()
+
+# %% [markdown] slide="slide"
+# ## Build
+#
+# Six pieces, and each must give PyTorch's numbers:
+#
+# 1. **cross entropy** that does not overflow
+# 2. **SGD** with momentum, Nesterov's too, and weight decay
+# 3. **Adam** with bias correction
+# 4. **AdamW**: the decay, decoupled
+# 5. a **schedule**: warm-up, then a cosine
+# 6. **clipping** by the norm
+#
+# The door is a subclass of `torch.optim.Optimizer`: it runs wherever an
+# optimizer does.
+
+# %% [markdown] slide="notes"
+# Exercise 2 live: write the two loops and `p.sub_` first, run the check (plain
+# descent is green), then let the room add momentum. The panel for "momentum
+# applied twice" is worth provoking.
+
+# %% exercise="optim.cross_entropy" slide="subslide" show="prompt"
+
+# %% check="optim.cross_entropy" points=2
+
+# %% exercise="optim.sgd" slide="subslide" show="prompt"
+
+# %% check="optim.sgd" points=3
+
+# %% [markdown]
+# Nesterov's form against the plain one, on your optimizer. The look ahead is a
+# brake: it swings less.
+
+# %%
+Descent = use("optim.sgd")
+both = {
+    "momentum": lambda ps: Descent(ps, 0.03, momentum=0.9),
+    "Nesterov": lambda ps: Descent(ps, 0.03, momentum=0.9, nesterov=True),
+}
+viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
+
+# %% exercise="optim.adam" slide="subslide" show="prompt"
+
+# %% check="optim.adam" points=3
+
+# %% exercise="optim.adamw" slide="subslide" show="prompt"
+
+# %% check="optim.adamw" points=1
+
+# %% exercise="optim.schedule" slide="subslide" show="prompt"
+
+# %% check="optim.schedule" points=1
+
+# %% [markdown] slide="subslide"
+# ## Your schedule, and three of toytorch's
+
+# %% slide="more" show="output"
+share = use("optim.schedule")
+shapes = {
+    "yours": lambda o: lr_scheduler.LambdaLR(
+        o, lambda n: share(n, 15, 100, 0.05)),
+    "StepLR": lambda o: lr_scheduler.StepLR(o, 30, 0.3),
+    "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.96),
+    "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 1.0, 101),
+}
+figure, axes = plt.subplots(figsize=(7.2, 2.8))
+for name, make in shapes.items():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1.0)
+    schedule, rates = make(optimizer), []
+    for _ in range(100):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    axes.plot(rates, label=name, lw=3.5 if name == "yours" else 1.6)
+axes.set(xlabel="step", ylabel="share of the full rate")
+axes.legend()
+plt.show()
+
+# %% exercise="optim.clip" slide="subslide" show="prompt"
+
+# %% check="optim.clip" points=1
+
+# %% [markdown] slide="slide"
+# ## Plug in: the same numbers as PyTorch
+#
+# A network that reads digits, begun from a formula and not at random, takes 30
+# steps with *your* optimizers. PyTorch 2.13 has done the same; its losses are
+# written down.
+
+# %% slide="more"
+from toytorch.vision import datasets
+
+images, labels = datasets.digits(train=True)
+test_images, test_labels = datasets.digits(train=False)
+x, test_x = images.flatten(1), test_images.flatten(1)
+
+recorded = {"SGD": 0.2559, "Nesterov, decay": 0.4434,
+            "Adam": 0.4993, "AdamW": 0.5418}
+
+
+# %%
+def begun(rows, columns):
+    """Weights from a formula: the same in every framework."""
+    n = torch.arange(rows * columns, dtype=torch.float32)
+    wave = (n * 12.9898).sin() * columns**-0.5
+    return wave.reshape(rows, columns).requires_grad_()
+
+
+def losses_of(make, cross_entropy, steps=30):
+    """The loss before each of the steps, on 512 digits at once."""
+    w1, w2 = begun(32, 64), begun(10, 32)
+    optimizer, history = make([w1, w2]), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        scores = (x[:512] @ w1.t()).tanh() @ w2.t()
+        loss = cross_entropy(scores, labels[:512])
+        loss.backward()
+        optimizer.step()
+        history.append(loss.item())
+    return history
+
+
+# %% [markdown] slide="subslide"
+# ## Thirty steps each
+
+# %% slide="more"
+Adaptive = use("optim.adam")
+Decaying, entropy = use("optim.adamw"), use("optim.cross_entropy")
+makes = {
+    "SGD": lambda ps: Descent(ps, lr=0.5, momentum=0.9),
+    "Nesterov, decay": lambda ps: Descent(
+        ps, lr=0.3, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "Adam": lambda ps: Adaptive(ps, lr=0.01),
+    "AdamW": lambda ps: Decaying(ps, lr=0.01, decay=0.5),
+}
+curves = {name: losses_of(make, entropy) for name, make in makes.items()}
+for name, curve in curves.items():
+    same = abs(curve[-1] - recorded[name]) < 0.001
+    print(f"{name:<16} {curve[-1]:.2f}  PyTorch {recorded[name]:.2f}",
+          "the same" if same else "NOT the same")
+
+# %% [markdown] slide="subslide"
+# ## Four optimizers, all of them yours
+
+# %% slide="more" show="output"
+figure, axes = plt.subplots(figsize=(7.2, 3))
+for name, curve in curves.items():
+    axes.plot(range(1, 31), curve, label=name)
+axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# Now all of it at once: your loss, your AdamW on your schedule, your clipping.
+# **Predict** how many of the 360 unseen digits it reads after ten epochs.
+
+# %% [markdown] slide="subslide"
+# ## All six together
+
+# %% slide="more"
+share, clip = use("optim.schedule"), use("optim.clip")
+torch.manual_seed(8)
+model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 10))
+optimizer = Decaying(model.parameters(), lr=0.01, decay=0.1)
+total = 10 * math.ceil(len(x) / 32)
+schedule = lr_scheduler.LambdaLR(
+    optimizer, lambda n: share(n, warmup=40, total=total))
+norms, rates = [], []
+for _ in range(10):
+    for some in torch.randperm(len(x)).split(32):
+        optimizer.zero_grad()
+        entropy(model(x[some]), labels[some]).backward()
+        norms.append(float(clip(model.parameters(), 0.5)))
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+
+# %% [markdown] slide="subslide"
+# ## How many does it read?
+
+# %% slide="more"
+with torch.no_grad():
+    guesses = model(test_x).argmax(1)
+right = (guesses == test_labels).float().mean().item()
+print("more than 95 % of unseen digits right:", right > 0.95)
+print("the last rate is less than 1 % of the first full one:",
+      rates[-1] < 0.0001)
+
+# %% slide="more" show="output" varies=true
+figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 2.6))
+left.plot(rates)
+left.set(xlabel="step", ylabel="learning rate")
+right_ax.semilogy(norms, lw=0.8)
+right_ax.axhline(0.5, color="C1", lw=1.5)
+right_ax.set(xlabel="step", ylabel="norm before clipping")
+right_ax.set_title(f"{right:.1%} of 360 digits right", fontsize=10)
+figure.tight_layout()
+plt.show()
+
+# %% [markdown]
+# Above the blue line a step was shortened: in the beginning that is most of
+# them, later only the few batches that still hold a surprise.
+
+# %% [markdown] slide="slide"
+# ## Look inside
+#
+# toytorch's optimizers define *one rule for one parameter*. The base class goes
+# over groups and parameters.
+
+# %% [markdown] slide="subslide"
+# ## The base class goes over groups and parameters
+
+# %% slide="more" show="output"
+look(torch.optim.Optimizer._step)
+
+# %% [markdown]
+# The rule of SGD, beside your `step`. What looks like calls there, `NESTEROV`
+# and `MOMENTUM`, are formulas that have been compiled: one pass over the
+# memory for what would be four. Where nothing could be compiled they return
+# `False`, and the lines of NumPy below them run.
+
+# %%
+look(torch.optim.SGD.update, use("optim.sgd").step)
+
+# %% [markdown]
+# PyTorch has each optimizer several times: a plain loop, like yours
+# (`_single_tensor_sgd`), one over lists of tensors (`foreach`), and one in a
+# single kernel (`fused`). All are held to the same numbers.
+
+# %% [markdown] slide="slide"
+# ## Measure: what an optimizer remembers
+#
+# **Predict:** for a network of 7,210 numbers, how many more does the optimizer
+# keep: plain SGD, SGD with momentum, Adam?
+
+# %%
+def remembered(optimizer):
+    """How many numbers an optimizer holds, counters left out."""
+    kept = [v for state in optimizer.state.values()
+            for v in state.values()]
+    return sum(v.numel() for v in kept
+               if isinstance(v, torch.Tensor) and v.numel() > 1)
+
+
+# %% slide="more"
+print(sum(p.numel() for p in model.parameters()), "in the network")
+kinds = {
+    "SGD": torch.optim.SGD,
+    "momentum": lambda ps: torch.optim.SGD(ps, momentum=0.9),
+    "Adam": torch.optim.Adam,
+}
+for name, make in kinds.items():
+    optimizer = make(model.parameters())
+    nn.functional.cross_entropy(model(x[:32]), labels[:32]).backward()
+    optimizer.step()
+    print(f"{name:<9}{remembered(optimizer):>6}")
+
+# %% [markdown]
+# Adam needs memory for three networks, and with the gradients for four. For a
+# model of seven billion numbers in float32 that is 112 gigabytes before the
+# first activation. It is the reason why people keep this state in fewer bits,
+# or share it out over many machines (chapter 16).
+#
+# And time? **Predict:** which is the longest: the pass forward, the pass
+# backward, or the step of Adam?
+
+# %%
+import time
+
+
+def best(work, times=200):
+    """Microseconds for one call, the best of five rounds."""
+    rounds = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(times):
+            work()
+        rounds.append(time.perf_counter() - begin)
+    return min(rounds) / times * 1e6
+
+
+# %% [markdown] slide="subslide"
+# ## Forward, backward, step
+
+# %% slide="more" varies=true
+def forward():
+    return nn.functional.cross_entropy(model(x[:32]), labels[:32])
+
+
+def both_ways():
+    forward().backward()
+
+
+adam = torch.optim.Adam(model.parameters())
+one, two = best(forward), best(both_ways)
+mine = Adaptive(model.parameters())
+theirs, yours = best(adam.step), best(mine.step)
+print(f"forward {one:.0f} µs, backward {two - one:.0f} µs,",
+      f"Adam {theirs:.0f} µs, yours {yours:.0f} µs")
+
+# %% [markdown] slide="slide"
+# ## Traps
+#
+# Run on purpose. Read the last line of each error.
+
+# %% raises=true slide="more"
+parameters = model.parameters()
+print(len(list(parameters)), "parameters")
+torch.optim.SGD(parameters, lr=0.1)  # the generator is used up
+
+# %% raises=true slide="more"
+w = torch.ones(2, requires_grad=True)
+torch.optim.SGD([w * 2], lr=0.1)  # a result, no parameter
+
+# %% raises=true
+torch.optim.SGD([w], lr=0.1, nesterov=True)  # ahead of what?
+
+# %% [markdown]
+# Four that raise nothing.
+
+# %% [markdown] slide="subslide"
+# ## `zero_grad` forgotten
+
+# %% slide="more"
+for forget in (False, True):
+    place = torch.tensor([-2.0, 1.0], requires_grad=True)
+    optimizer = torch.optim.SGD([place], lr=0.05)
+    for _ in range(30):
+        if not forget:
+            optimizer.zero_grad()
+        valley(*place).backward()
+        optimizer.step()
+    print("forgotten" if forget else "done     ",
+          f"loss {valley(*place).item():.2f}")
+
+# %% [markdown]
+# Gradients add up, so that each step goes along the sum of *all* gradients so
+# far: momentum of 1, which never comes to rest.
+#
+# The next is the most expensive. `cross_entropy` takes **scores** and does the
+# softmax itself. Somebody gives it probabilities. **Predict** the smallest loss
+# that a perfect network of ten classes can then have: 0?
+
+# %% [markdown] slide="subslide"
+# ## Softmax twice
+
+# %% slide="more"
+perfect = torch.zeros(1, 10)
+perfect[0, 3] = 1.0  # all probability on the right class
+loss = nn.functional.cross_entropy(perfect, torch.tensor([3]))
+print(f"{loss.item():.2f}")
+
+# %% [markdown]
+# $\log(e + 9) - 1 = 1.46$. It trains, slowly, and its loss never comes down.
+#
+# And a schedule that is called too early. Here at least there is a warning:
+
+# %%
+import warnings
+
+optimizer = torch.optim.SGD([w], lr=1.0)
+schedule = lr_scheduler.StepLR(optimizer, step_size=1)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    schedule.step()  # and the optimizer has not stepped yet
+print(str(said[0].message)[:74])
+print("the first step will have the rate", optimizer.param_groups[0]["lr"])
+
+# %% [markdown] slide="subslide"
+# ## A step before the gradient
+
+# %% slide="more"
+layer = nn.Linear(2, 1)
+before = layer.weight.clone()
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+loss = layer(torch.ones(1, 2)).square().sum()
+optimizer.step()  # no gradient yet: nothing to do, nothing said
+loss.backward()
+optimizer.zero_grad()  # and now it is thrown away
+print("changed:", not torch.equal(before, layer.weight))
+
+# %% [markdown] slide="slide"
+# ## Beyond
+#
+# * Adam divides each number by its own scale. Which directions of a valley that
+#   lies *diagonally* does it not see? Turn the valley by 45 degrees and walk.
+# * The curvature could be measured, and each step divided by it (Newton). What
+#   would that cost for a million numbers? What do L-BFGS and Muon do instead?
+# * If the batch becomes four times as large, the noise halves. Which learning
+#   rate would you take, and what would you expect of the same number of steps?
+# * Cross entropy is never satisfied: its slope is never 0. What do the weights
+#   of a network do that gets everything right? (Label smoothing; decay.)
+#
+# **Next:** chapter 09 brings the batches.

@@ -1,0 +1,620 @@
+# %% [markdown] slide="slide"
+# # 10 · Training for real
+#
+# A network has learned 90 points by heart. It names every one of them without
+# a mistake. Is it good?
+#
+# > **The question of this chapter:** how do you tell learning from memorising,
+# > when do you stop, and how do you keep what you have?
+
+# %% [markdown] slide="notes"
+# 45 minutes: question 6 (step through the map slowly), one batch 4, exercise 2
+# live 12, confusion and gap 7, checkpoint 8, fine-tuning 4, traps 4.
+
+# %% keep=true varies=true slide="subslide" show="output"
+import copy
+
+import toytorch as torch
+from course import check, look, setup, use
+from toytorch import nn, viz
+from toytorch.vision import datasets
+
+setup()
+dice = torch.Generator().manual_seed(0)
+points, kinds = datasets.spirals(90, noise=0.4, generator=dice)
+unseen = datasets.spirals(600, noise=0.4, generator=dice)
+
+
+def small_net():
+    return nn.Sequential(nn.Linear(2, 64), nn.ReLU(),
+                         nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3))
+
+
+torch.manual_seed(0)
+net, moments = small_net(), {}
+optimizer = torch.optim.Adam(net.parameters(), 0.02)
+for epoch in range(641):
+    if epoch in (0, 5, 10, 20, 40, 80, 160, 320, 640):
+        moments[f"epoch {epoch}"] = copy.deepcopy(net)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(points), kinds).backward()
+    optimizer.step()
+viz.boundary_steps(points, kinds, moments, unseen=unseen)
+
+# %% [markdown]
+# Press *Next*. Three arms of a spiral, and the network colours each place with
+# its answer. At epoch 80 every training point lies in its own colour. From
+# there on the training loss (dark) creeps towards 0, and the loss on 600 points
+# that took no part (orange) **rises**: the network bends its borders around
+# single points, and grows ever more certain of them.
+#
+# So there are two numbers, and only one of them is about the world.
+#
+# ### Predict, then run
+#
+# Now ten classes, the digits. Before a network has learned anything, it cannot
+# prefer any class. **Write down:** what is its cross entropy then? (The loss is
+# $-\log$ of the probability it gives to the right class.)
+
+# %% [markdown] slide="slide"
+# ## Predict
+#
+# A fresh network, ten classes. How large is its loss?
+
+# %% slide="more"
+images, labels = datasets.digits(train=True)
+test_images, test_labels = datasets.digits(train=False)
+
+
+def network():
+    """A small convolutional network for digits of 8 x 8 pixels."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 4, 4)
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(),  # (B, 128)
+        nn.Dropout(0.3), nn.Linear(128, 10))
+
+
+# %% slide="more"
+torch.manual_seed(0)
+model = network()
+with torch.no_grad():
+    loss = nn.functional.cross_entropy(model.eval()(images), labels)
+print(f"loss {loss.item():.1f}, log(10) = {torch.tensor(10.).log():.1f}")
+
+# %% [markdown]
+# If your fresh network does not begin near $\log(\text{classes})$, something is
+# wrong already: the labels, the last layer, or the loss. It costs one line to
+# look.
+
+# %% [markdown] slide="slide"
+# ## Play: first, one batch
+#
+# A network that cannot learn **twenty** examples by heart will not learn a
+# thousand. Try this first, each time. It takes a second and finds most bugs.
+
+# %% slide="more" varies=true
+few, theirs = images[:20], labels[:20]
+optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+model.train()
+for step in range(41):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(few), theirs)
+    loss.backward()
+    optimizer.step()
+    if step % 10 == 0:
+        print(f"step {step:2}  loss {loss.item():.4f}")
+
+# %% [markdown]
+# It can. (Were the labels shuffled by a bug, it could as well, for twenty. So
+# this test finds what is broken in the *network*, not in the data. For the data:
+# look at them, with their labels, as the network gets them.)
+#
+# ### The loop, in the framework
+#
+# You have written the loop by hand several times now. `toytorch.trainer` has
+# one in the manner of Lightning: a `TrainerModule` says what a step is, the
+# `Trainer` does the rest.
+
+# %% [markdown] slide="subslide"
+# ## A module says what a step is
+
+# %% slide="more"
+from toytorch.trainer import Callback, Trainer, TrainerModule
+from toytorch.utils.data import DataLoader, TensorDataset
+
+
+class Spiral(TrainerModule):
+    def __init__(self):
+        super().__init__()
+        self.net = small_net()
+
+    def training_step(self, batch, number):
+        points, kinds = batch
+        return nn.functional.cross_entropy(self.net(points), kinds)
+
+    def validation_step(self, batch, number):
+        points, kinds = batch
+        loss = nn.functional.cross_entropy(self.net(points), kinds)
+        self.log("val_loss", loss)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), 0.02)
+
+
+# %% slide="subslide"
+torch.manual_seed(0)
+spiral = Spiral()
+train = DataLoader(TensorDataset(points, kinds), 30, shuffle=True)
+held_back = DataLoader(TensorDataset(*unseen), 600)
+trainer = Trainer(max_epochs=5, enable_progress_bar=False)
+trainer.fit(spiral, train, held_back)
+print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
+
+# %% [markdown] slide="slide"
+# ## Build
+#
+# 1. **What was taken for what**: a confusion matrix
+# 2. **The training loop**, with its two modes
+# 3. **A checkpoint** from which training goes on exactly
+# 4. **When to stop**
+# 5. **Freeze** what somebody else has trained
+
+# %% [markdown] slide="notes"
+# Exercise 2 live. Write it wrong on purpose, once for each mutant the room
+# proposes, and read the panel together. Exercise 3: collect on the board what
+# has to be in the file before anyone opens the prompt.
+
+# %% exercise="training.confusion" slide="subslide" show="prompt"
+
+# %% check="training.confusion" points=1
+
+# %% exercise="training.fit" slide="subslide" show="prompt"
+
+# %% check="training.fit" points=4
+
+# %% exercise="training.checkpoint" slide="subslide" show="prompt"
+
+# %% check="training.checkpoint" points=3
+
+# %% exercise="training.patience" slide="subslide" show="prompt"
+
+# %% check="training.patience" points=2
+
+# %% exercise="training.freeze" slide="subslide" show="prompt"
+
+# %% check="training.freeze" points=2
+
+# %% [markdown] slide="slide"
+# ## Plug in: your loop reads digits
+#
+# Three networks, of one make: one sees 100 digits, one 400, one all 1,437.
+# **Predict** for each: how many of the digits it has seen does it read right in
+# the end, and how many of 360 others?
+
+# %%
+fit = use("training.fit")
+held_out = DataLoader(TensorDataset(test_images, test_labels), 360)
+
+
+def accuracy(model, images, labels):
+    """The share that is read right, in evaluation mode."""
+    model.eval()
+    with torch.no_grad():
+        return (model(images).argmax(1) == labels).float().mean().item()
+
+
+def curves(count, epochs):
+    """Train on the first digits; accuracies on these, and on others."""
+    torch.manual_seed(0)
+    model, seen, others = network(), [], []
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    loader = DataLoader(TensorDataset(images[:count], labels[:count]),
+                        batch_size=50, shuffle=True)
+    for _ in range(epochs):
+        (epoch,) = fit(model, loader, held_out, optimizer, 1)
+        seen.append(accuracy(model, images[:count], labels[:count]))
+        others.append(epoch["accuracy"])
+    return model, seen, others
+
+
+# %% [markdown] slide="subslide"
+# ## Learning curves: the gap
+
+# %% slide="more" show="output" varies=true
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(1, 3, figsize=(9.5, 3), sharey=True)
+for ax, (count, epochs) in zip(axes, ((100, 30), (400, 20), (1437, 12))):
+    model, seen, others = curves(count, epochs)
+    steps = range(1, epochs + 1)
+    ax.plot(steps, seen, label="digits it has seen", color="#1c2430")
+    ax.plot(steps, others, label="360 others", color="#e2572b")
+    ax.set_title(f"{count} digits: {seen[-1]:.1%} and {others[-1]:.1%}",
+                 fontsize=10)
+    ax.set_xlabel("epoch")
+    ax.set_ylim(0.4, 1.01)
+axes[0].set_ylabel("share read right")
+axes[0].legend(loc="lower right")
+figure.tight_layout()
+plt.show()
+
+# %%
+print("after all 1,437: more than 96 % of the others?", others[-1] > 0.96)
+
+# %% [markdown]
+# The distance between the two lines is the **gap**. The network on the left
+# knows its hundred digits by heart and misreads some others. More data closes
+# the gap, and it is the surest means. Others are a smaller network, dropout,
+# weight decay, changed pictures (chapter 09), and stopping in time.
+#
+# Which digits are hard?
+
+# %% [markdown] slide="subslide"
+# ## What is taken for what
+
+# %% slide="more" show="output" varies=true
+with torch.no_grad():
+    answers = model.eval()(test_images).argmax(1)
+matrix = use("training.confusion")(answers, test_labels, 10)
+viz.confusion(matrix)
+
+# %% [markdown]
+# ### Stopping in time
+#
+# Your `Patience` as a callback of the `Trainer`: after each epoch it looks at
+# the validation loss of the spirals.
+
+# %% [markdown] slide="subslide"
+# ## Your patience, in the Trainer
+
+# %% slide="more"
+class StopInTime(Callback):
+    def __init__(self, patience):
+        self.judge = use("training.patience")(patience)
+
+    def on_train_epoch_end(self, trainer, module):
+        if self.judge.stop(trainer.callback_metrics["val_loss"]):
+            trainer.should_stop = True
+
+
+# %% slide="more" varies=true
+torch.manual_seed(0)
+watch = StopInTime(patience=20)
+trainer = Trainer(max_epochs=640, callbacks=watch,
+                  enable_progress_bar=False)
+trainer.fit(Spiral(), train, held_back)
+print(f"stopped after epoch {trainer.current_epoch} of 640,",
+      f"best validation loss {watch.judge.best:.3f}")
+
+# %% [markdown]
+# (The honest way has *three* parts: one to learn from, one to decide by, such
+# as when to stop, and one that nobody has looked at, for the number in the
+# report. Whatever you decide by, you fit to.)
+#
+# ### Stopped, and gone on with
+#
+# Two runs with dropout, a schedule and a shuffled loader. One goes through its
+# six epochs. The other stops after three, writes your checkpoint, and a new
+# program with other seeds reads it and goes on. **Predict** whether their
+# weights are close, or the same.
+
+# %% [markdown] slide="subslide"
+# ## Six epochs, or three and three
+
+# %%
+def run(seed):
+    """Everything that a training has, as at the start of a program."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = network()
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    return model, optimizer, scheduler, generator
+
+
+def go_on(model, optimizer, scheduler, generator, epochs):
+    data = TensorDataset(images[:400], labels[:400])
+    loader = DataLoader(data, 50, shuffle=True, generator=generator)
+    for _ in range(epochs):
+        fit(model, loader, held_out, optimizer, 1)
+        scheduler.step()
+
+
+# %%
+import tempfile
+from pathlib import Path
+
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "digits.pt"
+Keeper = use("training.checkpoint")
+
+# %% slide="more"
+whole = run(seed=1)
+go_on(*whole, epochs=6)
+
+first = run(seed=1)
+go_on(*first, epochs=3)
+Keeper(*first).save(path)
+
+second = run(seed=99)  # a new program
+Keeper(*second).load(path)
+go_on(*second, epochs=3)
+
+one, other = whole[0].state_dict(), second[0].state_dict()
+print("the same to the last bit:",
+      all(torch.equal(one[name], other[name]) for name in one))
+
+# %% [markdown]
+# Not close: the same. What the file holds:
+
+# %% [markdown] slide="subslide"
+# ## What a checkpoint holds
+
+# %% slide="more" show="output"
+viz.contents(torch.load(path), depth=1)
+
+# %% [markdown]
+# The optimizer's state is twice as large as the model. More of that below. And
+# with one level more:
+
+# %%
+viz.contents(torch.load(path))
+
+# %% [markdown]
+# A checkpoint in the *middle* of an epoch needs one thing more: the place in
+# the epoch. The `Trainer` saves the state of all generators as they were when
+# the epoch began, and how many batches were done. To go on, it lets the loader
+# draw the same order again and skips those batches.
+
+# %% [markdown] slide="slide"
+# ## Somebody else's network
+#
+# `lenet(weights="digits")` has learned the ten digits. Our question is another
+# one: **odd or even**, and we have only 60 examples. We keep its eyes, the
+# convolutions, and give it a new head.
+
+# %%
+from toytorch.vision.models import lenet
+
+odd, test_odd = labels % 2, test_labels % 2
+sixty = DataLoader(TensorDataset(images[:60], odd[:60]), 10, shuffle=True)
+judges = DataLoader(TensorDataset(test_images, test_odd), 360)
+
+
+def odd_or_even(pretrained):
+    """Train on 60 digits; the share of 360 others that is right."""
+    torch.manual_seed(0)
+    model = lenet(weights="digits") if pretrained else lenet(size=8)
+    model.classifier = nn.Linear(64, 2)
+    parameters = list(model.parameters())
+    if pretrained:
+        parameters = use("training.freeze")(model, "classifier")
+    optimizer = torch.optim.Adam(parameters, 1e-2)
+    history = fit(model, sixty, judges, optimizer, 30)
+    numbers = sum(p.numel() for p in parameters)
+    return model, numbers, history[-1]["accuracy"]
+
+
+# %% slide="more" varies=true
+alone, numbers, share = odd_or_even(pretrained=False)
+print(f"from nothing:      {numbers:4} numbers learned, {share:.1%} right")
+tuned, numbers, share = odd_or_even(pretrained=True)
+print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
+
+# %% [markdown]
+# It learned 130 numbers and reads better. (One thing to watch: `model.train()`
+# in your loop wakes all parts up, the frozen ones, too. LeNet has neither
+# dropout nor batch normalisation, so nothing happens here. Where there is some,
+# call `.eval()` on the frozen parts again, after `model.train()`.)
+#
+# And training is cheaper: no gradient goes into the frozen part, so the graph
+# ends where that begins, and **nothing is saved** for it.
+
+# %% [markdown] slide="subslide"
+# ## What the graph keeps for the way back
+
+# %% slide="more"
+def saved_bytes(result):
+    """What all nodes behind a result keep for the way back."""
+    kept, seen, stack = {}, set(), [result.grad_fn]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        stack.extend(target for target, _ in node.next_functions)
+        kept |= {id(value): value for _, value in node.saved_items()
+                 if isinstance(value, torch.Tensor)}
+    return sum(v.numel() * v.element_size() for v in kept.values())
+
+
+for name, model in (("all trained", alone), ("eyes frozen", tuned)):
+    print(f"{name}: {saved_bytes(model(images[:60])):7,} bytes saved")
+
+# %% [markdown] slide="slide"
+# ## Look inside
+#
+# How many sources of chance has a program? toytorch's `Trainer` saves four:
+
+# %% slide="more" show="output"
+from toytorch.trainer import random_state
+
+look(random_state.capture)
+
+# %% [markdown]
+# All it puts into a checkpoint, beside yours:
+
+# %%
+from toytorch.trainer import checkpoint
+
+look(checkpoint.collect, Checkpoint)
+
+# %% [markdown]
+# And its patience. There is more of it, because people want to stop at a good
+# value, too, and at a hopeless one:
+
+# %%
+from toytorch.trainer import EarlyStopping
+
+look(EarlyStopping._reason, Patience)
+
+# %% [markdown]
+# ### TensorBoard
+#
+# TensorBoard draws curves while a training runs, in a browser. It needs the
+# extra `pip install "toytorch[tensorboard]"`. Without it, the numbers go into a
+# CSV file here.
+
+# %%
+from toytorch.trainer.loggers import CSVLogger
+from toytorch.utils.tensorboard import SummaryWriter
+
+_, _, others = curves(100, 5)
+try:
+    with SummaryWriter(f"{folder.name}/runs") as writer:
+        for epoch, share in enumerate(others):
+            writer.add_scalar("accuracy/others", share, epoch)
+        writer.add_histogram("weights/first", tuned.features[0].weight)
+except ImportError:
+    logger = CSVLogger(f"{folder.name}/runs")
+    for epoch, share in enumerate(others):
+        logger.log_metrics({"accuracy": share}, epoch)
+    logger.save()
+files = [p for p in Path(folder.name, "runs").rglob("*") if p.is_file()]
+print("something was written:", sum(p.stat().st_size for p in files) > 100)
+
+# %% [markdown]
+# In a terminal, `tensorboard --logdir runs` shows it at
+# `http://localhost:6006`. A `Trainer` writes there by itself with
+# `logger=TensorBoardLogger("runs")`.
+
+# %% [markdown] slide="slide"
+# ## Measure: how large is a checkpoint?
+#
+# A network with $n$ bytes of parameters. **Predict** the size of all that has
+# to be saved, as a multiple of $n$: with plain SGD, with momentum, with Adam.
+
+# %%
+def tensor_bytes(value):
+    """The bytes of all tensors in nested dictionaries."""
+    if isinstance(value, dict):
+        return sum(tensor_bytes(part) for part in value.values())
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    return 0
+
+
+# %% slide="more"
+SGD, Adam = torch.optim.SGD, torch.optim.Adam
+for name, make in (("SGD     ", lambda p: SGD(p, 0.1)),
+                   ("momentum", lambda p: SGD(p, 0.1, momentum=0.9)),
+                   ("Adam    ", lambda p: Adam(p, 1e-3))):
+    model = network()
+    optimizer = make(model.parameters())
+    nn.functional.cross_entropy(model(few), theirs).backward()
+    optimizer.step()
+    weights = tensor_bytes(model.state_dict())
+    memory = tensor_bytes(optimizer.state_dict()["state"])
+    print(f"{name} {(weights + memory) / weights:.1f} times the model")
+
+# %% [markdown]
+# Momentum keeps one number for each parameter, Adam two. For a large model that
+# is most of what lies on disk, and in memory while it trains. If you only want
+# to *use* the model, save `model.state_dict()` alone.
+
+# %% [markdown] slide="slide"
+# ## Traps
+#
+# Run on purpose. You want to keep the best weights:
+
+# %% slide="more"
+model = nn.Linear(2, 1, bias=False)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+best = model.state_dict()  # surely safe now?
+kept = copy.deepcopy(best)
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+print("best is as it was:", torch.equal(best["weight"], kept["weight"]))
+print("best is the model:", torch.equal(best["weight"], model.weight))
+
+# %% [markdown]
+# `state_dict()` copies nothing. Its tensors are views of the model's memory,
+# and go on learning with it. Save to a file, or `copy.deepcopy` it.
+
+# %% [markdown] slide="subslide"
+# ## One network, two answers
+
+# %% slide="more"
+model = network()
+twice = [model(few[:4]) for _ in range(2)]  # in training mode
+print("training mode, the same answer twice:", torch.equal(*twice))
+model.eval()
+twice = [model(few[:4]) for _ in range(2)]
+print("evaluation mode, the same twice:     ", torch.equal(*twice))
+
+# %% [markdown]
+# In training mode dropout throws dice. And batch normalisation looks at who
+# else is in the batch, and *learns from it*, with or without `no_grad`.
+
+# %% [markdown] slide="subslide"
+# ## A file for another network
+
+# %% raises=true slide="more"
+two = lenet(size=8, num_classes=2)
+lenet(size=8).load_state_dict(two.state_dict())
+
+# %% [markdown] slide="subslide"
+# ## A file from a stranger
+#
+# A `.pt` file is a zip with raw numbers and a pickle, and a pickle may say:
+# *call this function*.
+
+# %% slide="more"
+import io
+import pickle
+import zipfile
+
+torch.save({"weights": torch.ones(3)}, path)
+print(*(n.split("/", 1)[1] for n in zipfile.ZipFile(path).namelist()))
+
+
+class Surprise:
+    def __reduce__(self):  # how pickle is to bring it back
+        return print, ("a stranger's code has run",)
+
+
+pickle.loads(pickle.dumps(Surprise()))
+
+# %% slide="subslide" raises=true
+changed = io.BytesIO()
+with zipfile.ZipFile(path) as good, zipfile.ZipFile(changed, "w") as bad:
+    for name in good.namelist():
+        pickled = name.endswith("data.pkl")
+        bad.writestr(name, pickle.dumps(Surprise()) if pickled
+                     else good.read(name))
+torch.load(io.BytesIO(changed.getvalue()))
+
+# %% [markdown]
+# toytorch reads tensors, containers, numbers and strings, and refuses the rest.
+# So does PyTorch since 2.6, unless you tell it `weights_only=False`. Files of
+# the one open in the other. A `.safetensors` file has no pickle in it at all.
+
+# %%
+folder.cleanup()
+
+# %% [markdown] slide="slide"
+# ## Beyond
+#
+# * The best epoch was found by looking at the validation loss. Is the loss at
+#   that epoch a fair estimate for new data? Too good, or too bad?
+# * Freeze the eyes for ten epochs, then let everything learn with a small rate.
+#   Why in this order?
+# * Take the mean of the weights of the last ten epochs instead of the last.
+#   What about the buffers of batch normalisation?
+# * A label is wrong now and then. Which of the 1,437 digits would you look at
+#   first, and how does the loss tell you?
+#
+# **Next:** chapter 11 measures. Where does the time of a step go, and why is a
+# sum of three tensors as slow as three sums?
