@@ -14,7 +14,6 @@ import math
 from typing import Any
 
 from toytorch import backends, ops
-from toytorch.backends import threads as _threads
 from toytorch.core import dtype as _dtype
 from toytorch.core.device import (channels_last, channels_last_3d, contiguous_format, device,
                                   layout, memory_format, preserve_format, sparse_coo, strided)
@@ -56,9 +55,21 @@ for _name, _op in _registry.items():
 
 from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
                                is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import (autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
+from toytorch import (amp, autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
                       special, utils)
-from toytorch import serialization
+from toytorch import random, serialization
+from toytorch.amp import (autocast, clear_autocast_cache, get_autocast_dtype, GradScaler,
+                          is_autocast_cache_enabled, is_autocast_enabled,
+                          set_autocast_cache_enabled, set_autocast_dtype, set_autocast_enabled)
+from toytorch.func import vmap
+from toytorch.settings import (are_deterministic_algorithms_enabled,
+                               get_deterministic_debug_mode, get_float32_matmul_precision,
+                               get_num_interop_threads, get_num_threads,
+                               is_deterministic_algorithms_warn_only_enabled,
+                               is_warn_always_enabled, set_deterministic_debug_mode,
+                               set_float32_matmul_precision, set_flush_denormal,
+                               set_num_interop_threads, set_num_threads, set_warn_always,
+                               use_deterministic_algorithms)
 from toytorch import jit
 from toytorch.jit import compile
 from toytorch.serialization import load, save
@@ -88,23 +99,23 @@ def typename(obj: Any) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
-def get_num_threads() -> Any:
-    """How many threads matrix products use."""
-    return _threads.of_blas()
-
-
-def set_num_threads(count: Any) -> None:
-    """Sets how many threads matrix products use."""
-    import builtins
-    if not isinstance(count, builtins.int):
-        raise TypeError(f"set_num_threads expects an int, but got {type(count).__name__}")
-    if count <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
-    _threads.set_for_blas(count)
+SELDOM = {  # packages that are imported when first named
+    "__config__", "accelerator", "compiler", "cpu", "distributed", "hub", "multiprocessing",
+    "profiler", "testing", "trainer", "vision", "viz"}
+LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
+    "ao": "quantization", "distributions": "probability distributions; write the densities with "
+    "torch functions, and draw with torch.randn, torch.rand and torch.multinomial",
+    "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
+    "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
+    "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
+    "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights"}
 
 
 def __getattr__(name: str) -> Any:
     """Packages that are seldom needed are imported when first named."""
-    if name in ("viz", "profiler", "vision", "trainer"):
+    if name in SELDOM:
         return importlib.import_module(f"toytorch.{name}")
+    if name in LACKING:
+        raise AttributeError(f"module 'torch' has no attribute '{name}': toytorch {__version__} "
+                             f"has no {LACKING[name]}")
     raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {__version__})")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from toytorch.backends import native, threads
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 from toytorch.backends.product import product
 
 RNG = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def test_loop_leaves_to_numpy(case: str) -> None:
 
 def test_loop_refuses_what_it_cannot_say() -> None:
     loop = Loop("p = gamma(p)", "p")
-    with pytest.raises(ValueError, match="gamma"):
+    with pytest.raises(NameError, match="gamma"):
         loop(random(native.SMALLEST))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 from toytorch.backends.native_rows import MEAN, SUM, Rows, column_sum, total
 
 RNG = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from toytorch.jit.script.errors import UnsupportedNodeError
 
 COUNT = int(os.environ.get("TOYTORCH_PROGRAMS", "200"))
 TOGETHER = 50
-SHARE = 0.08  # of the programs may be refused: a starred element has no type in a graph
+SHARE = 0.15  # of 50 may be refused (84 of 2,435 are): a starred list has no length in a graph
 NUMBERS = itertools.count()
 
 

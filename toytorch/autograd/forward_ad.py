@@ -151,12 +151,10 @@ class Level:
         """The tangents of the results."""
         if op.kind == "view":
             tangent = self.get(args[0])
-            if tangent.stride() != args[0].stride():  # type: ignore[union-attr]
+            if not laid_alike(tangent, args[0]):
                 # A view of the value must be one of the tangent too: both lie in memory alike.
-                copy = empty_strided(args[0].shape, args[0].stride(), dtype=tangent.dtype,  # type: ignore[union-attr]
-                                     device=tangent.device)  # type: ignore[union-attr]
-                self.put(args[0], copy.copy_(tangent))
-                tangent = self.get(args[0])
+                tangent = laid_like(tangent, args[0])
+                self.put(args[0], tangent)
             moved = dispatch.call(op, (tangent, *args[1:]))
             return list(moved) if op.many else [moved]
         real = not any(isinstance(a, Tensor) and a.dtype.is_complex for a in (*args, *results))
@@ -193,6 +191,23 @@ class Level:
             if part is not None:
                 total = part if total is None else total + part
         return None if total is None else total.expand(result.shape)
+
+
+def laid_alike(a: Any, b: Tensor) -> bool:
+    """Whether tensors of one shape lie in memory alike; dimensions of size 1 do not matter."""
+    return all(s == t for s, t, n in zip(a.stride(), b.stride(), b.shape) if n > 1)
+
+
+def laid_like(tangent: Any, value: Tensor) -> Any:
+    """The tangent in memory that is laid out as the value's."""
+    strides = value.stride()
+    order = sorted(range(value.ndim), key=lambda d: -strides[d])
+    back = sorted(range(value.ndim), key=order.__getitem__)
+    found = tangent.permute(order).contiguous().permute(back)  # works under vmap, unlike a write
+    if laid_alike(found, value):
+        return found
+    copy = empty_strided(value.shape, strides, dtype=tangent.dtype, device=tangent.device)
+    return copy.copy_(tangent)
 
 
 def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],

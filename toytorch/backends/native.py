@@ -1,15 +1,7 @@
-"""Loops over arrays, compiled for this machine when they are first run.
+"""Functions in LLVM's words, compiled for this machine: products, convolutions, pools and rows.
 
-NumPy goes through memory once per operation; `p -= lr * g` is two passes and a temporary. A Loop is
-the same line in one pass: LLVM compiles it, through llvmlite, with this processor's vector
-instructions. No compiler needs to be installed. Compiling takes some 20 ms, so small arrays are
-left to NumPy.
-
-    >>> import numpy as np
-    >>> step = Loop("p = p - lr * g", arrays="p g", numbers="lr")
-    >>> p, g = np.ones(5000, "float32"), np.ones(5000, "float32")
-    >>> step(p, g, 0.5), p[0]
-    (True, np.float32(0.5))
+`backends.loops` writes its kernels itself; what is here serves those that are written by hand. No
+compiler needs to be installed. Compiling takes some 20 ms, so small arrays are left to NumPy.
 """
 
 from __future__ import annotations
@@ -51,72 +43,6 @@ def has(feature: str) -> bool:
     return bool(_features.get(feature))
 
 
-def dense(a: Any) -> bool:
-    """Whether an array that is not in row-major order fills one piece of memory all the same.
-
-    Column-major matrices do, and images whose channels lie last.
-    """
-    return bool(a.flags.f_contiguous or (
-        a.ndim == 4 and a.transpose(0, 2, 3, 1).flags.c_contiguous))
-
-
-class Loop:
-    """Assignments carried out for every element of equally long arrays, in one pass.
-
-    text     lines such as "m = b * m + (1 - b) * g"; + - * /, sqrt, exp, erf, maximum(x, y),
-             comparisons and `a if x > y else b`. A name that is assigned and no array is a value
-             in between.
-    arrays   names of the arrays, in the order of the call
-    numbers  names of the numbers that follow them
-    """
-
-    def __init__(self, text: str, arrays: str, numbers: str = "") -> None:
-        self.text, self.arrays, self.numbers = text, arrays.split(), numbers.split()
-        self.compiled: dict[str, Any] = {}
-
-    def __call__(self, *args: Any) -> bool:
-        """Runs the loop and says so; False, and nothing done, where NumPy has to do it."""
-        first = args[0]
-        size, kind = first.size, first.dtype.char
-        if size < SMALLEST or kind not in "fd":
-            return False
-        plain = first.flags.c_contiguous
-        if not plain and not dense(first):
-            return False
-        addresses = []
-        for a in args[:len(self.arrays)]:
-            if a.__class__ is not np.ndarray or a.dtype.char != kind or a.size != size:
-                return False
-            same = a.flags.c_contiguous if plain else (a.strides == first.strides
-                                                       and a.shape == first.shape)
-            if not (same and a.flags.aligned):
-                return False
-            addresses.append(id(a))
-        run = self.compiled.get(kind)
-        if run is None:
-            run = self.compiled[kind] = self.compile(kind)
-        if run is False:
-            return False
-        run(size, *addresses, *args[len(self.arrays):])
-        return True
-
-    def of(self, xp: Any, *arrays: Any) -> Any:
-        """The first array of the loop, made anew from the others; None where NumPy has to do it."""
-        like = arrays[0]
-        if xp is not np or like.size < SMALLEST:
-            return None
-        made = np.empty_like(like)
-        return made if self(made, *arrays) else None
-
-    def compile(self, kind: str) -> Any:
-        """The loop as a ctypes function over elements of one type ("f" or "d")."""
-        if not works():
-            return False
-        number = ctypes.c_float if kind == "f" else ctypes.c_double
-        return compiled(lambda ir: loop_module(ir, self, kind), "loop", [
-            ctypes.c_int64, *[ctypes.c_void_p] * len(self.arrays), *[number] * len(self.numbers)])
-
-
 def compiled(build: Any, name: str, arguments: list[Any]) -> Any:
     """A ctypes function from a function that builds LLVM's text; False without llvmlite."""
     global _engine
@@ -149,35 +75,7 @@ def compiled(build: Any, name: str, arguments: list[Any]) -> Any:
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
-# -- from the text of a loop to LLVM --------------------------------------------------------------
-
-
-def loop_module(ir: Any, loop: Loop, kind: str) -> Any:
-    """A module with the function `loop(n, array..., number...)`."""
-    real = ir.FloatType() if kind == "f" else ir.DoubleType()
-    size, pointer = ir.IntType(64), real.as_pointer()
-    module = ir.Module("loop")
-    objects = [ir.IntType(8).as_pointer()] * len(loop.arrays)
-    function = ir.Function(module, ir.FunctionType(
-        ir.VoidType(), [size, *objects, *[real] * len(loop.numbers)]), "loop")
-    n, *rest = function.args
-    entry, body, end = (function.append_basic_block(b) for b in ("entry", "body", "end"))
-    b = ir.IRBuilder(entry)
-    data = {name: elements(ir, b, obj, pointer) for name, obj in zip(loop.arrays, rest)}
-    values = dict(zip(loop.numbers, rest[len(loop.arrays):]))
-    b.cbranch(b.icmp_signed(">", n, size(0)), body, end)
-    b.position_at_end(body)
-    i = b.phi(size)
-    i.add_incoming(size(0), entry)
-    places = {name: b.gep(p, [i]) for name, p in data.items()}
-    formula = Formula(ir, b, real, places, values)
-    for line in ast.parse(loop.text).body:
-        formula.assign(line)
-    following = b.add(i, size(1), flags=["nsw"])
-    i.add_incoming(following, b.block)
-    b.cbranch(b.icmp_signed("<", following, n), body, end)
-    ir.IRBuilder(end).ret_void()
-    return module
+# -- from text to LLVM ----------------------------------------------------------------------------
 
 
 def elements(ir: Any, b: Any, array: Any, pointer: Any) -> Any:

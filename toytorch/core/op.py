@@ -250,6 +250,8 @@ def revive(value: Any, node: Node, index: int) -> Any:
     tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
     if value._tangents is not None:
         tensor._tangents = value._tangents
+    if value._batches is not None:
+        tensor._batches = value._batches
     if node.slices is not None:  # written through a view: its history leads through the base
         from toytorch.core.inplace import AsStridedBackward0
         tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)

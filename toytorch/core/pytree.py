@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -12,7 +12,7 @@ from typing import Any
 class TreeSpec:
     """How leaves were nested: a container with its children, or one leaf."""
 
-    build: Callable[[list[Any]], Any] | None
+    build: Callable[[list[Any]], Any] | None = field(compare=False)  # follows from kind and keys
     children: tuple[TreeSpec, ...]
     kind: Any = None
     keys: Any = None
@@ -21,12 +21,6 @@ class TreeSpec:
     def num_leaves(self) -> int:
         """How many leaves there are."""
         return 1 if self.build is None else sum(c.num_leaves for c in self.children)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeSpec) and (self.kind, self.keys, self.children) == (
-            other.kind, other.keys, other.children)
-
-    __hash__ = None  # type: ignore[assignment]  # keys may be anything
 
 
 LEAF = TreeSpec(None, ())

@@ -91,6 +91,17 @@ def generator_of(where: Any, given: Generator | None) -> Any:
     return _of_device[where].rng
 
 
+def state_of(where: Any) -> Generator:
+    """The default generator of a device."""
+    generator_of(where, None)
+    return _of_device[where]
+
+
+def states() -> list[Any]:
+    """The devices whose default generator exists."""
+    return list(_of_device)
+
+
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
     for generator in _of_device.values():

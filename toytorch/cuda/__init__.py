@@ -6,7 +6,7 @@ from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.device import device as device_class
-from toytorch.core.random import manual_seed
+from toytorch.core.random import manual_seed, state_of
 
 _backend: Any = base.of_kind("cuda")
 
@@ -51,12 +51,16 @@ def synchronize(device: Any = None) -> None:
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes in use by tensors."""
-    return int(_need().xp.get_default_memory_pool().used_bytes())
+    if not is_available():
+        return 0  # programs print it whether there is a GPU or not
+    return int(_backend.xp.get_default_memory_pool().used_bytes())
 
 
 def memory_reserved(device: Any = None) -> int:
     """Bytes that the caching allocator holds."""
-    return int(_need().xp.get_default_memory_pool().total_bytes())
+    if not is_available():
+        return 0
+    return int(_backend.xp.get_default_memory_pool().total_bytes())
 
 
 def empty_cache() -> None:
@@ -65,11 +69,60 @@ def empty_cache() -> None:
         _backend.xp.get_default_memory_pool().free_all_blocks()
 
 
+def is_initialized() -> bool:
+    """Whether a GPU has been used: without one, never."""
+    return is_available()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether GPUs can compute with bfloat16: CuPy has no such type."""
+    return False
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The compute capability of a GPU."""
+    index = device_class("cuda" if device is None else device).index or 0
+    found = _need().xp.cuda.runtime.getDeviceProperties(index)
+    return int(found["major"]), int(found["minor"])
+
+
+def get_arch_list() -> list[str]:
+    """The architectures that kernels were compiled for beforehand: none, all are made in use."""
+    return []
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of a GPU's generator."""
+    _need()
+    return state_of(device_class(device)).get_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Sets the state of a GPU's generator."""
+    _need()
+    state_of(device_class(device)).set_state(new_state)
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of all GPUs' generators."""
+    return [get_rng_state(f"cuda:{i}") for i in range(device_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Sets the states of all GPUs' generators."""
+    for i, new_state in enumerate(new_states):
+        set_rng_state(new_state, f"cuda:{i}")
+
+
 def manual_seed_all(seed: int) -> None:
     """Seeds the generators of all GPUs."""
     manual_seed(seed)
 
 
-__all__ = ["current_device", "device_count", "empty_cache", "get_device_name", "is_available",
-           "manual_seed", "manual_seed_all", "memory_allocated", "memory_reserved", "set_device",
-           "synchronize"]
+from toytorch.cuda import amp  # noqa: E402  # the package itself has to be there
+
+__all__ = ["amp", "current_device", "device_count", "empty_cache", "get_arch_list",
+           "get_device_capability", "get_device_name", "get_rng_state", "get_rng_state_all",
+           "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+           "manual_seed_all", "memory_allocated", "memory_reserved", "set_device", "set_rng_state",
+           "set_rng_state_all", "synchronize"]

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import functools
+import types
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from toytorch.core import state
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.core.tensor import Tensor
+from toytorch.jit.function import TracedFunction
+from toytorch.jit.surroundings import Getter, Surroundings
 from toytorch.jit.trace import traced_function
-from toytorch.jit.tracer import GraphBreak, TracerWarning
+from toytorch.jit.tracer import TracerWarning
 from toytorch.nn import Module
 
 LIMIT = 64  # kinds of calls that a function is compiled for; others run as they are
+
+
+@dataclass
+class Traced:
+    """A graph, where to read the tensors that are no arguments, and the arguments that are no
+    tensors: what a key knows by its id must not make room for others."""
+
+    function: TracedFunction
+    places: list[Getter]
+    kept: Any
 
 
 class Compiled:
     """A function with a graph for every kind of arguments it was called with.
 
     A kind is the structure of the arguments, shapes and types of tensors, values of everything
-    else, whether gradients are recorded and, for a module, which parts are training. Where the
+    else it reads (closures, globals, attributes of modules: `surroundings`), and whether gradients
+    are recorded. Parameters are inputs of the graph like any other tensor it comes upon. Where the
     function looks at a tensor's elements (`if x.sum() > 0`), it runs as it is, and `reason` says
     why.
     """
@@ -29,60 +44,59 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], module: Module | None,
                  fullgraph: bool) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
-        self.graphs: dict[Any, Any] = {}
+        self.graphs: dict[Any, Traced | None] = {}
+        self.surroundings = Surroundings(function, module)
         self.reason = ""
         functools.update_wrapper(self, function, updated=())
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, spec = tree_flatten((args, kwargs))
         if state.shortcut is state.SLOW:
             return self.function(*args, **kwargs)
+        traced, tensors = self.traced(args, kwargs)
+        if traced is None:
+            return self.function(*args, **kwargs)
+        return traced.function(*tensors, *[place() for place in traced.places])
+
+    def traced(self, args: Any, kwargs: Any) -> tuple[Traced | None, list[Any]]:
+        """The graph for such a call (None: it runs as it is), and its arguments' tensors."""
+        leaves, spec = tree_flatten((args, kwargs))
         places = [i for i, v in enumerate(leaves) if isinstance(v, Tensor)]
         key = self.key(leaves, spec)
-        traced = self.graphs.get(key)
-        if traced is None:
-            traced = self.graphs[key] = self.trace(leaves, spec, places) \
-                if len(self.graphs) < LIMIT else self.function
-        if traced is self.function:
-            return self.function(*args, **kwargs)
-        return traced(*[leaves[i] for i in places])
+        try:
+            found = self.graphs[key]
+        except KeyError:
+            found = self.trace(leaves, spec, places) if len(self.graphs) < LIMIT else None
+            self.graphs[key] = found
+        return found, [leaves[i] for i in places]
 
     def key(self, leaves: list[Any], spec: Any) -> Any:
         """The kind of a call."""
-        kind: list[Any] = [spec, state.local.grad]
-        for v in leaves:
-            if isinstance(v, Tensor):
-                kind.append((v._array.shape, v.dtype, v._rg))
-            else:
-                try:
-                    hash(v)
-                    kind.append((v.__class__, v))
-                except TypeError:
-                    kind.append(id(v))
-        if self.module is not None:
-            kind += [m.training for m in self.module.modules()]
-        return tuple(kind)
+        return (spec, state.local.grad, *self.surroundings.kind(leaves))
 
-    def trace(self, leaves: list[Any], spec: Any, places: list[int]) -> Any:
-        """The graph of one kind of call, or the function itself."""
+    def trace(self, leaves: list[Any], spec: Any, places: list[int]) -> Traced | None:
+        """The graph of one kind of call; None where it cannot be one graph."""
         def run(*tensors: Any) -> Any:
             full = list(leaves)
             for i, t in zip(places, tensors):
                 full[i] = t
             args, kwargs = tree_unflatten(full, spec)
             return self.function(*args, **kwargs)
+        met: list[Tensor] = []
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TracerWarning)
                 found = traced_function(run, tuple(leaves[i] for i in places), "compiled",
-                                        self.module, strict=False, whole=True)
-            found.again = None
-            return found
-        except (GraphBreak, RuntimeError) as why:
+                                        self.module, strict=False, met=met)
+        except RuntimeError as why:  # a graph break, or what tracing itself refuses
             if self.fullgraph:
                 raise
             self.reason = str(why)
-            return self.function
+            return None
+        own = [self.surroundings.place_of(t, leaves) for t in met]
+        return Traced(found, own, [v for v in leaves if not isinstance(v, Tensor)])
 
 
 class OptimizedModule(Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.jit.compile import Compiled, OptimizedModule
 from toytorch.jit.plan import Stepwise
 
 
@@ -15,8 +16,10 @@ def explain(f: Any, *inputs: Any) -> str:
     >>> print(torch.jit.explain(f, torch.ones(2)))
     forward runs node by node: aten::nonzero has a result whose shape depends on values
     """
-    function = f._methods["forward"] if hasattr(f, "_methods") else f
-    plan = function.executor.plan_for(function.flat(inputs))
+    function, tensors = graph_of(f, inputs)
+    if function is None:
+        return f"{f.__name__} runs as it is: {f.reason}"
+    plan = function.executor.plan_for(tensors)
     if isinstance(plan, Stepwise):
         return f"{function.name} runs node by node: {plan.reason}"
     lines = [f"{function.name} runs as one generated function"]
@@ -36,3 +39,16 @@ def explain(f: Any, *inputs: Any) -> str:
     if plan.joint.tangents:
         lines.append(f"  saved for the backward pass: {len(plan.halves.saved)} tensors")
     return "\n".join(lines)
+
+
+def graph_of(f: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """The function with a graph behind what was traced, scripted or compiled, and its inputs."""
+    if isinstance(f, OptimizedModule):
+        f = f.forward
+    if isinstance(f, Compiled):
+        found, tensors = f.traced(inputs, {})
+        if found is None:
+            return None, []
+        return found.function, [*tensors, *(place() for place in found.places)]
+    function = f._methods["forward"] if hasattr(f, "_methods") else f
+    return function, function.flat(inputs)

@@ -25,7 +25,7 @@ class TracerWarning(Warning):
     """Something that a trace cannot follow was frozen into it."""
 
 
-class GraphBreak(Exception):
+class GraphBreak(RuntimeError):
     """A function that has to become one graph looks at the elements of a tensor."""
 
 
@@ -46,7 +46,7 @@ class Tracer:
         self.scopes: list[str] = []
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
         self.shown: list[Tensor] = []
-        self.whole_only = False  # whether looking at elements ends the trace: see `compile`
+        self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
 
     # -- values --------------------------------------------------------------------------------
 
@@ -97,7 +97,12 @@ class Tracer:
             module, name = owner
             node = self.graph.make("prim::GetAttr", [module], [(types.of_tensor(tensor), name)],
                                    {"name": name})
-        elif tensor._rg and tensor._edge is not None and self.seen:
+        elif self.met is not None:
+            self.met.append(tensor)
+            made = self.graph.add_input(types.of_tensor(tensor))
+            self.values[id(tensor._array)] = made, tensor._array
+            return made
+        elif tensor._rg and self.seen:
             raise RuntimeError("Cannot insert a Tensor that requires grad as a constant. Consider "
                                "making it a parameter or input, or detaching the gradient\n"
                                f"Tensor:\n{tensor}")
@@ -256,7 +261,7 @@ def warn(what: str, size: bool = False) -> None:
     tracer, frame = running(), sys._getframe(2)
     if tracer is None:
         return
-    if tracer.whole_only and not size:  # of sizes, there is a graph for each
+    if tracer.met is not None and not size:  # of sizes, there is a graph for each
         raise GraphBreak(f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}")
     if is_library(frame):
         return  # a new shape is traced anew

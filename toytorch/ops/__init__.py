@@ -81,6 +81,7 @@ from toytorch.ops import (
     searching,
     segment,
     shape,
+    shared,
     signal_windows,
     sort,
     sparse_coo,
@@ -112,7 +113,7 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
            "order_statistics", "overloads", "pad", "parts", "pointwise", "pool", "printing",
            "products", "questions", "random", "ranges", "reduce", "registry", "reshaping", "resize",
            "sampling", "scan", "scatter_reduce", "scattering", "searching", "segment", "shape",
-           "signal_windows", "sort", "sparse_coo", "sparse_create", "sparse_kernels",
+           "shared", "signal_windows", "sort", "sparse_coo", "sparse_create", "sparse_kernels",
            "sparse_layout", "sparse_products", "sparse_reduce", "special", "special_bessel",
            "special_gamma", "special_names", "special_normal", "special_polynomial", "statistics",
            "stft", "view"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.native import Loop
 from toytorch.core import dtype as types
+from toytorch.core.composed import cast_to
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import creating, general, pointwise, public
+from toytorch.ops.one_pass import gradient, kernel
 
 
 def _float(name: str) -> Any:
@@ -32,6 +33,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 # -- straight pieces ------------------------------------------------------------------------------
 
 
+@kernel("y = x if x > 0 else x * slope", "slope")
 def _leaky_relu(xp: Any, a: Any, slope: Any) -> Any:
     below = a * a.dtype.type(slope)
     if 0 <= slope <= 1:
@@ -43,7 +45,8 @@ leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", _leaky_relu,
     expr="self > 0 ? self : negative_slope * self", method=False, inplace=False, function=False,
     checks=_float("leaky_relu_cpu"),
-    d_self=lambda g, self, negative_slope: _where(self > 0, g, g * negative_slope),
+    d_self=gradient("dx = g if x > 0 else g * slope", "slope")(
+        lambda g, self, negative_slope: _where(self > 0, g, g * negative_slope)),
     doc="x above 0, a small multiple of x below; Maas et al. 2013.")
 
 
@@ -56,6 +59,7 @@ def _check_hardtanh(common: Any, args: Any) -> None:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
+@kernel("y = minimum(maximum(x, low), high)", "low high")
 def _clamped(xp: Any, a: Any, low: Any, high: Any) -> Any:
     made = xp.maximum(a, a.dtype.type(low))
     return xp.minimum(made, a.dtype.type(high), out=made) if made.ndim else \
@@ -66,26 +70,37 @@ hardtanh = pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", _clamped,
     expr="min(max(self, min_val), max_val)", method=False, inplace=False, function=False,
     checks=_check_hardtanh,
-    d_self=lambda g, self, min_val, max_val:
-    g.masked_fill((self <= min_val) | (self >= max_val), 0),
+    d_self=gradient("dx = g if x > low and x < high else 0", "low high")(
+        lambda g, self, min_val, max_val:
+        g.masked_fill((self <= min_val) | (self >= max_val), 0)),
     doc="x held between two limits.")
 threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-    lambda xp, a, limit, value: xp.where(a <= limit, a.dtype.type(value), a),
+    kernel("y = value if x <= limit else x", "limit value")(
+        lambda xp, a, limit, value: xp.where(a <= limit, a.dtype.type(value), a)),
     expr="self <= threshold ? value : self", method=False,
-    d_self=lambda g, self, threshold: g.masked_fill(self <= threshold, 0),
+    d_self=gradient("dx = 0 if x <= limit else g", "limit")(
+        lambda g, self, threshold: g.masked_fill(self <= threshold, 0)),
     doc="x above a threshold, a fixed value below.")
+_outside = gradient("dx = g if x < -lambd or x > lambd else 0", "lambd")(
+    lambda g, self, lambd: g.masked_fill((self >= -lambd) & (self <= lambd), 0))
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    lambda xp, a, lambd: xp.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
+    kernel("y = 0 if x >= -lambd and x <= lambd else x", "lambd")(
+        lambda xp, a, lambd: xp.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a)),
     expr="abs(self) <= lambd ? 0 : self", inplace=False, checks=_float("hardshrink_cpu"),
-    d_self=lambda g, self, lambd: g.masked_fill((self >= -lambd) & (self <= lambd), 0),
+    d_self=_outside,
     doc="x, and 0 near 0.")
 
 
 def _softshrink(xp: Any, a: Any, lambd: Any) -> Any:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    return _shrunk(xp, a, lambd)
+
+
+@kernel("y = x - minimum(maximum(x, -lambd), lambd)", "lambd")
+def _shrunk(xp: Any, a: Any, lambd: Any) -> Any:
     limit = a.dtype.type(lambd)
     return a - xp.clip(a, -limit, limit)
 
@@ -93,23 +108,26 @@ def _softshrink(xp: Any, a: Any, lambd: Any) -> Any:
 softshrink = pointwise(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", _softshrink, method=False,
     expr="self - min(max(self, -lambd), lambd)", inplace=False, function=False,
-    checks=_float("softshrink_cpu"),
-    d_self=lambda g, self, lambd: g.masked_fill((self >= -lambd) & (self <= lambd), 0),
+    checks=_float("softshrink_cpu"), d_self=_outside,
     doc="x moved towards 0 by lambd, and 0 near 0.")
 hardsigmoid = pointwise(
     "hardsigmoid(Tensor self) -> Tensor",
-    lambda xp, a: _clamped(xp, a + a.dtype.type(3), 0, 6) / a.dtype.type(6),
+    kernel("y = minimum(maximum(x + 3, 0), 6) / 6")(
+        lambda xp, a: _clamped(xp, a + a.dtype.type(3), 0, 6) / a.dtype.type(6)),
     expr="min(max(self + 3, 0), 6) / 6", method=False, function=False, inplace=False,
     checks=_float("hardsigmoid_cpu"),
-    d_self=lambda g, self: (g / 6).masked_fill((self <= -3) | (self >= 3), 0),
+    d_self=gradient("dx = g / 6 if x > -3 and x < 3 else 0")(
+        lambda g, self: (g / 6).masked_fill((self <= -3) | (self >= 3), 0)),
     doc="A sigmoid of three straight pieces; Courbariaux et al. 2015.")
 hardswish = pointwise(
     "hardswish(Tensor self) -> Tensor",
-    lambda xp, a: a * _clamped(xp, a + a.dtype.type(3), 0, 6) / a.dtype.type(6),
+    kernel("y = x * minimum(maximum(x + 3, 0), 6) / 6")(
+        lambda xp, a: a * _clamped(xp, a + a.dtype.type(3), 0, 6) / a.dtype.type(6)),
     expr="self * min(max(self + 3, 0), 6) / 6", method=False, function=False, inplace=False,
     checks=_float("hardswish_cpu"),
-    d_self=lambda g, self: g * _where(self < 3, self / 3 + 0.5, self.new_ones(())).masked_fill(
-        self <= -3, 0),
+    d_self=gradient("dx = 0 if x <= -3 else g if x >= 3 else g * (x / 3 + 0.5)")(
+        lambda g, self: g * _where(self < 3, self / 3 + 0.5, self.new_ones(())).masked_fill(
+            self <= -3, 0)),
     doc="x·hardsigmoid(x); Howard et al. 2019.")
 
 
@@ -126,6 +144,7 @@ prelu_kernel = pointwise(
 
 
 @public("prelu", method=True)
+@cast_to("half")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight·x below, with one weight or one for each channel; He et al. 2015."""
     if not isinstance(weight, Tensor):
@@ -153,12 +172,15 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 # -- curves ---------------------------------------------------------------------------------------
 
 
+@kernel("y = x * scale if x > 0 else alpha * scale * expm1(x * inner)", "alpha scale inner")
 def _elu(xp: Any, a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     t = a.dtype.type
     low = t(alpha * scale) * xp.expm1(xp.minimum(a, 0) * t(input_scale))
     return xp.where(a > 0, a * t(scale), low)
 
 
+@gradient("dx = g * (scale if x > 0 else exp(x * inner) * (alpha * scale * inner))",
+          "alpha scale inner")
 def _elu_gradient(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     low = (self * input_scale).exp() * (alpha * scale * input_scale)
     return g * low.masked_fill(self > 0, scale)
@@ -192,6 +214,7 @@ celu = pointwise(
     doc="An elu whose derivative has no jump; Barron 2017.")
 
 
+@kernel("z = x * beta\ny = x if z > limit else log1p(exp(z)) / beta", "beta limit")
 def _softplus(xp: Any, a: Any, beta: Any, limit: Any) -> Any:
     z = a * a.dtype.type(beta)
     soft = xp.log1p(xp.exp(xp.minimum(z, limit))) / a.dtype.type(beta)
@@ -202,14 +225,18 @@ softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", _softplus,
     expr="log1p(exp(beta * self)) / beta", method=False, inplace=False, function=False,
     checks=_float("softplus_cpu"),
-    d_self=lambda g, self, beta, threshold:
-        g * (self * beta).sigmoid().masked_fill(self * beta > threshold, 1),
+    d_self=gradient("z = x * beta\ndx = g if z > limit else g / (1 + exp(-z))", "beta limit")(
+        lambda g, self, beta, threshold:
+        g * (self * beta).sigmoid().masked_fill(self * beta > threshold, 1)),
     doc="log(1 + e^{βx})/β, and x itself above the threshold.")
 log_sigmoid = pointwise(
     "log_sigmoid(Tensor self) -> Tensor",
-    lambda xp, a: xp.minimum(a, 0) - xp.log1p(xp.exp(-xp.abs(a))), method=False, function=False,
+    kernel("y = minimum(x, 0) - log1p(exp(-abs(x)))")(
+        lambda xp, a: xp.minimum(a, 0) - xp.log1p(xp.exp(-xp.abs(a)))),
+    method=False, function=False,
     expr="min(self, 0) - log1p(exp(-abs(self)))", inplace=False,
-    checks=_float("log_sigmoid_cpu"), d_self=lambda g, self: g * (-self).sigmoid(),
+    checks=_float("log_sigmoid_cpu"),
+    d_self=gradient("dx = g / (1 + exp(x))")(lambda g, self: g * (-self).sigmoid()),
     doc="log(sigmoid(x)) without overflow.")
 
 
@@ -218,25 +245,21 @@ def _float_or_complex(common: Any, args: Any) -> None:
         raise NotImplementedError(f"\"silu_cpu\" not implemented for '{common.legacy}'")
 
 
+@gradient("s = 1 / (1 + exp(-x))\ndx = g * (s * (1 + x * (1 - s)))")
 def _silu_gradient(g: Any, self: Any) -> Any:
     s = self.sigmoid()
     return g * (s * (1 + self * (1 - s)))
 
 
-SILU = Loop("y = x / (1 + exp(-x))", arrays="y x")
-
-
-def _silu(xp: Any, a: Any) -> Any:
-    y = SILU.of(xp, a)
-    return a / (1 + xp.exp(-a)) if y is None else y
-
-
-silu = pointwise("silu(Tensor self) -> Tensor", _silu,
+silu = pointwise("silu(Tensor self) -> Tensor",
+                 kernel("y = x / (1 + exp(-x))")(lambda xp, a: a / (1 + xp.exp(-a))),
                  expr="self / (1 + exp(-self))", method=False, inplace=False, function=False,
                  checks=_float_or_complex, d_self=_silu_gradient,
                  doc="x·sigmoid(x); Elfwing et al. 2018.")
 
 
+@gradient("s = 1 / (1 + exp(-x))\nt = tanh(x if x > 20 else log1p(exp(x)))\n"
+          "dx = g * (t + x * s * (1 - t * t))")
 def _mish_gradient(g: Any, self: Any) -> Any:
     s = self.sigmoid()
     t = softplus.function(self).tanh()
@@ -244,7 +267,8 @@ def _mish_gradient(g: Any, self: Any) -> Any:
 
 
 mish = pointwise("mish(Tensor self) -> Tensor",
-                 lambda xp, a: a * xp.tanh(xp.logaddexp(a, 0).astype(a.dtype)),
+                 kernel("y = x * tanh(x if x > 20 else log1p(exp(x)))")(
+                     lambda xp, a: a * xp.tanh(xp.logaddexp(a, 0).astype(a.dtype))),
                  expr="self * tanh(log1p(exp(self)))", method=False, inplace=False, function=False,
                  checks=_float("mish_cpu"), d_self=_mish_gradient,
                  doc="x·tanh(softplus(x)); Misra 2019.")

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from toytorch.backends.loop import Loop
 from toytorch.core import dtype as types
+from toytorch.core import state
+from toytorch.core.tensor import wrap
 from toytorch.ops.define import pointwise
 
 # -- choice between operands ----------------------------------------------------------------------
@@ -51,11 +56,24 @@ fmin = pointwise("fmin(Tensor self, Tensor other) -> Tensor", "fmin", inplace=Fa
                  doc="The smaller operand; a number where only one is NaN.")
 
 
+CLAMP = {(True, True): Loop("y = minimum(maximum(x, low), high)", "y x", "low high"),
+         (True, False): Loop("y = maximum(x, low)", "y x", "low"),
+         (False, True): Loop("y = minimum(x, high)", "y x", "high")}
+INSIDE = {(True, True): Loop("dx = g if x >= low and x <= high else 0", "dx g x", "low high"),
+          (True, False): Loop("dx = g if x >= low else 0", "dx g x", "low"),
+          (False, True): Loop("dx = g if x <= high else 0", "dx g x", "high")}
+
+
 def _clamp(xp: Any, a: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if a.dtype.kind == "c":
         raise RuntimeError("clamp is not supported for complex types")
+    limits = [v for v in (low, high) if v is not None]
+    if all(not v.ndim and v.dtype == a.dtype for v in limits):
+        made = CLAMP[low is not None, high is not None].of(xp, a, *map(float, limits))
+        if made is not None:
+            return made
     a = a if low is None else xp.maximum(a, low)
     return a if high is None else xp.minimum(a, high)
 
@@ -66,6 +84,17 @@ def _inside(self: Any, min: Any, max: Any) -> Any:
     return mask if max is None else mask & (self <= max)
 
 
+def _clamp_gradient(g: Any, self: Any, min: Any, max: Any) -> Any:
+    limits = [v for v in (min, max) if v is not None]
+    if not state.local.grad and state.shortcut is not state.SLOW and not any(
+            hasattr(v, "dtype") for v in limits) and self._array.__class__ is np.ndarray:
+        made = INSIDE[min is not None, max is not None].of(
+            np, g._array, self._array, *map(float, limits))
+        if made is not None:
+            return wrap(made)
+    return g * _inside(self, min, max).to(g.dtype)
+
+
 def _clamp_variant(self: Any, min: Any, max: Any) -> int:
     return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
 
@@ -73,7 +102,7 @@ def _clamp_variant(self: Any, min: Any, max: Any) -> int:
 clamp = pointwise("clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor", _clamp,
                   variant=_clamp_variant,
                   expr="min(max(self, min), max)",
-                  d_self=lambda g, self, min, max: g * _inside(self, min, max).to(g.dtype),
+                  d_self=_clamp_gradient,
                   d_min=lambda g, self, min, max: g * ((self < min) if max is None else
                                                        (self < min) & (min < max)).to(g.dtype),
                   d_max=lambda g, self, min, max: g * ((self > max) if min is None else

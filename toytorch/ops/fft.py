@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core import dtype as types
+from toytorch.core.composed import operands
 from toytorch.core.op import Op
 from toytorch.core.size import wrap_dims
 from toytorch.core.tensor import Tensor
@@ -93,6 +94,7 @@ fft_c2r = general(
 
 def promoted(x: Any, need_complex: bool) -> Any:
     """The signal as floating-point (or complex) numbers."""
+    (x,) = operands("float32", x)
     kind = x.dtype
     if kind.rank < 2:
         kind = types.get_default_dtype()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.composed import cast_to
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import put_out
@@ -90,6 +91,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tenso
 
 
 @public("cholesky", method=True)
+@cast_to("float32")
 def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """`linalg.cholesky` under its older name."""
     need_square("cholesky", input._array)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.composed import cast_to
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
@@ -282,6 +283,7 @@ lu_solve_op: Op = general(
 
 
 @public("lu_solve", method=True)
+@cast_to("float32")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """X of AX = B: the older form of `linalg.lu_solve`."""
     return lu_solve_op.function(LU_data, LU_pivots, b, out=out)  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core import inplace as writing
+from toytorch.core.composed import cast_to
 from toytorch.core.op import Op
 from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.core.tensor import Tensor
@@ -159,6 +160,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
 
 
 @public("linalg.vecdot")
+@cast_to("half")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Σ x̄·y along a dimension."""
     for t in (x, y):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.composed import cast_to
 from toytorch.core.dtype import from_numpy_dtype
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -238,6 +239,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 
 @public("pinverse", method=True)
+@cast_to("float32")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """`linalg.pinv` with a smaller tolerance."""
     return pinv(input, rcond)

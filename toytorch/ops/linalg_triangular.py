@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.composed import cast_to
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
@@ -78,6 +79,7 @@ solve_triangular_op: Op = general(
 
 
 @public("triangular_solve", method=True)
+@cast_to("float32")
 def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False,
                      unitriangular: bool = False) -> Any:
     """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""

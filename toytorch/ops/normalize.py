@@ -249,8 +249,25 @@ def normalize_batch(input: Tensor, weight: Any, bias: Any, running_mean: Any, ru
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
         if value is None and not training and name.startswith("running"):
             raise RuntimeError(f"Expected {name} to be defined when training=False")
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+        return normalize_half_batch(input, weight, bias, running_mean, running_var, training,
+                                    momentum, eps)
     return native_batch_norm.function(input, weight, bias, running_mean, running_var, training,
                                       momentum, eps)
+
+
+def normalize_half_batch(input: Tensor, weight: Any, bias: Any, running_mean: Any,
+                         running_var: Any, training: bool, momentum: float, eps: float) -> Any:
+    """The same for 16 bits: sums need more digits, so all is computed in float32."""
+    w, b, m, v = (None if t is None else t.float()
+                  for t in (weight, bias, running_mean, running_var))
+    made, mean, rstd = normalize_batch(input.float(), w, b, m, v, training, momentum, eps)
+    if training:
+        for narrow, new in ((running_mean, m), (running_var, v)):
+            if narrow is not None and narrow is not new:
+                narrow.copy_(new)
+    given = next((t for t in (weight, running_mean) if t is not None), input)
+    return made.to(input.dtype), mean.to(given.dtype), rstd.to(given.dtype)
 
 
 public("native_batch_norm")(normalize_batch)

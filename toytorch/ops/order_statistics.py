@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.composed import cast_to
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops import create, sort
@@ -122,6 +123,7 @@ def _check(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
 
 
 def _quantile(name: str, skip: bool) -> Any:
+    @cast_to("float32")
     def function(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
                  interpolation: str = "linear", out: Any = None) -> Tensor:
         fractions: Any = _check(name, input, q, interpolation)

@@ -11,7 +11,8 @@ import math
 from typing import Any
 
 import toytorch.core.dtype as types
-from toytorch.backends.native import SMALLEST, Loop
+from toytorch.backends.loop import Loop
+from toytorch.backends.native import SMALLEST
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.operands import one_tensor

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 from toytorch.core import dispatch
+from toytorch.core.composed import cast_to, operands
 from toytorch.core.size import broadcast_pair, wrap_dims
 from toytorch.core.tensor import Tensor
 from toytorch.ops import convert, create, matmul, pointwise, view
 from toytorch.ops.define import public
 
 
-@public("matmul", method="matmul", tensor_first=False)
+@public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
 def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
@@ -38,6 +39,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if m == 0 or n == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and"
                            f" {n}D")
+    if n == 1 and m < 3:
+        input, other = operands("half", input, other)
     if m == 1 and n == 1:
         return matmul.dot.function(input, other, out=out)  # type: ignore[no-any-return]
     if m == 2 and n == 1:
@@ -144,6 +147,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 @public("trace", method=True)
+@cast_to("float32")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input.ndim != 2:

@@ -9,6 +9,7 @@ import itertools
 import math
 from typing import Any
 
+from toytorch.core.composed import cast_to
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import public
 from toytorch.ops.windows import sizes_text
@@ -117,6 +118,7 @@ def _check(name: str, input: Tensor, grid: Tensor, n: int, mode: int) -> None:
         raise RuntimeError(f"{name}(): bicubic interpolation only supports 4D input")
 
 
+@cast_to("float32")
 def sample(input: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool,
            n: int) -> Tensor:
     """Images (N, C, *sizes) read at the points of a grid (N, *out, n)."""

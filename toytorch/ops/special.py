@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import pointwise, public
+from toytorch.ops.one_pass import gradient, kernel
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
 ERF_P = (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2,
@@ -218,30 +219,44 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return polygamma_of.function(input, n, out=out)  # type: ignore[no-any-return]
 
 
-GELU = Loop("y = 0.5 * x * (1 + erf(x * 0.7071067811865476))", arrays="y x")
+@kernel("y = 0.5 * x * (1 + erf(x * 0.7071067811865476))")
+def _gelu_exact(xp: Any, a: Any) -> Any:
+    half = a.dtype.type(0.5)
+    return a * half * (1 + erf_array(xp, a * a.dtype.type(math.sqrt(0.5))))
 
 
-def _gelu(xp: Any, a: Any, approximate: str) -> Any:
-    if approximate == "none":
-        y = GELU.of(xp, a)
-        if y is not None:
-            return y
-        half = a.dtype.type(0.5)
-        return a * half * (1 + erf_array(xp, a * a.dtype.type(math.sqrt(0.5))))
-    if approximate != "tanh":
-        raise RuntimeError("approximate argument must be either none or tanh.")
+@kernel("y = 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))")
+def _gelu_tanh(xp: Any, a: Any) -> Any:
     t = a.dtype.type
     return t(0.5) * a * (1 + xp.tanh(t(math.sqrt(2 / math.pi)) * (a + t(0.044715) * a * a * a)))
 
 
-def _gelu_gradient(g: Any, self: Any, approximate: str) -> Any:
-    if approximate == "none":
-        cdf = (1 + (self * math.sqrt(0.5)).erf()) * 0.5
-        return g * (cdf + self * ((self * self) * -0.5).exp() / math.sqrt(2 * math.pi))
+def _gelu(xp: Any, a: Any, approximate: str) -> Any:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return (_gelu_exact if approximate == "none" else _gelu_tanh)(xp, a)
+
+
+@gradient("dx = g * ((1 + erf(x * 0.7071067811865476)) * 0.5"
+          " + x * exp(x * x * -0.5) * 0.3989422804014327)")
+def _gelu_exact_gradient(g: Any, self: Any) -> Any:
+    cdf = (1 + (self * math.sqrt(0.5)).erf()) * 0.5
+    return g * (cdf + self * ((self * self) * -0.5).exp() / math.sqrt(2 * math.pi))
+
+
+@gradient("t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))\n"
+          "dx = g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t)"
+          " * (0.7978845608028654 * (1 + 0.134145 * x * x)))")
+def _gelu_tanh_gradient(g: Any, self: Any) -> Any:
     k = math.sqrt(2 / math.pi)
     inner = (self + 0.044715 * self * self * self) * k
     t = inner.tanh()
     return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * ((1 + 3 * 0.044715 * self * self) * k))
+
+
+def _gelu_gradient(g: Any, self: Any, approximate: str) -> Any:
+    rule = _gelu_exact_gradient if approximate == "none" else _gelu_tanh_gradient
+    return rule(g, self)
 
 
 gelu = pointwise("gelu(Tensor self, *, str approximate='none') -> Tensor", _gelu, method=False,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.create import tensor, zeros_like
@@ -72,7 +72,7 @@ class Adam(Optimizer):
             bump(param)
             return
         # m += (1 - β₁)(g - m), v = β₂v + (1 - β₂)g², with one scratch array for every product
-        scratch = xp.subtract(g, m)
+        scratch = xp.subtract(g, m, out=xp.empty_like(m))  # an array for a number, too
         scratch *= 1 - beta1
         m += scratch
         v *= beta2

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 
 
 class _Choices(ast.NodeTransformer):
@@ -19,7 +19,7 @@ class _Choices(ast.NodeTransformer):
 
 
 class Rule:
-    """Assignments for every element of equally shaped arrays, in the language of `native.Loop`.
+    """Assignments for every element of equally shaped arrays, in the language of `backends.loop`.
 
     >>> import numpy as np
     >>> step = Rule("p = p - lr * g", "p g", "lr")

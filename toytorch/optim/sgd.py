@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.native import Loop
+from toytorch.backends.loop import Loop
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor

@@ -30,8 +30,8 @@ def batch_matrix_products(graph: Graph) -> Graph:
 
 def product_shape(node: Node) -> tuple[int, int, int] | None:
     """(m, k, n) of an aten::mm of two plain matrices of one type; None for every other node."""
-    if node.kind != "aten::mm" or "no_grad" in node.attributes:
-        return None
+    if node.kind != "aten::mm" or "no_grad" in node.attributes or len(node.inputs) != 2:
+        return None  # a third input is out=
     a, b, c = (v.type for v in (*node.inputs, node.output))
     if not (isinstance(a, types.Tensor) and isinstance(b, types.Tensor)
             and isinstance(c, types.Tensor)) or a.shape is None or b.shape is None:

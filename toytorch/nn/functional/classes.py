@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.composed import cast_to
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.activation import log_softmax
 from toytorch.nn.functional.lookup import linear
@@ -20,6 +21,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     return nll(input, target, weight, ignore_index, reduction)
 
 
+@cast_to("float32")
 def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
                   ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:

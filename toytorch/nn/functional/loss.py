@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.composed import cast_to
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
@@ -61,6 +62,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     return mse.function(input, target, reduction)  # type: ignore[no-any-return]
 
 
+@cast_to("float32")
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, its mean or its sum."""
@@ -120,6 +122,7 @@ def binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, legacy_reduction(reduction, size_average, reduce))
 
 
+@cast_to("float32")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t·(log t - x) for log-probabilities x; "batchmean" divides the sum by the batch."""
@@ -136,6 +139,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
+@cast_to("float32")
 @tensor_first
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-8, reduce: Any = None,
@@ -177,6 +181,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
         input, target, legacy_reduction(reduction, size_average, reduce))
 
 
+@cast_to("float32")
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
                          size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Tensor:
@@ -186,6 +191,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
+@cast_to("float32")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                         size_average: Any = None, reduce: Any = None,
                         reduction: str = "mean") -> Tensor:
@@ -198,6 +204,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@cast_to("float32")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
                           size_average: Any = None, reduce: Any = None,
                           reduction: str = "mean") -> Tensor:
@@ -246,6 +253,7 @@ def _smaller(a: Tensor, b: Tensor) -> Any:
     return minimum.function(a, b)
 
 
+@cast_to("float32")
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0,
                         p: float = 2, eps: float = 1e-6, swap: bool = False,
                         size_average: Any = None, reduce: Any = None,
@@ -266,6 +274,7 @@ def _check_scores(input: Tensor) -> None:
                            f" got: {sizes_text(input.shape)}")
 
 
+@cast_to("float32")
 @tensor_first
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
@@ -291,6 +300,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(loss.reshape(target.shape) if reduction == "none" else loss, reduction)
 
 
+@cast_to("float32")
 @tensor_first
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:

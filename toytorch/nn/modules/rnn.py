@@ -200,7 +200,7 @@ class RNNBase(Module):
         b_ih, b_hh = w.get("bias_ih"), w.get("bias_hh")
         if self.mode == "GRU":
             gates = F.linear(x, w["weight_ih"], b_ih)
-            return gru_layer(gates, hidden[0], w["weight_hh"], b_hh, spans)
+            return gru_layer(gates.to(hidden[0].dtype), hidden[0], w["weight_hh"], b_hh, spans)
         gates = F.linear(x, w["weight_ih"], b_ih if b_ih is None else b_ih + b_hh)
         if self.mode == "LSTM":
             return lstm_layer(gates, *hidden, w["weight_hh"], w.get("weight_hr"), spans)

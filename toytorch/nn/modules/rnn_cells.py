@@ -109,7 +109,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         x, (h, c), batched = self._set_up(input, hx, 2)
-        h, _, c = lstm_layer(self._gates(x), h, c, self.weight_hh, None, [(0, len(x))])
+        h, _, c = lstm_layer(self._gates(x).to(h.dtype), h, c, self.weight_hh, None, [(0, len(x))])
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
@@ -122,6 +122,6 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         x, (h,), batched = self._set_up(input, None if hx is None else [hx], 1)
-        made = gru_layer(F.linear(x, self.weight_ih, self.bias_ih), h, self.weight_hh,
+        made = gru_layer(F.linear(x, self.weight_ih, self.bias_ih).to(h.dtype), h, self.weight_hh,
                          self.bias_hh, [(0, len(x))])[0]
         return made if batched else made.squeeze(0)  # type: ignore[no-any-return]

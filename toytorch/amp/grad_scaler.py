@@ -1,0 +1,224 @@
+"""`GradScaler`: float16 gradients are kept from vanishing by a factor on the loss.
+
+    scaled = scaler.scale(loss); scaled.backward()      gradients times `scale`
+    scaler.step(optimizer)                              divides them, and skips the step if any
+                                                        is inf or nan
+    scaler.update()                                     halves the scale after such a step, doubles
+                                                        it after `growth_interval` good ones
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from toytorch.autograd.modes import no_grad
+from toytorch.backends import base
+from toytorch.core.dtype import float16, float32, int32
+from toytorch.core.tensor import Tensor
+from toytorch.ops.create import full
+
+READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
+LAZY = ("Attempted {} but _scale is None.  This may indicate your script did not use "
+        "scaler.scale(loss or outputs) earlier in the iteration.")
+
+
+class GradScaler:
+    """Scales losses, and unscales gradients before a step; Micikevicius et al. 2018.
+
+    Disabled, or on "cuda" without a GPU (with a warning), all methods pass things through. Like
+    `torch.amp.GradScaler`.
+
+    >>> import toytorch as torch
+    >>> scaler = GradScaler("cpu", init_scale=8.)
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.5)
+    >>> scaler.scale(w.sum()).backward()
+    >>> w.grad
+    tensor([8.])
+    >>> scaler.step(optimizer); scaler.update()
+    >>> w.detach(), scaler.get_scale()
+    (tensor([0.5000]), 8.0)
+    """
+
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0 ** 16,
+                 growth_factor: float = 2.0, backoff_factor: float = 0.5,
+                 growth_interval: int = 2000, enabled: bool = True) -> None:
+        self._device, self._enabled = device, enabled
+        if enabled and device == "cuda" and not base.of_kind("cuda").is_available():
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  "
+                          "Disabling.", stacklevel=2)
+            self._enabled = False
+        if self._enabled:
+            if growth_factor <= 1.0:
+                raise AssertionError("The growth factor must be > 1.0.")
+            if backoff_factor >= 1.0:
+                raise AssertionError("The backoff factor must be < 1.0.")
+            self._init_scale, self._init_growth_tracker = init_scale, 0
+            self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+            self._growth_interval = growth_interval
+            self._scale: Tensor | None = None
+            self._growth_tracker: Tensor | None = None
+            self._stages: dict[int, str] = {}  # by id of the optimizer, since the last update
+            self._bad: dict[int, bool] = {}  # whether its gradients held inf or nan
+
+    # -- the loss ----------------------------------------------------------------------------------
+
+    def scale(self, outputs: Any) -> Any:
+        """Outputs times the scale: a tensor, or tensors in lists and tuples."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * self._scale_on(outputs.device).to(outputs.dtype)
+        if not isinstance(outputs, Iterable):
+            raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+        scaled = [self.scale(v) for v in outputs]
+        return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+
+    def _scale_on(self, where: Any) -> Tensor:
+        """The scale, made when a loss first says on what device."""
+        if self._scale is None:
+            self._scale = full((), self._init_scale, dtype=float32, device=where)
+            self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=where)
+        found: Tensor = self._scale.to(where)
+        return found
+
+    def _need(self, what: str) -> Tensor:
+        if self._scale is None:
+            raise AssertionError(LAZY.format(what))
+        return self._scale
+
+    # -- the step ----------------------------------------------------------------------------------
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divides the gradients of an optimizer by the scale, so that they can be clipped."""
+        if not self._enabled:
+            return
+        scale, stage = self._need("unscale_"), self._stages.get(id(optimizer), READY)
+        if stage == UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the "
+                               "last update().")
+        if stage == STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        inverse, bad, seen = 1.0 / scale.item(), False, False
+        with no_grad():
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    if p.grad.dtype is float16:
+                        raise ValueError("Attempting to unscale FP16 gradients.")
+                    seen = True
+                    bad = bad or not bool(p.grad.isfinite().all())
+                    p.grad.mul_(inverse)
+        self._stages[id(optimizer)] = UNSCALED
+        if seen:
+            self._bad[id(optimizer)] = bad
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.step()`, unless a gradient is inf or nan."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._need("step")
+        stage = self._stages.get(id(optimizer), READY)
+        if stage == STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if stage == READY:
+            self.unscale_(optimizer)
+        if id(optimizer) not in self._bad:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        result = None if self._bad[id(optimizer)] else optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = STEPPED
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """Goes on to the next iteration, with a scale that fits what was seen, or a new one."""
+        if not self._enabled:
+            return
+        scale, tracker = self._need("update"), self._growth_tracker
+        assert tracker is not None
+        if new_scale is not None:
+            if isinstance(new_scale, Tensor) and (new_scale.numel() != 1
+                                                  or new_scale.requires_grad):
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
+                    "torch.FloatTensor with requires_grad=False.")
+            scale.fill_(float(new_scale))
+        elif not self._bad:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif any(self._bad.values()):
+            scale.mul_(self._backoff_factor)
+            tracker.fill_(0)
+        elif tracker.item() + 1 == self._growth_interval:
+            grown = scale * self._growth_factor
+            if bool(grown.isfinite()):
+                scale.copy_(grown)
+            tracker.fill_(0)
+        else:
+            tracker.add_(1)
+        self._stages, self._bad = {}, {}
+
+    # -- what it knows -----------------------------------------------------------------------------
+
+    def get_scale(self) -> float:
+        """The scale; 1.0 if disabled."""
+        if not self._enabled:
+            return 1.0
+        return float(self._init_scale) if self._scale is None else float(self._scale.item())
+
+    def is_enabled(self) -> bool:
+        """Whether losses are scaled."""
+        return self._enabled
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by after `growth_interval` good steps."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Sets that factor."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after a step with inf or nan."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Sets that factor."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """How many good steps in a row make the scale grow."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Sets that number."""
+        self._growth_interval = new_interval
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale and the settings; empty if disabled."""
+        if not self._enabled:
+            return {}
+        tracker = self._growth_tracker
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+                "_growth_tracker": self._init_growth_tracker if tracker is None
+                else int(tracker.item())}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what `state_dict` gave."""
+        if not self._enabled:
+            return
+        if len(state_dict) == 0:
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from "
+                               "a disabled instance of GradScaler.")
+        self._init_scale = float(state_dict["scale"])
+        self._growth_factor = float(state_dict["growth_factor"])
+        self._backoff_factor = float(state_dict["backoff_factor"])
+        self._growth_interval = int(state_dict["growth_interval"])
+        self._init_growth_tracker = int(state_dict["_growth_tracker"])
+        if self._scale is not None and self._growth_tracker is not None:
+            self._scale.fill_(self._init_scale)
+            self._growth_tracker.fill_(self._init_growth_tracker)

@@ -1,0 +1,5 @@
+"""A module on several devices."""
+
+from toytorch.nn.parallel.data_parallel import DataParallel, data_parallel
+
+__all__ = ["DataParallel", "data_parallel"]

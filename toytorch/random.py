@@ -1,0 +1,52 @@
+"""Random numbers of the whole program, under the names of `torch.random`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from toytorch.core.device import device
+from toytorch.core.random import (
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    state_of,
+    states,
+)
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+           "set_rng_state"]
+
+
+@contextmanager
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True,
+             _caller: str = "fork_rng", _devices_kw: str = "devices",
+             device_type: str | None = None) -> Iterator[None]:
+    """What is drawn inside leaves no trace: generators go back to where they were.
+
+    `devices` are the GPUs this holds for (all that have been drawn on, if not given); the CPU's
+    generator is always among them. Like `torch.random.fork_rng`.
+
+    >>> import toytorch as torch
+    >>> _ = torch.manual_seed(0)
+    >>> with torch.random.fork_rng():
+    ...     a = torch.rand(2)
+    >>> torch.equal(a, torch.rand(2))
+    True
+    """
+    if not enabled or device_type == "meta":
+        yield
+        return
+    kind = device_type or "cuda"
+    where = states() if devices is None else [device("cpu"), *(
+        device(kind, d) if isinstance(d, int) else device(d) for d in devices)]
+    before = [(d, state_of(d).get_state()) for d in where]
+    try:
+        yield
+    finally:
+        for d, state in before:
+            state_of(d).set_state(state)

@@ -1,0 +1,120 @@
+"""Switches for the whole program: determinism, precision, threads.
+
+Every op here gives the same bits in every run, and float32 products are made of float32 numbers, so
+most switches are kept for the programs that set and read them, and change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.backends import threads
+from toytorch.backends.loops import parallel
+
+PRECISIONS = ("highest", "high", "medium")
+DEBUG_MODES = ("default", "warn", "error")
+
+_values: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest",
+                           "interop": None, "warn_always": False}
+
+
+def use_deterministic_algorithms(mode: Any, *, warn_only: bool = False) -> None:
+    """Asks for algorithms that give the same bits in every run; here, all do."""
+    _values.update(deterministic=bool(mode), warn_only=bool(mode) and bool(warn_only))
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for."""
+    return bool(_values["deterministic"])
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether an op without a deterministic algorithm should only warn."""
+    return bool(_values["warn_only"])
+
+
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
+    """The same as a number or word: 0 "default", 1 "warn", 2 "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in DEBUG_MODES:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, "
+                               f"`error`, but got {debug_mode}")
+        debug_mode = DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError("invalid value of debug_mode, expected 0, 1, or 2, but got "
+                           f"{debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` takes them."""
+    if not _values["deterministic"]:
+        return 0
+    return 1 if _values["warn_only"] else 2
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How exact float32 products have to be: "highest", "high" or "medium"; here, all are exact."""
+    if precision not in PRECISIONS:
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'; the setter "
+                           "call has no effect.")
+    _values["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was told.
+
+    >>> get_float32_matmul_precision()
+    'highest'
+    """
+    return str(_values["precision"])
+
+
+def _positive(name: str, count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(f"{name} expects an int, but got {type(count).__name__}")
+    if count <= 0:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return count
+
+
+def get_num_threads() -> int:
+    """How many threads matrix products and compiled kernels use."""
+    return parallel.thread_count()
+
+
+def set_num_threads(count: Any) -> None:
+    """Sets how many threads matrix products and compiled kernels use."""
+    threads.set_for_blas(_positive("set_num_threads", count))
+    parallel.set_thread_count(count)
+
+
+def get_num_interop_threads() -> int:
+    """How many threads run independent parts of a graph; here, one after the other in any case."""
+    return int(_values["interop"] or threads.of_blas())
+
+
+def set_num_interop_threads(count: Any) -> None:
+    """Keeps the number; it can be set once, as in PyTorch."""
+    _positive("set_num_interop_threads", count)
+    if _values["interop"] is not None:
+        raise RuntimeError("Error: cannot set number of interop threads after parallel work has "
+                           "started or set_num_interop_threads called")
+    _values["interop"] = count
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Says False: NumPy has no switch for numbers below the normal ones."""
+    return False
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Keeps the switch; warnings here are Python's, and follow its filters."""
+    _values["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was told."""
+    return bool(_values["warn_always"])
