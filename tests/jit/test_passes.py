@@ -252,6 +252,32 @@ def test_sums_of_products_are_one() -> None:
     assert torch.allclose(interpreter.run(made, given), f(*given), atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [8, 64])
+def test_the_products_of_a_recurrent_network_are_batched(size: int) -> None:
+    def run(xs: Any, w: Any, u: Any) -> Any:
+        h = torch.zeros(4, size)
+        for x in xs:  # x @ w is known beforehand, h @ u is not
+            h = torch.tanh(x @ w.t() + h @ u.t())
+        return h.sum()
+    given = [torch.randn(6, 4, size), *(torch.randn(size, size) / size for _ in range(2))]
+    for w in given[1:]:
+        w.requires_grad_()
+    f = torch.jit.trace(run, tuple(given))
+    plan = f.executor.plan_for(given)
+    assert str(plan.optimised).count("aten::mm") == 1 + 6
+    assert str(plan.backward_graph).count("aten::mm") == 5 + 2
+    expected = torch.autograd.grad(run(*given), given[1:])
+    for a, b in zip(torch.autograd.grad(f(*given), given[1:]), expected):
+        torch.testing.assert_close(a, b)
+
+
+def test_products_are_left_alone_where_copies_cost_more_than_they_save() -> None:
+    given = [torch.randn(300, 300) for _ in range(3)]
+    w = torch.randn(300, 2)
+    f = torch.jit.trace(lambda a, b, c, w: (a @ w) * (b @ w) + c @ w, (*given, w))
+    assert str(batch_matrix_products(f.graph)).count("aten::mm") == 3
+
+
 def test_canonical_text_is_equal_for_equal_graphs() -> None:
     f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.ones(2))
     g = torch.jit.trace(lambda much_longer_name: (much_longer_name * 2).tanh(), torch.ones(2))

@@ -4,8 +4,10 @@
     %2 = aten::mm(%b, %w)          →      %2 = aten::cat(%1, 0)
     %3 = aten::mm(%c, %w)                 %3 = aten::mm(%2, %w), and three slices of its rows
 
-and a sum of products is one product: a @ b + c @ d = [a c] @ [b; d]. Both copy their operands, so
-they are done where those are small and a product costs little more than its call.
+and a sum of products is one product: a @ b + c @ d = [a c] @ [b; d], which is what the derivative
+of a recurrent network's weights is. Both copy operands, so they are done where those are small and
+a product costs little more than its call, or where less is copied than is saved: reading %w once
+for each product, or adding the products up.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from toytorch.jit.passes.aliases import Aliases
 from toytorch.jit.passes.dce import eliminate_dead_code
 
 FEWEST = 3  # products of which one is made
-LARGEST = 1 << 14  # elements that are copied for it, all together
+SMALL = 1 << 14  # elements that may be copied whatever it saves
 
 
 def batch_matrix_products(graph: Graph) -> Graph:
@@ -41,6 +43,11 @@ def product_shape(node: Node) -> tuple[int, int, int] | None:
     return a.shape[0], a.shape[1], b.shape[1]
 
 
+def pays(copied: int, saved: int) -> bool:
+    """Whether copying so many elements is worth it where so many are not read again."""
+    return copied <= max(SMALL, saved)
+
+
 def size(v: Value) -> int:
     """How many elements a matrix has."""
     rows, columns = v.type.shape  # type: ignore[attr-defined]  # asked of operands of mm only
@@ -53,22 +60,26 @@ def batch_sides(graph: Graph) -> Graph:
     """mm(a, w), mm(b, w), mm(c, w) → rows of mm(cat(a, b, c), w)."""
     made = graph.copy()
     aliases, used = Aliases(made), uses(made)
-    place = {id(n): i for i, n in enumerate(made.nodes)}
+    order = list(made.nodes)
+    place = {id(n): i for i, n in enumerate(order)}
     by_factor: dict[Value, list[Node]] = {}
     for node in made.nodes:
         if product_shape(node) is not None and all(map(aliases.quiet, node.inputs)) and (
                 aliases.private(node.output)):
             by_factor.setdefault(node.inputs[1], []).append(node)
     change: dict[Value, Value] = {}
-    for nodes in by_factor.values():
+    for factor, nodes in by_factor.items():
+        copied, saved = sum(size(n.inputs[0]) for n in nodes), (len(nodes) - 1) * size(factor)
+        if len(nodes) < FEWEST or not pays(copied, saved):
+            continue
+        if any(v in change for n in nodes for v in n.inputs):
+            continue
+        start = max(place.get(id(v.node), -1) for n in nodes for v in n.inputs)
         first_use = min((place.get(id(user), -1) for n in nodes for user, _ in used.get(
             n.output, [])), default=-1)
-        if len(nodes) < FEWEST or first_use <= max(place[id(n)] for n in nodes) or (
-                sum(size(n.inputs[0]) for n in nodes) > LARGEST):
-            continue
-        if any(n.inputs[0] in change or n.inputs[1] in change for n in nodes):
-            continue
-        put_after(made, nodes[-1], one_product(made, nodes, change))
+        if first_use > start:  # there is a place behind all operands and before all users
+            put_after(made, order[start] if start >= 0 else None,
+                      one_product(made, nodes, change))
     replace(made, change)
     return eliminate_dead_code(made)
 
@@ -106,21 +117,31 @@ def batch_sums(graph: Graph) -> Graph:
     for node in reversed(list(made.nodes)):
         if id(node) in inner or not is_sum(node):
             continue
-        terms, parts = terms_of(node, used)
+        terms, parts, turned = terms_of(node, used)
         inner.update(map(id, parts))
         if len(terms) < FEWEST or not all(
                 aliases.quiet(v) for t in terms for v in t.inputs):
             continue
-        if sum(size(v) for t in terms for v in t.inputs) > LARGEST:
+        copied, saved = sum(size(v) for t in terms for v in t.inputs), size(node.output)
+        if not pays(copied, (len(terms) - 1) * saved):
             continue
         if len({v.type.dtype for t in terms for v in t.inputs  # type: ignore[attr-defined]
-                }) > 1 or not contiguous(node.output):
+                }) > 1 or node.output.type != sum_type(node, turned):
             continue
-        put_after(made, node, one_sum(made, node, terms))
+        put_after(made, node, one_sum(made, node, terms, turned))
     return eliminate_dead_code(made)
 
 
-def one_sum(graph: Graph, node: Node, terms: Sequence[Node]) -> list[Node]:
+def sum_type(node: Node, turned: bool) -> types.Type:
+    """The type of a sum's result in new memory, row by row or, where turned, column by column."""
+    found = node.output.type
+    assert isinstance(found, types.Tensor) and found.shape is not None
+    rows, columns = found.shape
+    strides = (1, rows) if turned else (columns, 1)
+    return types.Tensor(found.dtype, found.shape, strides, found.requires_grad, found.device)
+
+
+def one_sum(graph: Graph, node: Node, terms: Sequence[Node], turned: bool) -> list[Node]:
     """The nodes that compute a sum of products at once; they take over the sum's result."""
     shapes = [product_shape(t) or (0, 0, 0) for t in terms]
     (m, _, n), k = shapes[0], sum(s[1] for s in shapes)
@@ -128,11 +149,14 @@ def one_sum(graph: Graph, node: Node, terms: Sequence[Node]) -> list[Node]:
     assert isinstance(out.type, types.Tensor)
     lefts, left = joined(graph, [t.inputs[0] for t in terms], 1, (m, k), out.type)
     rights, right = joined(graph, [t.inputs[1] for t in terms], 0, (k, n), out.type)
-    whole = graph.make("aten::mm", [left, right], [], source=node.source)
+    whole = graph.make("aten::mm", [left, right], [matrix(out.type, m, n)], source=node.source)
+    added = [*lefts, *rights, whole]
+    if turned:
+        added.append(graph.make("aten::t", [whole.output], [out.type], source=node.source))
     node.outputs = [graph.value(out.type)]  # the addition is dead from here on
     node.outputs[0].node = node
-    whole.outputs, out.node = [out], whole
-    return [*lefts, *rights, whole]
+    added[-1].outputs, out.node = [out], added[-1]
+    return added
 
 
 def is_sum(node: Node) -> bool:
@@ -145,25 +169,28 @@ def is_sum(node: Node) -> bool:
 
 
 def terms_of(node: Node, used: dict[Value, list[tuple[Node | None, int]]]
-             ) -> tuple[list[Node], list[Node]]:
-    """The products that a tree of additions adds, and the additions; nothing where something else
-    is added, or a part is used elsewhere."""
+             ) -> tuple[list[Node], list[Node], bool]:
+    """The products that a tree of additions adds, the additions, and whether it is their transposes
+    that are added; no products where something else is added, or a part is used elsewhere."""
     terms: list[Node] = []
+    turns: set[bool] = set()
     parts = [node]
     waiting = list(node.inputs[:2][::-1])
     while waiting:
         v = waiting.pop()
-        maker = v.node
-        if maker is None or len(used.get(v, [])) != 1:
-            return [], parts
-        if is_sum(maker):
-            parts.append(maker)
-            waiting += maker.inputs[:2][::-1]
-        elif product_shape(maker) is not None:
-            terms.append(maker)
-        else:
-            return [], parts
-    return terms, parts
+        if v.node is None or len(used.get(v, [])) != 1:
+            return [], parts, False
+        if is_sum(v.node):
+            parts.append(v.node)
+            waiting += v.node.inputs[:2][::-1]
+            continue
+        turned = v.node.kind == "aten::t"
+        maker = v.node.inputs[0].node if turned else v.node
+        if maker is None or product_shape(maker) is None or len(used[maker.output]) != 1:
+            return [], parts, False
+        terms.append(maker)
+        turns.add(turned)
+    return (terms, parts, turns == {True}) if len(turns) == 1 else ([], parts, False)
 
 
 # -- building --------------------------------------------------------------------------------------
@@ -175,14 +202,22 @@ def matrix(like: types.Tensor, rows: int, columns: int) -> types.Tensor:
 
 def joined(graph: Graph, values: Sequence[Value], dim: int, shape: tuple[int, int],
            like: types.Tensor) -> tuple[list[Node], Value]:
-    """The nodes that join matrices along a dimension, and the result."""
+    """The nodes that join matrices along a dimension, and the result; transposed ones are joined
+    as they lie in memory."""
+    if all(v.node is not None and v.node.kind == "aten::t" and contiguous(v.node.inputs[0])
+           for v in values):
+        lying = [v.node.inputs[0] for v in values if v.node is not None]
+        nodes, whole = joined(graph, lying, 1 - dim, (shape[1], shape[0]), like)
+        turned = types.Tensor(like.dtype, shape, (1, shape[0]), like.requires_grad, like.device)
+        node = graph.make("aten::t", [whole], [turned])
+        return [*nodes, node], node.output
     listed = graph.make("prim::ListConstruct", list(values), [types.List(types.TENSOR)])
     axis = graph.constant(dim)
     node = graph.make("aten::cat", [listed.output, axis.output], [matrix(like, *shape)])
     return [listed, axis, node], node.output
 
 
-def put_after(graph: Graph, node: Node, added: Sequence[Node]) -> None:
-    """Puts nodes behind another."""
-    i = next(i for i, n in enumerate(graph.nodes) if n is node)
+def put_after(graph: Graph, node: Node | None, added: Sequence[Node]) -> None:
+    """Puts nodes behind another, or first."""
+    i = next((i for i, n in enumerate(graph.nodes) if n is node), -1)
     graph.nodes[i + 1:i + 1] = added
