@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core import state
 from toytorch.jit.compile import compile
-from toytorch.jit.tracer import GraphBreak, running
+from toytorch.jit.tracer import running
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
            "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
@@ -70,7 +70,6 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 def _outside(fn: Callable[..., Any], reason: str | None) -> Callable[..., Any]:
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
-            raise GraphBreak(reason or f"{getattr(fn, '__name__', fn)} is not to be compiled")
+        state.beside(reason or f"{getattr(fn, '__name__', fn)} is not to be compiled")
         return fn(*args, **kwargs)
     return run

@@ -7,6 +7,7 @@ from typing import Any
 from numpy import ndarray, ones
 
 from toytorch.autograd import engine as engines
+from toytorch.core import state
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.create import ones_like
 
@@ -75,6 +76,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         for tensor in inputs:
             if not tensor._rg:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if state.shortcut is state.SLOW:
+        state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     (engine or engines.default).backward(roots, keep_graph=keep, create_graph=create_graph,

@@ -114,3 +114,12 @@ def below(mode: Any) -> Any:
         yield
     finally:
         local.modes = before
+
+
+def beside(what: str) -> None:
+    """Tells the modes with `on_effect` of something that calls of ops do not show, such as
+    gradients put into leaves."""
+    for mode in local.modes:
+        tell = getattr(mode, "on_effect", None)
+        if tell is not None:
+            tell(what)

@@ -4,47 +4,35 @@ from __future__ import annotations
 
 import functools
 import types
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from toytorch.core import state
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.core.tensor import Tensor
-from toytorch.jit.function import TracedFunction
-from toytorch.jit.surroundings import Getter, Surroundings
-from toytorch.jit.trace import traced_function
-from toytorch.jit.tracer import TracerWarning
+from toytorch.jit.recording import Recorded, Recording
+from toytorch.jit.side_effects import SideEffects
+from toytorch.jit.surroundings import Surroundings
+from toytorch.jit.tracer import GraphBreak
 from toytorch.nn import Module
 
 LIMIT = 64  # kinds of calls that a function is compiled for; others run as they are
 
 
-@dataclass
-class Traced:
-    """A graph, where to read the tensors that are no arguments, and the arguments that are no
-    tensors: what a key knows by its id must not make room for others."""
-
-    function: TracedFunction
-    places: list[Getter]
-    kept: Any
-
-
 class Compiled:
-    """A function with a graph for every kind of arguments it was called with.
+    """A function with a graph for every kind of call it has seen.
 
     A kind is the structure of the arguments, shapes and types of tensors, values of everything
-    else it reads (closures, globals, attributes of modules: `surroundings`), and whether gradients
-    are recorded. Parameters are inputs of the graph like any other tensor it comes upon. Where the
-    function looks at a tensor's elements (`if x.sum() > 0`), it runs as it is, and `reason` says
-    why.
+    else that it reads (`surroundings`), and whether gradients are recorded. Tensors it comes upon,
+    parameters among them, are inputs of the graph. The first call of a kind runs as it is, and is
+    written down meanwhile; where it does something that no graph would do (it looks at elements,
+    prints, puts gradients into leaves), all calls of its kind do, and `reason` says why.
     """
 
     def __init__(self, function: Callable[..., Any], module: Module | None,
                  fullgraph: bool) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
-        self.graphs: dict[Any, Traced | None] = {}
+        self.graphs: dict[Any, Recorded | None] = {}
         self.surroundings = Surroundings(function, module)
         self.reason = ""
         functools.update_wrapper(self, function, updated=())
@@ -55,48 +43,44 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.shortcut is state.SLOW:
             return self.function(*args, **kwargs)
-        traced, tensors = self.traced(args, kwargs)
-        if traced is None:
-            return self.function(*args, **kwargs)
-        return traced.function(*tensors, *[place() for place in traced.places])
-
-    def traced(self, args: Any, kwargs: Any) -> tuple[Traced | None, list[Any]]:
-        """The graph for such a call (None: it runs as it is), and its arguments' tensors."""
         leaves, spec = tree_flatten((args, kwargs))
-        places = [i for i, v in enumerate(leaves) if isinstance(v, Tensor)]
         key = self.key(leaves, spec)
         try:
-            found = self.graphs[key]
+            recorded = self.graphs[key]
         except KeyError:
-            found = self.trace(leaves, spec, places) if len(self.graphs) < LIMIT else None
-            self.graphs[key] = found
-        return found, [leaves[i] for i in places]
+            return self.first(leaves, spec, key)
+        return self.function(*args, **kwargs) if recorded is None else recorded(leaves)
 
     def key(self, leaves: list[Any], spec: Any) -> Any:
         """The kind of a call."""
-        return (spec, state.local.grad, *self.surroundings.kind(leaves))
+        arrays = [id(v._array) for v in leaves if isinstance(v, Tensor)]
+        same = None if len(set(arrays)) == len(arrays) else tuple(map(arrays.index, arrays))
+        return (spec, state.local.grad, same, *self.surroundings.kind(leaves))
 
-    def trace(self, leaves: list[Any], spec: Any, places: list[int]) -> Traced | None:
-        """The graph of one kind of call; None where it cannot be one graph."""
-        def run(*tensors: Any) -> Any:
-            full = list(leaves)
-            for i, t in zip(places, tensors):
-                full[i] = t
-            args, kwargs = tree_unflatten(full, spec)
+    def first(self, leaves: list[Any], spec: Any, key: Any) -> Any:
+        """The result of a call of a new kind."""
+        if len(self.graphs) >= LIMIT:
+            self.reason = f"it was called in more than {LIMIT} ways"
+            args, kwargs = tree_unflatten(leaves, spec)
             return self.function(*args, **kwargs)
-        met: list[Tensor] = []
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TracerWarning)
-                found = traced_function(run, tuple(leaves[i] for i in places), "compiled",
-                                        self.module, strict=False, met=met)
-        except RuntimeError as why:  # a graph break, or what tracing itself refuses
+        effects = SideEffects(self.surroundings, leaves)
+        recording = Recording(self.module, self.fullgraph)
+        result = recording.run(self.function, leaves, spec, effects)
+        why = recording.reason or effects.found
+        if why:
+            self.reason = why
             if self.fullgraph:
-                raise
-            self.reason = str(why)
-            return None
-        own = [self.surroundings.place_of(t, leaves) for t in met]
-        return Traced(found, own, [v for v in leaves if not isinstance(v, Tensor)])
+                raise GraphBreak(why)
+        self.graphs[key] = None if why else recording.finished(self.surroundings)
+        return result
+
+    def recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded | None:
+        """What runs for such a call, which is made if there was none yet."""
+        leaves, spec = tree_flatten((args, kwargs))
+        key = self.key(leaves, spec)
+        if key not in self.graphs:
+            self.first(leaves, spec, key)
+        return self.graphs.get(key)
 
 
 class OptimizedModule(Module):

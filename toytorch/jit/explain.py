@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.pytree import tree_leaves
 from toytorch.jit.compile import Compiled, OptimizedModule
 from toytorch.jit.plan import Stepwise
 
@@ -46,9 +47,8 @@ def graph_of(f: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     if isinstance(f, OptimizedModule):
         f = f.forward
     if isinstance(f, Compiled):
-        found, tensors = f.traced(inputs, {})
-        if found is None:
-            return None, []
-        return found.function, [*tensors, *(place() for place in found.places)]
+        recorded = f.recorded(inputs, {})
+        return (None, []) if recorded is None else (
+            recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
     function = f._methods["forward"] if hasattr(f, "_methods") else f
     return function, function.flat(inputs)

@@ -8,6 +8,7 @@ function's code mentions: a counter that it never reads may change as it likes.
 from __future__ import annotations
 
 import builtins
+import collections
 import dis
 import functools
 import sys
@@ -26,6 +27,7 @@ Getter = Callable[[], Any]
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), dtype))
 FIXED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)
 LIBRARIES = frozenset(("toytorch", "numpy")) | sys.stdlib_module_names
+SIZED = (list, tuple, dict, set, frozenset, collections.deque)
 MISSING = object()
 DEEPEST = 3  # containers and objects within each other whose values are looked at
 LONGEST = 64  # items of a container that are looked at; a longer one is known by its identity
@@ -120,6 +122,8 @@ class Surroundings:
                 self.add(item, kinds, depth + 1)
         else:
             kinds.append(id(value))
+            if isinstance(value, SIZED):
+                kinds.append(len(value))
             if depth < DEEPEST:
                 self.add_attributes(value, kinds, depth)
 
@@ -150,17 +154,23 @@ class Surroundings:
 
     # -- tensors -------------------------------------------------------------------------------
 
+    def places(self, leaves: Sequence[Any]) -> Iterator[tuple[Getter, Tensor]]:
+        """The tensors in arguments and surroundings, and how to read each of them again."""
+        beside: list[Getter] = [functools.partial(keep, v) for v in (*leaves, self.module)]
+        for get in beside + self.getters:
+            yield from tensors_in(get, 0)
+
     def place_of(self, tensor: Tensor, leaves: Sequence[Any]) -> Getter:
         """How to read again a tensor that the function came upon; the tensor itself where it
         stands in no place that is known."""
-        places: list[Getter] = [functools.partial(keep, v) for v in leaves]
-        if self.module is not None:
-            places.append(functools.partial(keep, self.module))
-        for get in [*places, *self.getters]:
-            for place, found in tensors_in(get, 0):
-                if found is tensor:
-                    return place
+        for place, found in self.places(leaves):
+            if found is tensor:
+                return place
         return functools.partial(keep, tensor)
+
+    def tensors(self, leaves: Sequence[Any]) -> list[tuple[int, int]]:
+        """Which tensors stand in the places, and which gradients they hold."""
+        return [(id(t), id(t._grad)) for _, t in self.places(leaves)]
 
 
 def keep(value: Any) -> Any:

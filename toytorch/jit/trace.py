@@ -92,17 +92,11 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
 
 
 def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
-                    owner: Module | None, strict: bool,
-                    met: list[Tensor] | None = None) -> TracedFunction:
-    """Runs a function under the tracer.
-
-    Where `met` is a list, every tensor that no op of the function made becomes an input behind
-    the arguments and is put into it, and looking at elements is an error (GraphBreak).
-    """
+                    owner: Module | None, strict: bool) -> TracedFunction:
+    """Runs a function under the tracer."""
     flat, spec = tree_flatten(args)
     tracer = Tracer(Graph(name), seen=True)
-    tracer.met = met
-    if owner is not None and met is None:
+    if owner is not None:
         class_type = types.Class(type(owner).__name__)
         register(tracer, owner, tracer.graph.add_input(class_type, "self"))
     leaves = []
@@ -132,11 +126,7 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
             return traced_function(func, more, name, owner, strict)
     plain = isinstance(result, Tensor) or (isinstance(result, tuple) and len(result) > 1 and all(
         isinstance(r, Tensor) for r in result))
-    spec_of_results = None if plain else out_spec
-    if met is not None:
-        return TracedFunction(name, graph, spec_of_results, None, None, signature([*flat, *met]),
-                              nested=False)
-    return TracedFunction(name, graph, spec_of_results, owner, again, signature(flat),
+    return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat),
                           nested=not all(isinstance(a, Tensor) for a in args))
 
 

@@ -47,6 +47,8 @@ class Tracer:
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
         self.shown: list[Tensor] = []
         self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
+        self.reason = ""  # why such a trace has ended; calls are no longer written down
+        self.strict = False  # whether that is an error
 
     # -- values --------------------------------------------------------------------------------
 
@@ -123,10 +125,23 @@ class Tracer:
         self.block.nodes.append(node)
         return node
 
+    def stop(self, why: str) -> None:
+        """Ends a trace that has to be one graph: the function goes on, as itself."""
+        if self.strict:
+            raise GraphBreak(why)
+        self.reason = self.reason or why
+
     # -- what the dispatcher tells -------------------------------------------------------------
+
+    def on_effect(self, what: str) -> None:
+        """Something happened that is no op."""
+        if self.met is not None:
+            self.stop(what)
 
     def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op was called."""
+        if self.reason:
+            return dispatch.call(op, plain(args), out)
         if out is not None:
             return self.into(op, args, out)
         result = dispatch.call(op, plain(args))
@@ -151,6 +166,8 @@ class Tracer:
 
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
         """An op wrote into its first argument."""
+        if self.reason:
+            return dispatch.inplace(op, plain(args))
         inputs = [self.value_of(a) for a in args]
         result = dispatch.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
@@ -162,7 +179,7 @@ class Tracer:
     def on_create(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A tensor was made of none: it is made again in every run."""
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
-        if kwargs.get("out") is not None:
+        if kwargs.get("out") is not None or self.reason:
             return result
         made = [r for r in tree_leaves(result) if isinstance(r, Tensor)]
         for tensor in made:
@@ -233,6 +250,12 @@ def running() -> Tracer | None:
     return None
 
 
+def following() -> Tracer | None:
+    """The same, if it writes sizes down: `compile` makes a graph for each set of sizes."""
+    tracer = running()
+    return None if tracer is None or tracer.met is not None else tracer
+
+
 def where() -> Source | None:
     """The line of the user's program that is running."""
     frame: Any = sys._getframe(1)
@@ -262,7 +285,8 @@ def warn(what: str, size: bool = False) -> None:
     if tracer is None:
         return
     if tracer.met is not None and not size:  # of sizes, there is a graph for each
-        raise GraphBreak(f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}")
+        tracer.stop(f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}")
+        return
     if is_library(frame):
         return  # a new shape is traced anew
     warnings.warn(FROZEN.format(what), TracerWarning, stacklevel=3)
@@ -339,13 +363,13 @@ class Traced(Tensor):
     @property
     def shape(self) -> Any:
         sizes = Tensor.shape.fget(self)  # type: ignore[attr-defined]  # a property
-        tracer = running()
+        tracer = following()
         if tracer is None:
             return sizes
         return sizes.__class__(self.size(i) for i in range(len(sizes)))
 
     def size(self, dim: Any = None) -> Any:
-        tracer = running()
+        tracer = following()
         if dim is None:
             return self.shape
         number = Tensor.size(self, dim)
@@ -355,7 +379,7 @@ class Traced(Tensor):
                                                  [self, int(dim)], types.INT))
 
     def numel(self) -> Any:
-        tracer, number = running(), Tensor.numel(self)
+        tracer, number = following(), Tensor.numel(self)
         if tracer is None:
             return number
         return TracedInt.of(number, tracer.whole("aten::numel", BUILTINS["numel"], [self],

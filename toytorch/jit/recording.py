@@ -1,0 +1,125 @@
+"""A call of a function that runs as it is and is written down, and how to run it again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toytorch.core import state
+from toytorch.core.pytree import TreeSpec, tree_flatten, tree_unflatten
+from toytorch.core.size import Size
+from toytorch.core.tensor import Tensor
+from toytorch.jit import types
+from toytorch.jit.function import TracedFunction, signature
+from toytorch.jit.ir import Graph
+from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.jit.side_effects import SideEffects
+from toytorch.jit.surroundings import PLAIN, Getter, Surroundings
+from toytorch.jit.trace import alias_of, scoping
+from toytorch.jit.tracer import Tracer, TracerWarning
+from toytorch.nn import Module
+
+
+class Recorded:
+    """A graph and what surrounds it: where its inputs stand and how its result is nested.
+
+    Args:
+        function: the graph.
+        given: which arguments are its first inputs.
+        places: where to read its other inputs.
+        template: the leaves of the result, `Tensor` in the place of each that the graph gives.
+        spec: how they are nested; None for one tensor.
+        kept: arguments that the kind of the call knows by their id: they must not make room for
+            others.
+    """
+
+    def __init__(self, function: TracedFunction, given: list[int], places: list[Getter],
+                 template: list[Any], spec: TreeSpec | None, kept: list[Any]) -> None:
+        self.function, self.given, self.places = function, given, places
+        self.template, self.spec, self.kept = template, spec, kept
+        self.slots = [i for i, v in enumerate(template) if v is Tensor]
+
+    def inputs(self, leaves: Sequence[Any]) -> list[Any]:
+        """The graph's inputs."""
+        return [*[leaves[i] for i in self.given], *[place() for place in self.places]]
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        out = self.function(*self.inputs(leaves))
+        if self.spec is None:
+            return out
+        filled = list(self.template)
+        for i, tensor in zip(self.slots, (out,) if len(self.slots) == 1 else out):
+            filled[i] = tensor
+        return tree_unflatten(filled, self.spec)
+
+
+class Recording:
+    """One call that is written down; `reason` says why that had to be given up."""
+
+    def __init__(self, module: Module | None, strict: bool) -> None:
+        self.module = module
+        self.tracer = Tracer(Graph("compiled"), seen=True)
+        self.tracer.met, self.tracer.strict = [], strict
+        self.leaves: list[Any] = []
+        self.outputs: list[Any] = []
+        self.out_spec: TreeSpec | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no graph; empty if there is one."""
+        return self.tracer.reason
+
+    def run(self, function: Callable[..., Any], leaves: Sequence[Any], spec: TreeSpec,
+            effects: SideEffects) -> Any:
+        """The result of the call."""
+        self.leaves = [self.bound(v) for v in leaves]
+        args, kwargs = tree_unflatten(self.leaves, spec)
+        try:
+            with effects, warnings.catch_warnings():
+                warnings.simplefilter("ignore", TracerWarning)
+                with state.watching(self.tracer), scoping(self.tracer, self.module):
+                    result = function(*args, **kwargs)
+                    self.finish(result)
+        finally:
+            self.tracer.end()
+        return result
+
+    def bound(self, leaf: Any) -> Any:
+        """An argument as the function sees it: a tensor in an array of its own, bound to an input
+        of the graph."""
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if id(leaf._array) in self.tracer.values:  # of two tensors over one array, one is a view
+            leaf = alias_of(leaf)
+            leaf._array = leaf._array[...]
+        self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
+        return leaf
+
+    def finish(self, result: Any) -> None:
+        """Notes the results; those that are no tensors are the same in every call of this kind."""
+        if self.reason:
+            return
+        self.outputs, self.out_spec = tree_flatten(result)
+        for v in self.outputs:
+            if isinstance(v, Tensor):
+                self.tracer.graph.outputs.append(self.tracer.value_of(v))
+            elif v.__class__ not in PLAIN and not isinstance(v, Size):
+                self.tracer.stop(f"it returns {type(v).__name__}, which is no tensor or number")
+
+    def finished(self, surroundings: Surroundings) -> Recorded:
+        """What runs for such calls from now on: planned and compiled."""
+        met = self.tracer.met or []
+        given = [i for i, v in enumerate(self.leaves) if isinstance(v, Tensor)]
+        places = [surroundings.place_of(t, self.leaves) for t in met]
+        function = TracedFunction(
+            "compiled", eliminate_dead_code(self.tracer.graph), None, None, None,
+            signature([*[self.leaves[i] for i in given], *met]), nested=False)
+        template = [Tensor if isinstance(v, Tensor) else v for v in self.outputs]
+        single = self.out_spec is not None and self.out_spec.build is None and (
+            isinstance(self.outputs[0], Tensor))
+        made = Recorded(function, given, places, template, None if single else self.out_spec,
+                        [v for v in self.leaves if not isinstance(v, Tensor)])
+        function.executor.plan_for(made.inputs(self.leaves))
+        self.leaves = self.outputs = []
+        return made
