@@ -25,7 +25,7 @@ settings.register_profile("explore", max_examples=2000, **_COMMON)
 settings.load_profile("fixed")
 
 
-BESIDE_PYTORCH = {"ops", "core", "autograd", "nn", "sparse"}
+BESIDE_PYTORCH = {"amp", "testing", "ops", "core", "autograd", "nn", "sparse"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -274,7 +274,7 @@ def error_difference(want: Exception | None, got: Exception | None, text: bool =
     """'' if both raised one class of error that names the same sizes, else how they differ."""
     if want is None or got is None:
         return "" if want is got else f"{told(got)}, in PyTorch: {told(want)}"
-    if not isinstance(got, type(want)) and type(want).__name__ != "_" + type(got).__name__:
+    if not isinstance(got, type(want)) and type(want).__name__ != type(got).__name__:
         return f"{told(got)}, in PyTorch: {told(want)}"
     missing = set(numbers(want)) - set(numbers(got)) if text else set()
     if missing:

@@ -44,9 +44,9 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
-from toytorch.ops.create import (as_tensor, asarray, empty, empty_strided, eye, from_numpy, full,
-                                 get_default_device, ones, scalar_tensor, set_default_device,
-                                 tensor, zeros)
+from toytorch.ops.create import (as_tensor, asarray, empty, empty_strided, eye, from_numpy,
+                                 frombuffer, full, get_default_device, ones, scalar_tensor,
+                                 set_default_device, tensor, zeros)
 from toytorch.ops.random import rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
@@ -61,12 +61,18 @@ from toytorch import random, serialization
 from toytorch.amp import (autocast, clear_autocast_cache, get_autocast_dtype, GradScaler,
                           is_autocast_cache_enabled, is_autocast_enabled,
                           set_autocast_cache_enabled, set_autocast_dtype, set_autocast_enabled)
+from toytorch.amp.older import (get_autocast_cpu_dtype, get_autocast_gpu_dtype,
+                                is_autocast_cpu_enabled, set_autocast_cpu_dtype,
+                                set_autocast_cpu_enabled, set_autocast_gpu_dtype)
+from toytorch.autograd.anomaly import (is_anomaly_check_nan_enabled, is_anomaly_enabled)
 from toytorch.func import vmap
+from toytorch.nn.functional import (avg_pool1d, max_pool1d, max_pool2d, max_pool3d)
 from toytorch.settings import (are_deterministic_algorithms_enabled,
                                get_deterministic_debug_mode, get_float32_matmul_precision,
                                get_num_interop_threads, get_num_threads,
                                is_deterministic_algorithms_warn_only_enabled,
-                               is_warn_always_enabled, set_deterministic_debug_mode,
+                               is_warn_always_enabled, set_default_tensor_type,
+                               set_deterministic_debug_mode,
                                set_float32_matmul_precision, set_flush_denormal,
                                set_num_interop_threads, set_num_threads, set_warn_always,
                                use_deterministic_algorithms)
@@ -100,8 +106,8 @@ def typename(obj: Any) -> str:
 
 
 SELDOM = {  # packages that are imported when first named
-    "__config__", "accelerator", "compiler", "cpu", "distributed", "hub", "multiprocessing",
-    "profiler", "testing", "trainer", "vision", "viz"}
+    "__config__", "accelerator", "compiler", "cpu", "distributed", "functional", "hub",
+    "multiprocessing", "profiler", "testing", "trainer", "types", "vision", "viz"}
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization", "distributions": "probability distributions; write the densities with "
     "torch functions, and draw with torch.randn, torch.rand and torch.multinomial",
@@ -109,6 +115,11 @@ LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights"}
+
+
+def _assert(condition: Any, message: Any) -> None:
+    """`assert` as a function."""
+    assert condition, message
 
 
 def __getattr__(name: str) -> Any:

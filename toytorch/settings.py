@@ -6,11 +6,14 @@ most switches are kept for the programs that set and read them, and change nothi
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from toytorch.backends import threads
 from toytorch.backends.loops import parallel
+from toytorch.core.dtype import ALL, dtype, set_default_dtype
 
+OF_LEGACY: dict[str, dtype] = {f"{k.legacy}Tensor": k for k in ALL}
 PRECISIONS = ("highest", "high", "medium")
 DEBUG_MODES = ("default", "warn", "error")
 
@@ -55,11 +58,28 @@ def get_deterministic_debug_mode() -> int:
     return 1 if _values["warn_only"] else 2
 
 
+def set_default_tensor_type(t: Any, /) -> None:
+    """The older form of `set_default_dtype`: a type such as `torch.DoubleTensor`, or its name."""
+    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+                  "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+                  UserWarning, stacklevel=2)
+    if isinstance(t, str):
+        name = t.removeprefix("torch.")
+        if name not in OF_LEGACY:
+            raise AttributeError(f"module 'torch' has no attribute '{name}'")
+        set_default_dtype(OF_LEGACY[name])
+    elif isinstance(getattr(t, "dtype", None), dtype):
+        set_default_dtype(t.dtype)
+    else:
+        raise TypeError("invalid type object")
+
+
 def set_float32_matmul_precision(precision: str) -> None:
     """How exact float32 products have to be: "highest", "high" or "medium"; here, all are exact."""
     if precision not in PRECISIONS:
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'; the setter "
-                           "call has no effect.")
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+                      "setFloat32MatmulPrecision call has no effect.", UserWarning, stacklevel=2)
+        return
     _values["precision"] = precision
 
 
@@ -74,10 +94,15 @@ def get_float32_matmul_precision() -> str:
 
 def _positive(name: str, count: Any) -> int:
     if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"{name} expects an int, but got {type(count).__name__}")
+        raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError(f"{name} expects a positive integer")
     return count
+
+
+def _truth(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError(f"{name} expects a bool, but got {type(value).__name__}")
 
 
 def get_num_threads() -> int:
@@ -107,12 +132,14 @@ def set_num_interop_threads(count: Any) -> None:
 
 def set_flush_denormal(mode: bool) -> bool:
     """Says False: NumPy has no switch for numbers below the normal ones."""
+    _truth("flush_denormal", mode)
     return False
 
 
 def set_warn_always(b: bool, /) -> None:
     """Keeps the switch; warnings here are Python's, and follow its filters."""
-    _values["warn_always"] = bool(b)
+    _truth("setWarnOnlyOnce", b)
+    _values["warn_always"] = b
 
 
 def is_warn_always_enabled() -> bool:

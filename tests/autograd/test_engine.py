@@ -535,3 +535,23 @@ def words(e: Exception) -> str:
     text = first(e).replace("toytorch", "torch").replace(", check_nan=False", "")
     text = text.replace("The differentiated Tensor at index 0", "One of the differentiated Tensors")
     return re.sub(r"output (\d+) of ([A-Za-z]+?)(Backward\d*)?,", r"output \1 of \2,", text)
+
+
+def test_an_engine_of_ones_own_runs_where_nodes_have_one_result() -> None:
+    """It is given nothing to tell several results by, so there the framework's own runs."""
+    seen = []
+
+    def run(root: Any, gradient: Any) -> None:
+        seen.append(root.name())
+        for (target, _), part in zip(root.next_functions, root(gradient), strict=True):
+            if target is not None:
+                target(part)
+
+    x = leaf(tt, 1, 2)
+    with tt.autograd.engine.default.using(run=run):
+        (3 * x).backward(tt.ones(2, dtype=tt.float64))
+        first_of, second = x.unbind()
+        (first_of * second).backward()
+        x.unbind()[1].backward()
+    assert seen == ["MulBackward0"]
+    assert x.grad.tolist() == [3 + 2, 3 + 1 + 1]

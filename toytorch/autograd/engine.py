@@ -61,13 +61,20 @@ def reachable(roots: Sequence[Any]) -> list[Node]:
     return nodes
 
 
+def _one_result_each(roots: list[tuple[Any, Tensor]]) -> bool:
+    """Whether every node is called with one gradient; a `run` is given nothing to tell several."""
+    nodes = [as_function(target)[0] for target, _ in roots]
+    return not any(node.many for node in reachable(nodes))
+
+
 class Engine:
     """Runs backward passes. Each part can be replaced, for a course or an experiment:
 
     order(root)             the nodes under `root`, each before the nodes it sends gradient to
     accumulate(old, new)    the sum of two gradients that meet at one place
     observer(node, grads_in, grads_out)   is told of every node that ran, leaves included
-    run(root, gradient)     a whole engine of one's own, written on next_functions and node calls
+    run(root, gradient)     a whole engine of one's own, written on next_functions and node calls,
+                            for graphs whose nodes have one result each
 
     >>> import toytorch as torch
     >>> x = torch.tensor(2., requires_grad=True)
@@ -126,7 +133,7 @@ class Engine:
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
         try:
-            if self.run is not None and inputs is None:
+            if self.run is not None and inputs is None and _one_result_each(roots):
                 for target, grad in roots:
                     self.run(as_function(target)[0], grad)
                 return {}

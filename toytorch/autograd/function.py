@@ -193,8 +193,8 @@ class Function:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
         node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {
-            "__slots__": (), "function": cls, "count": len(results),
-            "many": len(results) > 1})
+            "__slots__": (), "__module__": "torch.autograd.function", "function": cls,
+            "count": len(results), "many": len(results) > 1})
         node: Any = object.__new__(node_class)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         node.edges = tuple(edge(inputs[i]) for i in places)

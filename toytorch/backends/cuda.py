@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class _Matmul:
@@ -19,3 +21,66 @@ matmul = _Matmul()
 def is_built() -> bool:
     """Whether the library for GPUs is installed, with or without a GPU."""
     return importlib.util.find_spec("cupy") is not None
+
+
+class _Attention:
+    """Which ways of computing attention a program allows; there is one here, and it stays."""
+
+    flash = mem_efficient = math = cudnn = True
+
+
+_attention = _Attention()
+
+
+def flash_sdp_enabled() -> bool:
+    """Whether `enable_flash_sdp` was told True."""
+    return _attention.flash
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Keeps the switch."""
+    _attention.flash = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Whether `enable_mem_efficient_sdp` was told True."""
+    return _attention.mem_efficient
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Keeps the switch."""
+    _attention.mem_efficient = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Whether `enable_math_sdp` was told True."""
+    return _attention.math
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Keeps the switch."""
+    _attention.math = bool(enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Whether `enable_cudnn_sdp` was told True."""
+    return _attention.cudnn
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Keeps the switch."""
+    _attention.cudnn = bool(enabled)
+
+
+@contextmanager
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True,
+               enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
+    """The switches inside of a context; the older form of `torch.nn.attention.sdpa_kernel`."""
+    before = dict(vars(_attention))
+    vars(_attention).update(flash=enable_flash, math=enable_math, cudnn=enable_cudnn,
+                            mem_efficient=enable_mem_efficient)
+    try:
+        yield
+    finally:
+        vars(_attention).clear()
+        vars(_attention).update(before)

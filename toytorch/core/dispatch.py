@@ -71,7 +71,7 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         record(op, args, tensors)
     if state.local.inference:
         for t in tensors if op.many else [tensors]:
-            t._inference, t._storage = True, InferenceStorage(t._array)
+            t._storage = InferenceStorage(t._array)
     return tensors
 
 

@@ -47,7 +47,6 @@ class Tensor:
     _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
     _retained = False  # whether retain_grad was called
     is_node = False  # at the end of an edge, a leaf
-    _inference = False  # whether it was made in inference mode
     _no_grad_view: Any = None  # why a view must not be written to, if so
     _deaf = False  # whether it asks for gradients only because its base does, and drops them
     _names: Any = None  # the names of the dimensions, if they have any (see ops/names.py)
@@ -55,7 +54,8 @@ class Tensor:
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
     __array_priority__ = 1000
-    is_quantized = is_mkldnn = is_nested = is_meta = False
+    is_quantized = is_mkldnn = is_nested = is_meta = is_sparse_csr = False
+    is_mps = is_xpu = is_xla = is_ipu = is_hpu = is_mtia = is_maia = is_vulkan = False
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
         _array: Any
@@ -226,6 +226,10 @@ class Tensor:
     def is_inference(self) -> bool:
         """Whether it was made in inference mode."""
         return self._inference
+
+    @property
+    def _inference(self) -> bool:
+        return self._storage.__class__ is InferenceStorage  # views share it
 
     def is_signed(self) -> bool:
         """Whether the elements can be negative."""
@@ -561,7 +565,7 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     tensor._rg = False
     tensor._edge = tensor._storage = None
     if state.local.inference:
-        tensor._inference, tensor._storage = True, InferenceStorage(array)
+        tensor._storage = InferenceStorage(array)
     return tensor
 
 

@@ -6,6 +6,7 @@ There are no process groups yet, so `is_available()` is False, as in a PyTorch b
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 
@@ -43,10 +44,21 @@ def _without_group() -> NoReturn:
                      "init_process_group.")
 
 
-def init_process_group(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises RuntimeError: process groups are not available."""
-    raise RuntimeError("torch.distributed.init_process_group: process groups are not available in "
-                       "toytorch; torch.distributed.is_available() says so")
+def _refused(name: str) -> Callable[..., NoReturn]:
+    """A function that programs import, and call only where process groups are available."""
+    def function(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"torch.distributed.{name}: process groups are not available in "
+                           "toytorch; torch.distributed.is_available() says so")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Raises RuntimeError: process groups are not available."
+    return function
+
+
+for _name in ("init_process_group", "destroy_process_group", "new_group", "get_backend", "barrier",
+              "all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter",
+              "reduce_scatter", "all_to_all", "send", "recv", "isend", "irecv",
+              "all_gather_object", "broadcast_object_list"):
+    globals()[_name] = _refused(_name)
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from toytorch.core.device import device as device_class
 from toytorch.core.device import memory_format as format_class
 from toytorch.core.op import Op
 from toytorch.core.size import is_contiguous as is_row_major
-from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of, wrap
+from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
 from toytorch.ops import create, shape, view
 from toytorch.ops.define import creating, general, public
 
@@ -245,6 +245,16 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
                          requires_grad=requires_grad)
 
 
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
+
+    >>> create.tensor([1, 2]).new([3])
+    tensor([3])
+    """
+    made = make_legacy(Tensor, *args, type=self.dtype)
+    return to(made, device=self.device if device is None else device)
+
+
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if not isinstance(src, Tensor):
@@ -303,7 +313,7 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, l
 
 
 METHODS = {f.__name__: f for f in (to, type_as, cpu, cuda, is_contiguous, contiguous, reshape,
-                                   detach, detach_, new_tensor, copy_, resize_, resize_as_,
+                                   detach, detach_, new, new_tensor, copy_, resize_, resize_as_,
                                    new_empty_strided, set_)}
 METHODS["view"] = view_
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})

@@ -408,6 +408,36 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None,
     return put_out(made, None, names)
 
 
+def frombuffer(buffer: Any, *, dtype: types.dtype, count: builtins.int = -1,
+               offset: builtins.int = 0, requires_grad: builtins.bool = False) -> Tensor:
+    """A vector over the memory of a Python buffer; `count` elements, all for -1, from a byte on.
+
+    Raises ValueError for what has no buffer, and where the buffer is empty or ends too early. Like
+    `torch.frombuffer`.
+
+    >>> frombuffer(bytearray([1, 0, 2, 0]), dtype=types.int16)
+    tensor([1, 2], dtype=torch.int16)
+    """
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    width = dtype.itemsize
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+                         f"length ({size} bytes) minus 1")
+    if count < 0 and (size - offset) % width:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must"
+                         f" be a multiple of element size ({width})")
+    if count > 0 and offset + count * width > size:
+        raise ValueError(f"requested buffer length ({count} * {width} bytes) after offset ({offset}"
+                         f" bytes) must not be greater than actual buffer length ({size} bytes)")
+    made = from_numpy(np.frombuffer(buffer, dtype.numpy, count, offset))
+    return made.requires_grad_(True) if requires_grad else made
+
+
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the memory of a NumPy array: writing to one is seen in the other.
 

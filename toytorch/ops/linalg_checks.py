@@ -11,10 +11,11 @@ from toytorch.ops.define import PUBLIC
 from toytorch.ops.results import return_type
 
 
-class LinAlgError(RuntimeError):
+class _LinAlgError(RuntimeError):
     """A matrix that a method cannot handle: singular, not positive definite, no convergence."""
 
 
+LinAlgError = _LinAlgError  # a traceback shows the other name, as PyTorch's
 PUBLIC["linalg.LinAlgError"] = LinAlgError
 BLOCK = 32  # columns that are factored one by one before a matrix product updates the rest
 

@@ -191,8 +191,8 @@ def write(folder: str | Path) -> int:
         temporary = target.with_suffix(".tmp")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(target)
-    names = sorted(pages)
-    rows = [f"| [{n}]({n}.md) | {pages[n].splitlines()[2]} |" for n in names]
+    names = sorted(pages, key=lambda name: (name.startswith("_"), name))  # private ones last
+    rows = [f"| [`{n}`]({n}.md) | {pages[n].splitlines()[2]} |" for n in names]
     index = ["# Reference", "", f"{len(names)} ops; each page is made from the op's record.", "",
              "| op | what it is |", "| --- | --- |", *rows]
     (folder / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")

@@ -89,8 +89,9 @@ class Number(Pair):
 
     def compare(self) -> None:
         a, b = (v.item() if isinstance(v, np.number) else v for v in (self.actual, self.expected))
-        rtol, atol = self.tolerances(OF_NUMBER[type(a)], OF_NUMBER[type(b)])
-        if self.options["check_dtype"] and type(a) is not type(b):
+        kinds = [next(k for k in OF_NUMBER if isinstance(v, k)) for v in (a, b)]
+        rtol, atol = self.tolerances(*(OF_NUMBER[k] for k in kinds))
+        if self.options["check_dtype"] and kinds[0] is not kinds[1]:
             raise self.fail(f"The (d)types do not match: {type(a)} != {type(b)}.")
         if a == b or (self.equal_nan and cmath.isnan(a) and cmath.isnan(b)):
             return

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from toytorch import autograd
+from toytorch import amp, autograd
 from toytorch.core import random, state
 from toytorch.core.tensor import Tensor
 
@@ -19,12 +20,28 @@ class _Stop(Exception):
     """All that is needed has been computed."""
 
 
+def casting_now() -> Callable[[], contextlib.ExitStack]:
+    """Makes contexts in which autocast is as it is now: what runs again has to give the same."""
+    kinds = [(kind, amp.get_autocast_dtype(kind), amp.is_autocast_enabled(kind))
+             for kind in ("cpu", "cuda")]
+    keep = amp.is_autocast_cache_enabled()
+
+    def context() -> contextlib.ExitStack:
+        stack = contextlib.ExitStack()
+        for kind, dtype, enabled in kinds:
+            if enabled or amp.is_autocast_enabled(kind):
+                stack.enter_context(amp.autocast(kind, dtype, enabled, keep))
+        return stack
+    return context
+
+
 class Frame:
     """One checkpointed call: how to run it again, and what the second run saved."""
 
     def __init__(self, run: Any, early_stop: bool, keep_rng: bool) -> None:
         self.run, self.early_stop = run, early_stop
         self.rng = random.get_rng_state() if keep_rng else None
+        self.casting = casting_now()
         self.count = 0  # tensors saved in the first run
         self.shapes: list[Any] = []
         self.saved: dict[int, Any] = {}
@@ -63,7 +80,7 @@ class Frame:
             random.set_rng_state(self.rng)
         try:
             with autograd.graph.saved_tensors_hooks(keep, lambda t: t), autograd.enable_grad(), \
-                    contextlib.suppress(_Stop):
+                    self.casting(), contextlib.suppress(_Stop):
                 self.run()
         finally:
             if self.rng is not None:
@@ -83,6 +100,7 @@ class _Reentrant(autograd.Function):
     def forward(ctx: Any, function: Any, keep_rng: bool, *args: Any) -> Any:
         ctx.function, ctx.args = function, args
         ctx.rng = random.get_rng_state() if keep_rng else None
+        ctx.casting = casting_now()
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
         return function(*args)
@@ -95,7 +113,7 @@ class _Reentrant(autograd.Function):
         before = random.get_rng_state()
         if ctx.rng is not None:
             random.set_rng_state(ctx.rng)
-        with autograd.enable_grad():
+        with autograd.enable_grad(), ctx.casting():
             outs = ctx.function(*args)
         if ctx.rng is not None:
             random.set_rng_state(before)

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
+from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.create import full
@@ -285,3 +286,6 @@ class Softshrink(Module):
 
     def extra_repr(self) -> str:
         return str(self.lambd)
+
+
+__getattr__ = finder("activation")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
+from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 
 T = TypeVar("T", bound="_Numbered")
@@ -257,3 +258,6 @@ class ModuleDict(Module):
         """Adds or replaces modules, from a mapping or from pairs."""
         for key, module in pairs_of("ModuleDict", modules):
             self[key] = module
+
+
+__getattr__ = finder("container")

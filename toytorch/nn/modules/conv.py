@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
+from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
@@ -220,3 +221,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """A transposed convolution of (B, C, D, H, W); Zeiler et al. 2010."""
 
     dims, function = 3, staticmethod(F.conv_transpose3d)
+
+
+__getattr__ = finder("conv")

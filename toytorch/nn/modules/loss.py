@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
+from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 
 
@@ -188,3 +189,6 @@ class CTCLoss(_Loss):
                 target_lengths: Any) -> Tensor:
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank,
                           self.reduction, self.zero_infinity)
+
+
+__getattr__ = finder("loss")

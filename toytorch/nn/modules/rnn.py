@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
+from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
@@ -281,3 +282,6 @@ class LSTM(RNNBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
+
+
+__getattr__ = finder("rnn")

@@ -20,11 +20,21 @@ from toytorch.ops.create import full
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
+def _get_activation_fn(activation: str) -> Any:
+    """The function of a name."""
+    if activation not in ACTIVATIONS:
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return ACTIVATIONS[activation]
+
+
+def _get_clones(module: Module, N: int) -> ModuleList:
+    """N copies of a module."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
 def activation_of(given: Any) -> Any:
     """An activation by name, or the function or module itself."""
-    if isinstance(given, str) and given not in ACTIVATIONS:
-        raise RuntimeError(f"activation should be relu/gelu, not {given}")
-    return ACTIVATIONS[given] if isinstance(given, str) else given
+    return _get_activation_fn(given) if isinstance(given, str) else given
 
 
 def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:

@@ -1,0 +1,81 @@
+"""One call for many tensors: `torch._foreach_add_(parameters, gradients, alpha=-0.1)` and the like.
+
+The list in the name is all that they add: each tensor goes through the ordinary function. The other
+operand is one number, or a list with one number or tensor for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import PUBLIC
+
+ONE = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
+       "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
+       "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
+TWO = ("add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow")
+NAMES = {"maximum": "clamp_min", "minimum": "clamp_max"}  # of the methods that take numbers too
+
+
+def each(name: str, value: Any, count: int) -> list[Any]:
+    """The operand for each of `count` tensors."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise RuntimeError("Tensor lists must have the same number of tensors, got "
+                           f"{count} and {len(value)}")
+    return list(value)
+
+
+def lists(name: str, self: Any) -> int:
+    """How many tensors there are; PyTorch refuses none."""
+    if not isinstance(self, (list, tuple)) or not all(isinstance(t, Tensor) for t in self):
+        raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
+                        f"{type(self).__name__}")
+    if not self:
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    return len(self)
+
+
+def make(name: str, method: str, operands: int) -> Callable[..., Any]:
+    """The function over lists for a method with some operands."""
+    def function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        count = lists(name, self)
+        rows = [each(name, a, count) for a in args[:operands]]
+        rest = {} if len(args) <= operands else {"value": args[operands]}
+        found = [getattr(t, method)(*(row[i] for row in rows),
+                                    **{k: each(name, v, count)[i] for k, v in
+                                       {**rest, **kwargs}.items()}) for i, t in enumerate(self)]
+        return found
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`Tensor.{method}` for every tensor of a list."
+    return function
+
+
+def norm(self: Any, ord: Any = 2, dtype: Any = None) -> list[Tensor]:
+    """The norm of every tensor of a list."""
+    lists("_foreach_norm", self)
+    found = PUBLIC["linalg.norm"]
+    return [found(t.flatten(), ord, dtype=dtype) for t in self]
+
+
+def zero_(self: Any) -> list[Tensor]:
+    """Zeros in every tensor of a list."""
+    lists("_foreach_zero_", self)
+    return [t.zero_() for t in self]
+
+
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Tensor]:
+    """Writes the tensors of another list."""
+    return [t.copy_(new) for t, new in zip(
+        self, each("_foreach_copy_", src, lists("_foreach_copy_", self)))]
+
+
+COUNTS = {**dict.fromkeys(ONE, 0), **dict.fromkeys(TWO, 1), "lerp": 2, "addcmul": 2, "addcdiv": 2}
+for _method, _count in COUNTS.items():
+    for _tail in ("", "_"):
+        _name = f"_foreach_{_method}{_tail}"
+        PUBLIC[_name] = make(_name, NAMES.get(_method, _method) + _tail, _count)
+PUBLIC.update(_foreach_norm=norm, _foreach_zero_=zero_, _foreach_copy_=copy_)

@@ -1,0 +1,22 @@
+"""Names for the hints of programs, as in `torch.types`."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.core.device import device as _device
+from toytorch.core.size import Size
+from toytorch.core.tensor import Tensor
+
+__all__ = ["Device", "FileLike", "Number", "Storage", "Tensor"]
+
+_bool, _int, _float, _complex = builtins.bool, builtins.int, builtins.float, builtins.complex
+_size = Size | list[int] | tuple[int, ...]
+_TensorOrTensors = Tensor | Sequence[Tensor]
+Number = int | float | bool
+FileLike = str | os.PathLike[str] | Any
+Device = _device | str | int | None
+Storage = Any
