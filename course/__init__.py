@@ -13,20 +13,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from course.gallery import pictures
     from course.judge import check
     from course.notebook import look, setup, start
+    from course.pieces import catch_up
     from course.registry import exercise, use
+    from course.terms import glossary
 
 _HOMES = {
+    "catch_up": "course.pieces",
     "check": "course.judge",
     "exercise": "course.registry",
+    "glossary": "course.terms",
     "look": "course.notebook",
+    "pictures": "course.gallery",
     "setup": "course.notebook",
     "start": "course.notebook",
     "use": "course.registry",
 }
 
-__all__ = ["check", "exercise", "look", "setup", "start", "use"]
+__all__ = [
+    "catch_up",
+    "check",
+    "exercise",
+    "glossary",
+    "look",
+    "pictures",
+    "setup",
+    "start",
+    "use",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: ``python3 -m course [start | test | run | check | status | build]``.
+"""The command line: ``python3 -m course [start | test | run | check | status | build …]``.
 
 This file and what it imports at the top use the standard library only. Commands that need more
 run inside the course's environment, which is made first if there is none.
@@ -15,7 +15,7 @@ from course import launcher
 from course.contents import find, written
 from course.environment import SetupError, ensure, satisfied
 
-_EXTRAS = {"run": ["course"], "check": ["course"], "status": ["course"], "build": ["course"]}
+_EXTRAS = {name: ["course"] for name in ("run", "check", "status", "build", "grade", "site")}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def _dispatch(
     command: str, options: argparse.Namespace, rest: list[str], given: list[str]
 ) -> int:
     if command == "start":
-        return launcher.start(options.port, browser=not options.no_browser)
+        return _start(options)
     if command == "test":
         python = ensure(["course", "test"])
         return launcher.run_inside(python, ["pytest", *rest])
@@ -57,6 +57,22 @@ def _dispatch(
     return _inside(command, options)
 
 
+def _start(options: argparse.Namespace) -> int:
+    page = launcher.START
+    if getattr(options, "chapter", None) is not None:
+        chapter = find(options.chapter)
+        if not chapter.written:
+            raise LookupError(f"Chapter {chapter.number:02d} is not written yet.")
+        page = chapter.stem
+        print(
+            f"Chapter {chapter.number:02d}, {chapter.title}. Nothing before it has to be solved: "
+            "toytorch's own\npieces stand in. To go on with yours, run this in a cell of its own:"
+            f"\n\n    from course import catch_up\n\n    catch_up({chapter.number})\n",
+            flush=True,
+        )
+    return launcher.start(options.port, browser=not options.no_browser, page=page)
+
+
 def _inside(command: str, options: argparse.Namespace) -> int:
     from course import shell
 
@@ -66,7 +82,15 @@ def _inside(command: str, options: argparse.Namespace) -> int:
         return shell.run(find(options.chapter))
     if command == "check":
         return shell.check(options.chapter)
+    if command == "site":
+        return shell.site(options.out)
+    if command == "grade":
+        from course.marking import command as marking
+
+        return marking.run(options)
     chapters = [find(name) for name in options.chapters] or written()
+    if options.nbgrader is not None:
+        return shell.nbgrader(chapters, options.nbgrader)
     return shell.build(chapters, check=options.check, out=options.out)
 
 
@@ -79,17 +103,32 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     start = commands.add_parser("start", help="set up, then open JupyterLab at the start page")
     _start_options(start)
+    start.add_argument("chapter", nargs="?", default=None, help="or at this chapter: 08")
     commands.add_parser("test", help="install what tests need and run them (pytest's arguments)")
     run = commands.add_parser("run", help="run a chapter's solved notebook and time it")
     run.add_argument("chapter", help="04, 4 or autograd")
     check = commands.add_parser("check", help="check your notebook of a chapter")
     check.add_argument("chapter", help="04, or the path of a notebook")
     commands.add_parser("status", help="what you have solved so far")
+    _grade_options(commands.add_parser("grade", help="for lecturers: mark a folder of notebooks"))
+    site = commands.add_parser("site", help="make the course's web pages; they need no network")
+    site.add_argument("--out", type=Path, default=None, help="where to (site/)")
     build = commands.add_parser("build", help="for authors: make notebooks, solutions and slides")
     build.add_argument("chapters", nargs="*", metavar="NN", help="which; all by default")
     build.add_argument("--check", action="store_true", help="write nothing; fail if out of step")
+    build.add_argument("--nbgrader", type=Path, metavar="DIR", help="make a course for nbgrader")
     build.add_argument("--out", type=Path, default=None, help="another folder to write to")
     return parser
+
+
+def _grade_options(grade: argparse.ArgumentParser) -> None:
+    grade.add_argument("folder", type=Path, help="of notebooks, or an nbgrader course")
+    grade.add_argument("--chapter", metavar="NN", default=None, help="this chapter only")
+    grade.add_argument("--csv", type=Path, default=None, help="write the marks there, not here")
+    grade.add_argument("--feedback", type=Path, default=None, help="write a page per student there")
+    grade.add_argument("--seconds", type=float, default=20.0, help="time for one answer (20)")
+    grade.add_argument("--megabytes", type=int, default=1024, help="memory for one answer (1024)")
+    grade.add_argument("--jobs", type=int, default=None, help="answers marked at a time")
 
 
 def _start_options(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ def run(work: Callable[[], None], seconds: float) -> bool:
     ``work`` must not raise. Ctrl-C (in Jupyter the stop button) stops it as the deadline does.
     """
     context = contextvars.copy_context()
-    thread = threading.Thread(target=_quietly, args=(context, work), daemon=True)
+    thread = _Runner(context, work)
     before = threading.stack_size()
     try:
         threading.stack_size(_STACK)
@@ -48,6 +48,17 @@ def run(work: Callable[[], None], seconds: float) -> bool:
         return True
     _stop(thread)
     return False
+
+
+class _Runner(threading.Thread):
+    """A thread that lets go of its work when it begins, so that the work cannot look it up."""
+
+    def __init__(self, context: contextvars.Context, work: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._job = [(context, work)]
+
+    def run(self) -> None:
+        _quietly(*self._job.pop())
 
 
 def _wait(thread: threading.Thread, seconds: float) -> None:

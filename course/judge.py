@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from course import deadline, progress
@@ -76,6 +76,10 @@ def check(name: str, submission: Any, *, hidden: bool = True) -> Panel:
     verdict = judge(found, submission, hidden=hidden)
     found.keep(submission if verdict.state == "green" else None)
     progress.record({name: verdict.state})
+    if verdict.state == "green":
+        from course import pieces  # which judges in its turn
+
+        pieces.keep(found)
     return Panel(verdict)
 
 
@@ -241,13 +245,21 @@ def _line_in(submission: Any, error: BaseException) -> str:
     """The innermost line of the submission on the error's stack: ``line 4: total += x``."""
     files = _files_of(submission)
     found = ""
-    for frame, lineno in traceback.walk_tb(error.__traceback__):
-        code = frame.f_code
+    for code, lineno in frames(error):
         if code.co_filename in files:
             text = linecache.getline(code.co_filename, lineno).strip()
             found = f"line {lineno}: {text}" if text else f"line {lineno}"
             if code.co_name not in ("<module>", "<lambda>", "<listcomp>", "<genexpr>"):
                 found += f"   (in {code.co_name})"
+    return found
+
+
+def frames(error: BaseException) -> list[tuple[CodeType, int]]:
+    """Code and line of every call on an error's stack."""
+    found, step = [], error.__traceback__
+    while step is not None:
+        found.append((step.tb_frame.f_code, step.tb_lineno))
+        step = step.tb_next
     return found
 
 

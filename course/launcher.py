@@ -19,14 +19,16 @@ from course.environment import SetupError, ensure
 _HOST = "127.0.0.1"
 _SETTINGS = ROOT / "course" / "assets" / "lab"
 DEFAULT_PORT = 8888
+START = "00_start"
 
 
-def start(port: int | None = None, *, browser: bool = True) -> int:
+def start(port: int | None = None, *, browser: bool = True, page: str = START) -> int:
     """Set up if needed, start JupyterLab, show its address, and stay until it ends or Ctrl-C.
 
     Args:
         port: the port to use and no other; None takes 8888 or the next that is free.
         browser: whether to open the page.
+        page: the notebook to open, by its name without ending.
 
     Raises:
         SetupError: set-up failed, the port is taken, or JupyterLab did not start.
@@ -34,7 +36,7 @@ def start(port: int | None = None, *, browser: bool = True) -> int:
     python = ensure(["course"])
     chosen = choose_port(port)
     token = secrets.token_urlsafe(24)
-    address = f"http://{_HOST}:{chosen}/lab/tree/notebooks/00_start.ipynb?token={token}"
+    address = f"http://{_HOST}:{chosen}/lab/tree/notebooks/{page}.ipynb?token={token}"
     log = Path(tempfile.mkstemp(prefix="toytorch-jupyter-", suffix=".log")[1])
     trust = _trust(python)
     with log.open("w", encoding="utf-8") as out:

@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from course import progress
+from course import progress, traces
 from course.contents import CHAPTERS, Chapter
 from course.registry import of_chapter
 
@@ -172,9 +172,12 @@ def _pane(title: str, source: str) -> str:
 def setup() -> None:
     """Settings for plots that read on light and dark pages and come out the same every time.
 
+    From then on an error shows your own lines and the message; ``%tb`` shows the whole way.
+
     Raises:
         ImportError: matplotlib is missing; the course extra brings it.
     """
+    traces.install()
     import matplotlib as mpl
     from cycler import cycler
 

@@ -162,11 +162,11 @@ class Exercise:
             with self._need_door()(self._green):
                 yield self._green
 
-    def install(self) -> None:
+    def install(self, *, quiet: bool = False) -> None:
         """Like :meth:`active`, for the rest of the session or until :meth:`uninstall`."""
         self.uninstall()
         stack = ExitStack()
-        stack.enter_context(self.active())
+        stack.enter_context(self.active(quiet=quiet))
         self._installed = stack
 
     def uninstall(self) -> None:

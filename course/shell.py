@@ -156,6 +156,17 @@ def build(chapters: list[Chapter], *, check: bool, out: Path | None) -> int:
     return 0
 
 
+def site(out: Path | None) -> int:
+    """Write the site and say where it is."""
+    from course.site import write
+
+    folder = out or ROOT / "site"
+    started = time.monotonic()
+    count = write(folder)
+    print(f"{count} files in {time.monotonic() - started:.1f} s. Open {folder / 'index.html'}")
+    return 0
+
+
 def nbgrader(chapters: list[Chapter], folder: Path) -> int:
     """Write a course for nbgrader and say how to go on."""
     from course.build import nbgrader

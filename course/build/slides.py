@@ -71,13 +71,14 @@ def _content(cell: Cell) -> str:
         # an exercise is shown as the learner meets it: the slides give no answer away
         source = cell.student if cell.role == "exercise" else cell.solved
         code = "" if cell.show == "output" else markup.code(source)
-        shown = "" if cell.show == "code" else "".join(map(_output, cell.outputs))
+        shown = "" if cell.show == "code" else "".join(map(output_html, cell.outputs))
         inner = code + shown
     kind = f"part {cell.role}" + (" fragment" if cell.slide == "fragment" else "")
     return f'<div class="{kind}">{inner}</div>'
 
 
-def _output(output: Any) -> str:
+def output_html(output: Any) -> str:
+    """One output of a cell as HTML that needs nothing beside it."""
     if output.output_type == "stream":
         return _text(output.text)
     if output.output_type == "error":

@@ -24,12 +24,32 @@ Run the cell below to see where you are."""
 
 LISTING = "from course import start\n\nstart()"
 
+LATER = """## Starting later, or coming back
+
+You may begin with any chapter: nothing before it has to be solved. Pieces that you have solved are
+kept, and a line at the top of a notebook brings them back. For chapter 8:
+
+```python
+from course import catch_up
+
+catch_up(8)                # your pieces of chapters 1 to 7, each checked again
+catch_up(8, install=True)  # and the framework itself runs on them
+```
+
+## Looking things up
+
+`glossary()` lists every term with its chapter, its place in toytorch and its name in PyTorch;
+`glossary("stride")` shows one. `pictures()` lists every picture of the course."""
+
+LOOK_UP = 'from course import glossary, pictures\n\nglossary("tensor", "storage", "gradient")'
+
 
 def start_page() -> Any:
     """The start page as a notebook, its list filled in with no exercise done."""
     import nbformat
 
     from course.notebook import StartPage
+    from course.terms import glossary
 
     # the page is made here rather than run in a kernel: it must not show the author's progress
     page = StartPage(states={})
@@ -42,6 +62,12 @@ def start_page() -> Any:
     cells = [
         Cell("welcome", "prose", WELCOME, WELCOME),
         Cell("chapters", "code", LISTING, LISTING, varies=True, count=1),
+        Cell("later", "prose", LATER, LATER),
+        Cell("look-up", "code", LOOK_UP, LOOK_UP, count=2),
+        Cell("pictures", "code", "pictures()", "pictures()"),
     ]
     cells[1].outputs = [nbformat.from_dict(output)]
+    found = glossary("tensor", "storage", "gradient")
+    shown = {"text/html": found._repr_html_(), "text/plain": repr(found)}
+    cells[3].outputs = [nbformat.from_dict({**output, "execution_count": 2, "data": shown})]
     return notebooks.solved(cells, 0)

@@ -73,7 +73,9 @@ print(t.element_size(), "bytes for each")
 # %% [markdown]
 # `torch.tensor` copies what you hand it: lists, numbers, NumPy arrays. Other
 # factories make numbers themselves. Random ones come from a generator, and
-# with the same seed they are the same on every machine and every day.
+# with the same seed toytorch's are the same on every machine and every day.
+# (PyTorch has other numbers, and promises them for one release and one kind of
+# machine only.)
 
 # %%
 print(torch.zeros(2, 3))
@@ -191,17 +193,19 @@ images, labels = map(torch.from_numpy, digits())
 x, y = images.reshape(-1, 64), labels
 train, test = slice(0, 1400), slice(1400, None)
 
-to_one_hot = use("tensors.one_hot")  # yours if its check is green
-class_means = use("tensors.means")
-means = class_means(x[train], to_one_hot(y[train], 10))
+one_hot = use("tensors.one_hot")  # yours if its check is green
+mean_of = use("tensors.means")
+means = mean_of(x[train], one_hot(y[train], 10))
 print(means.shape)
 
 # %% [markdown]
 # `use(name)` gives you your own function if it passed its check, and
-# toytorch's otherwise, so that the notebook goes on either way. Here are the
-# ten averages your code made:
+# toytorch's otherwise, so that the notebook goes on either way.
 
-# %% slide="subslide" show="output"
+# %% [markdown] slide="subslide"
+# ## Ten averages, and how many digits they read
+
+# %% slide="more" show="output"
 figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
 for digit, ax in enumerate(axes):
     ax.imshow(means[digit].reshape(8, 8).numpy(), cmap="Greys")
@@ -266,7 +270,8 @@ print(f"The tensor is {loop / whole_box:.0f} times as fast.")
 # ## Traps
 #
 # Each of these cells goes wrong on purpose. Read the last line of the error
-# first: it says what happened, and usually what to do.
+# first: it says what happened, and usually what to do. Above it stand your own
+# lines; a cell with `%tb` shows the whole way through toytorch as well.
 
 # %% raises=true slide="more"
 torch.tensor([[1, 2, 3], [4, 5]])

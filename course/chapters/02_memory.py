@@ -27,16 +27,12 @@ viz.storage(x=x, t=x.t())
 # square to the right in `x` is one cell, and one square down is four; in `t`
 # it is the other way round. Those step lengths are the **strides**, and that is
 # all that `x.t()` changed.
-#
-# ### Predict, then run
-#
-# Below, three tensors are made from `x`; then one number of `x` is changed.
-# Which of the three will show the 100?
 
 # %% [markdown] slide="slide"
-# ## Predict
+# ## Predict, then run
 #
-# Which of the three shows the 100?
+# Three tensors are made from `x`; then one number of `x` is changed.
+# Which of the three will show the 100?
 
 # %% slide="more"
 x = torch.arange(12).reshape(3, 4)

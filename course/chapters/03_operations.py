@@ -22,23 +22,10 @@ import numpy as np
 
 import toytorch as torch
 from course import check, exercise, look, setup, use
+from course.squares import draw
 from toytorch import viz
 
 setup()
-
-
-def draw(ax, x, shape, color, sign=""):
-    """A tensor as squares; pale ones are only shown again."""
-    rows, columns = (1, 1, *x.shape)[-2:]
-    for (i, j), value in np.ndenumerate(x.expand(shape).numpy()):
-        real = i < rows and j < columns
-        ink, fill = ("white", 1) if real else (color, 0.2)
-        ax.add_patch(plt.Rectangle((j, i), 0.9, 0.9, fc=color, alpha=fill))
-        ax.text(j + 0.45, i + 0.47, value, ha="center", va="center", c=ink)
-    ax.set(xlim=(0, 4), ylim=(3, 0), aspect="equal", title=tuple(x.shape))
-    ax.text(-0.6, 1.5, sign, ha="center", va="center", fontsize=16)
-    ax.axis("off")
-
 
 column, row = torch.tensor([[10], [20], [30]]), torch.tensor([1, 2, 3, 4])
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.3))
@@ -56,16 +43,11 @@ plt.show()
 # %%
 viz.storage(column=column.expand(3, 4), row=row.expand(3, 4))
 
-# %% [markdown]
-# ### Predict, then run
+# %% [markdown] slide="slide"
+# ## Predict, then run
 #
 # A network's three predictions are exactly right. It gives them as a column,
 # as networks do. What is the mean squared error?
-
-# %% [markdown] slide="slide"
-# ## Predict
-#
-# The predictions are exactly right. What is the mean squared error?
 
 # %% slide="more"
 predicted = torch.tensor([[1.0], [2.0], [3.0]])
@@ -463,10 +445,13 @@ look(torch.neg)
 # The first lines ask whether this is the common case, the middle runs the
 # kernel and fills in a new tensor, and the next ones make the node if a
 # gradient is wanted. Whatever does not fit goes to `call`, the general path.
-# `source()` shows that and the generated way back:
+# `source()` shows all that was written for a record, ways back included.
+# Here is the first of the three functions that stand behind `mul`:
 
 # %%
-print(torch.ops.mul.source())
+written = torch.ops.mul.source().split("\n\n\n")
+print(len(written), "functions")
+print(written[0])
 
 # %% [markdown] slide="slide"
 # ## Measure: what does one record bring?

@@ -36,11 +36,8 @@ y.sum().backward()
 # seen version 0. When backward comes to it, the two do not agree, and it
 # refuses.
 #
-# ### Predict, then run
-#
-# The same program with other operations in the place of `exp`. In every case
-# the result `y` is written over. Which of the five are refused? Think of what
-# each derivative has to know: the input, the result, or neither.
+# What of other operations? `fate(f)` runs the same program with any operation
+# in the place of `exp`.
 
 # %%
 def fate(f):
@@ -55,9 +52,11 @@ def fate(f):
 
 
 # %% [markdown] slide="slide"
-# ## Predict
+# ## Predict, then run
 #
-# `y = f(x)`, then `y.mul_(10)`, then backward. For which `f` is it refused?
+# The same program with other operations in the place of `exp`. In every case
+# the result `y` is written over. Which of the five are refused? Think of what
+# each derivative has to know: the input, the result, or neither.
 
 # %% slide="more"
 cases = {"x * 3": lambda x: x * 3, "x.exp()": lambda x: x.exp(),
@@ -510,14 +509,13 @@ import time
 
 
 def best(work, times):
-    """Microseconds for one call of work, the best of five rounds."""
-    rounds = []
-    for _ in range(5):
+    """Microseconds for one call of work, the best of many."""
+    found = float("inf")
+    for _ in range(times):
         begin = time.perf_counter()
-        for _ in range(times):
-            work()
-        rounds.append(time.perf_counter() - begin)
-    return min(rounds) / times * 1e6
+        work()
+        found = min(found, time.perf_counter() - begin)
+    return found * 1e6
 
 
 # %% [markdown] slide="subslide"
@@ -525,7 +523,7 @@ def best(work, times):
 
 # %% slide="more" varies=true
 big = torch.ones(1_000_000)
-fresh, same = best(lambda: big * 1.0, 20), best(lambda: big.mul_(1.0), 20)
+fresh, same = best(lambda: big * 1.0, 99), best(lambda: big.mul_(1.0), 99)
 print(f"a million numbers: new {fresh:.0f} µs, in place {same:.0f} µs")
 step = torch.rand(10, requires_grad=True)
 
@@ -534,11 +532,11 @@ def pass_():
     (step.exp() * step).sum().backward()
 
 
-usual = best(pass_, 300)
+usual = best(pass_, 999)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     with torch.autograd.detect_anomaly():
-        watched = best(pass_, 300)
+        watched = best(pass_, 999)
 print(f"a small backward: {usual:.0f} µs; with anomaly detection",
       f"{watched:.0f} µs, {watched / usual:.0f} times as long")
 

@@ -32,17 +32,13 @@ viz.secants(cubic, 1.1)
 # Autograd claims a slope; the green tangent has it. To check, press *Next*:
 # the red chord goes through two points of the curve itself, a step to the left
 # and a step to the right. On the right side you see how far its slope is off.
-#
-# ### Predict, then run
+
+# %% [markdown] slide="slide"
+# ## Predict, then run
 #
 # The smaller the step, the closer the chord is to the tangent. So of the
 # steps 0.1, 0.000001 and 0.000000000001, which gives the best answer? Write
 # down your choice, and how many digits it will get right.
-
-# %% [markdown] slide="slide"
-# ## Predict
-#
-# Three steps: which is best, and by how much?
 
 # %% slide="more"
 def error(f, x, step):
@@ -268,14 +264,14 @@ plt.show()
 # %%
 names = """exp log sin cos tan tanh sigmoid sqrt rsqrt square reciprocal
 erf expm1 log1p log2 sinh cosh asinh atan abs softmax logsumexp cumsum
-cumprod flip std var prod norm amax softplus gelu silu"""
+cumprod roll std var prod norm amax softplus gelu silu"""
 x = (torch.rand(2, 3, dtype=torch.float64) + 0.2).requires_grad_()
 w = (torch.rand(2, 3, dtype=torch.float64) + 0.3).requires_grad_()
 functional = torch.nn.functional
 tests = {}
 for name in names.split():
     f = getattr(torch, name, None) or getattr(functional, name)
-    if name in ("softmax", "logsumexp", "cumsum", "cumprod", "flip"):
+    if name in ("softmax", "logsumexp", "cumsum", "cumprod", "roll"):
         tests[name] = (lambda x, f=f: f(x, 1)), (x,)
     else:
         tests[name] = f, (x,)
@@ -552,20 +548,21 @@ plt.show()
 import time
 
 
-def best(work, times=20):
-    """Milliseconds for one call of work, the best of five rounds."""
-    rounds = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        for _ in range(times):
+def best(*works, rounds=60):
+    """Milliseconds for one call of each, the best of many in turn."""
+    found = [float("inf")] * len(works)
+    for _ in range(rounds):
+        for k, work in enumerate(works):
+            begin = time.perf_counter()
             work()
-        rounds.append(time.perf_counter() - begin)
-    return min(rounds) / times * 1e3
+            spent = time.perf_counter() - begin
+            found[k] = min(found[k], spent * 1e3)
+    return found
 
 
 leaf = torch.zeros(64, 10, requires_grad=True)
-once = best(lambda: torch.autograd.grad(bowl(leaf), leaf))
-twice = best(lambda: product(bowl, w0, v))
+once, twice = best(lambda: torch.autograd.grad(bowl(leaf), leaf),
+                   lambda: product(bowl, w0, v))
 print(f"a gradient {once:.2f} ms, a Hessian-vector product",
       f"{twice:.2f} ms: {twice / once:.1f} times")
 

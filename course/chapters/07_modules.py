@@ -45,19 +45,14 @@ viz.module_tree(Net(nn.ModuleList))
 # A **module** is a box with a name. It holds **parameters**, tensors that are
 # to be learned, and other modules. So a network is a tree; the numbers sit at
 # its leaves, and the way to one of them is its name: `blocks.0.weight`.
-#
-# ### Predict, then run
+
+# %% [markdown] slide="slide"
+# ## Predict, then run
 #
 # `Net` asks for the kind of box to put its three blocks in. In the picture it
 # was an `nn.ModuleList`. A plain Python `list` holds three layers just as
 # well. Two questions: does the network with the list still compute? And how
 # many numbers will an optimizer be given, if it is 5,578 in the picture?
-
-# %% [markdown] slide="slide"
-# ## Predict
-#
-# The same network, with its blocks in a `list`. Does it run? How many numbers
-# does it learn?
 
 # %% slide="more"
 for box in (nn.ModuleList, list):
@@ -526,9 +521,7 @@ for start in (default, kaiming):
 # harm, because networks that deep have norms, as yours had, or residual
 # connections.
 #
-# ### What does a module cost?
-#
-# `layer(x)` is Python code around a function. **Predict:** for one example of
+# And what does a module cost? `layer(x)` is Python code around a function. **Predict:** for one example of
 # 64 numbers, how much longer than the function alone?
 
 # %%

@@ -44,19 +44,14 @@ viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 # it, and so across the valley and back, since the slope is steepest there. The
 # second has a mass and swings. The third takes steps that do not depend on
 # how steep it is.
-#
-# ### Predict, then run
+
+# %% [markdown] slide="slide"
+# ## Predict, then run
 #
 # The valley is $x^2/2 + 8y^2$: its curvature is 1 along $x$ and 16 along $y$.
 # A step of plain descent multiplies $x$ by $1 - \eta$ and $y$ by $1 - 16\eta$.
 # Where are $x$ and $y$ after 50 steps, with the rates $\eta$ = 0.01, 0.1 and
 # 0.13? One of them is too small and one too large.
-
-# %% [markdown] slide="slide"
-# ## Predict
-#
-# $x \leftarrow (1 - \eta)\,x$ and $y \leftarrow (1 - 16\eta)\,y$. Where are
-# they after 50 steps, from (-2, 1)?
 
 # %% slide="more"
 for rate in (0.01, 0.1, 0.13):
@@ -599,7 +594,7 @@ loss = nn.functional.cross_entropy(perfect, torch.tensor([3]))
 print(f"{loss.item():.2f}")
 
 # %% [markdown]
-# $\log(e + 9) - 1 = 1.46$. It trains, slowly, and its loss never comes down.
+# $\log(e + 9) - 1 = 1.46$. It trains, slowly, and its loss never comes below.
 #
 # And a schedule that is called too early. Here at least there is a warning:
 
@@ -611,7 +606,7 @@ schedule = lr_scheduler.StepLR(optimizer, step_size=1)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     schedule.step()  # and the optimizer has not stepped yet
-print(str(said[0].message)[:74])
+print(str(said[0].message).split(". ")[0])
 print("the first step will have the rate", optimizer.param_groups[0]["lr"])
 
 # %% [markdown] slide="subslide"

@@ -11,7 +11,7 @@
 # 45 minutes: question 6 (step through the map slowly), one batch 4, exercise 2
 # live 12, confusion and gap 7, checkpoint 8, fine-tuning 4, traps 4.
 
-# %% keep=true varies=true slide="subslide" show="output"
+# %% keep=true varies=true slide="more" show="output"
 import copy
 
 import toytorch as torch
@@ -49,23 +49,20 @@ viz.boundary_steps(points, kinds, moments, unseen=unseen)
 # single points, and grows ever more certain of them.
 #
 # So there are two numbers, and only one of them is about the world.
-#
-# ### Predict, then run
+
+# %% [markdown] slide="slide"
+# ## Predict, then run
 #
 # Now ten classes, the digits. Before a network has learned anything, it cannot
 # prefer any class. **Write down:** what is its cross entropy then? (The loss is
 # $-\log$ of the probability it gives to the right class.)
 
-# %% [markdown] slide="slide"
-# ## Predict
-#
-# A fresh network, ten classes. How large is its loss?
-
-# %% slide="more"
+# %%
 images, labels = datasets.digits(train=True)
 test_images, test_labels = datasets.digits(train=False)
 
 
+# %% slide="more"
 def network():
     """A small convolutional network for digits of 8 x 8 pixels."""
     return nn.Sequential(
@@ -194,7 +191,7 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 # the end, and how many of 360 others?
 
 # %%
-fit = use("training.fit")
+train_on = use("training.fit")
 held_out = DataLoader(TensorDataset(test_images, test_labels), 360)
 
 
@@ -213,7 +210,7 @@ def curves(count, epochs):
     loader = DataLoader(TensorDataset(images[:count], labels[:count]),
                         batch_size=50, shuffle=True)
     for _ in range(epochs):
-        (epoch,) = fit(model, loader, held_out, optimizer, 1)
+        (epoch,) = train_on(model, loader, held_out, optimizer, 1)
         seen.append(accuracy(model, images[:count], labels[:count]))
         others.append(epoch["accuracy"])
     return model, seen, others
@@ -226,7 +223,7 @@ def curves(count, epochs):
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 3), sharey=True)
-for ax, (count, epochs) in zip(axes, ((100, 30), (400, 20), (1437, 12))):
+for ax, (count, epochs) in zip(axes, ((100, 30), (400, 15), (1437, 8))):
     model, seen, others = curves(count, epochs)
     steps = range(1, epochs + 1)
     ax.plot(steps, seen, label="digits it has seen", color="#1c2430")
@@ -318,7 +315,7 @@ def go_on(model, optimizer, scheduler, generator, epochs):
     data = TensorDataset(images[:400], labels[:400])
     loader = DataLoader(data, 50, shuffle=True, generator=generator)
     for _ in range(epochs):
-        fit(model, loader, held_out, optimizer, 1)
+        train_on(model, loader, held_out, optimizer, 1)
         scheduler.step()
 
 
@@ -392,7 +389,7 @@ def odd_or_even(pretrained):
     if pretrained:
         parameters = use("training.freeze")(model, "classifier")
     optimizer = torch.optim.Adam(parameters, 1e-2)
-    history = fit(model, sixty, judges, optimizer, 30)
+    history = train_on(model, sixty, judges, optimizer, 30)
     numbers = sum(p.numel() for p in parameters)
     return model, numbers, history[-1]["accuracy"]
 

@@ -180,7 +180,7 @@ def _(f):
     yield case("(x * w + c) * c, where c wants no gradient", two).gives(["w", "x"])
 
 
-@leaves.check("a leaf used twice")
+@leaves.check("a leaf used twice", hidden=True)
 def _(f):
     def twice():
         x = _wanted(2.0)
@@ -495,7 +495,7 @@ def _(cells_class):
     )
 
 
-@counter.check("and the count")
+@counter.check("and the count", hidden=True)
 def _(cells_class):
     def through_view():
         cells = cells_class([1, 2, 3, 4])
@@ -735,7 +735,7 @@ def _(kind):
         )
 
 
-@saved.check("written to before it was kept")
+@saved.check("written to before it was kept", hidden=True)
 def _(kind):
     def before():
         x = torch.tensor([1.0, 2.0])
@@ -921,7 +921,7 @@ def _(f):
     )
 
 
-@slices.check("the gradient that was given stays as it was")
+@slices.check("the gradient that was given stays as it was", hidden=True)
 def _(f):
     def after():
         grad = torch.tensor([1.0, 10.0, 100.0, 1000.0])
@@ -1159,7 +1159,7 @@ def _(kind):
     yield case("is recording on after an error?", _restoring(after)).gives(True)
 
 
-@quiet_exercise.check("made, but not entered")
+@quiet_exercise.check("made, but not entered", hidden=True)
 def _(kind):
     def made():
         kind()
@@ -1445,7 +1445,7 @@ def _(f):
     )
 
 
-@culprit.check("an infinity before the NaN")
+@culprit.check("an infinity before the NaN", hidden=True)
 def _(f):
     def infinite():
         x, y = _wanted([0.0, 4.0]), _wanted([0.0, 1.0])

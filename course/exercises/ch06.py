@@ -210,7 +210,7 @@ def _(kind):
     yield case("the derivative of the derivative", second).gives(_double(SWISH_SECOND))
 
 
-@swish.check("x is guarded")
+@swish.check("x is guarded", hidden=True)
 def _(kind):
     def written():
         leaf = _x([1.0, 2.0])
@@ -459,7 +459,7 @@ def _(kind):
     )
 
 
-@affine.check("no product for nothing")
+@affine.check("no product for nothing", hidden=True)
 def _(kind):
     def products(*wanted):
         result = kind.apply(*_affine_inputs(*wanted))
@@ -759,7 +759,7 @@ def _(f):
     yield claims("x * 1 with the gradient spread evenly", spread, [1.0, 2.0, 3.0])
 
 
-@gradcheck.check("the inputs stay where they were")
+@gradcheck.check("the inputs stay where they were", hidden=True)
 def _(f):
     def after():
         x = _x([0.3, -1.0, 2.0])
@@ -1155,7 +1155,7 @@ def _(kind):
     )
 
 
-@implicit.check("one search is enough")
+@implicit.check("one search is enough", hidden=True)
 def _(kind):
     def searches():
         count = [0]
@@ -1298,7 +1298,7 @@ def _(f):
     ).gives(_double([46.0, 4.0]))
 
 
-@hessian.check("nothing is left behind")
+@hessian.check("nothing is left behind", hidden=True)
 def _(f):
     def traces():
         x = _x([1.0, 2.0])

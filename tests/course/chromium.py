@@ -37,7 +37,7 @@ def find() -> str:
     pytest.skip("no Chromium on this machine")
 
 
-def ask(page: str, script: str, budget_ms: int = 20_000) -> Any:
+def ask(page: str, script: str, budget_ms: int = 20_000, width: int = 1280) -> Any:
     """Load ``page`` (HTML text) from disk, run ``script``, return what it passes to ``answer``.
 
     A policy that forbids the network is put in front, so that a request that would be made is
@@ -61,17 +61,18 @@ def ask(page: str, script: str, budget_ms: int = 20_000) -> Any:
     with tempfile.TemporaryDirectory(prefix="toytorch-page-") as folder:
         file = Path(folder) / "page.html"
         file.write_text(page, encoding="utf-8")
-        dumped = dump(file, Path(folder) / "profile", budget_ms)
+        dumped = dump(file, Path(folder) / "profile", budget_ms, width)
     match = re.search(r'<pre id="the-answer">(.*?)</pre>', dumped, re.S)
     assert match, f"the script in the page did not answer; the page ended with {dumped[-500:]}"
     return json.loads(unescape(match.group(1)))
 
 
-def dump(file: Path, profile: Path, budget_ms: int) -> str:
+def dump(file: Path, profile: Path, budget_ms: int, width: int = 1280) -> str:
     """The page's document after its scripts ran."""
     command = [
         find(),
         *_QUIET,
+        f"--window-size={width},720",
         f"--user-data-dir={profile}",
         f"--virtual-time-budget={budget_ms}",
         "--dump-dom",

@@ -1,0 +1,87 @@
+"""A course for nbgrader: assignments made from the chapters, with points and hidden checks.
+
+`nbgrader generate_assignment` makes from it what students get: stubs, and checks without the
+hidden ones. `nbgrader autograde` puts the hidden part back. It exchanges the `check` of the
+notebook for the one in course/marking/notebook.py, which runs the answer in a process of its own,
+shows all checks, and returns the points.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from course.build import notebooks
+from course.build.source import Cell, read
+from course.contents import Chapter
+from course.files import write_atomically
+
+CONFIG = '''"""The settings of nbgrader for the toytorch course."""
+
+c = get_config()
+c.CourseDirectory.course_id = "toytorch"
+# The stub stands above the solution, so nothing is put where the solution was.
+c.ClearSolutions.code_stub = {"python": ""}
+# A chapter takes up to a minute; a cell that runs longer than this is interrupted.
+c.ExecutePreprocessor.timeout = 180
+c.ExecutePreprocessor.interrupt_on_timeout = True
+c.ExecutePreprocessor.startup_timeout = 120
+'''
+
+
+def course(chapters: list[Chapter]) -> dict[str, str]:
+    """The files of the course by their paths below its folder."""
+    files = {"nbgrader_config.py": CONFIG}
+    for chapter in chapters:
+        files[f"source/{chapter.stem}/{chapter.stem}.ipynb"] = assignment(chapter)
+    return files
+
+
+def write(chapters: list[Chapter], folder: Path) -> None:
+    """Write the course. Settings that are there already are left as they are."""
+    for name, text in course(chapters).items():
+        if name != "nbgrader_config.py" or not (folder / name).exists():
+            write_atomically(folder / name, text.encode())
+
+
+def assignment(chapter: Chapter) -> str:
+    """The source notebook of one assignment, solutions and hidden checks included."""
+    import nbformat
+
+    cells = [cell for cell in read(chapter) if cell.in_notebook]
+    for cell in cells:
+        cell.solved = _source(cell)
+    notebook = notebooks.solved(cells, chapter.number)
+    notebook.metadata["celltoolbar"] = "Create Assignment"
+    for node, cell in zip(notebook.cells, cells, strict=True):
+        if cell.role in ("prompt", "exercise", "check"):
+            node.metadata["nbgrader"] = nbformat.from_dict(_metadata(cell))
+    return notebooks.text(notebook)
+
+
+def _source(cell: Cell) -> str:
+    if cell.role == "exercise":
+        return f"{cell.student}\n\n### BEGIN SOLUTION\n{cell.solved}\n### END SOLUTION"
+    if cell.role == "check" and cell.exercise is not None:
+        return (
+            "### BEGIN HIDDEN TESTS\n"
+            "from course.marking.notebook import check\n"
+            "### END HIDDEN TESTS\n"
+            f'check("{cell.exercise.name}", {cell.exercise.function}, hidden=False)'
+        )
+    return cell.solved
+
+
+def _metadata(cell: Cell) -> dict[str, Any]:
+    """Answers may be written, prompts and checks may not; points go with the checks."""
+    meta: dict[str, Any] = {
+        "grade": cell.role == "check",
+        "grade_id": cell.id,
+        "locked": cell.role != "exercise",
+        "schema_version": 3,
+        "solution": cell.role == "exercise",
+        "task": False,
+    }
+    if cell.role == "check":
+        meta["points"] = cell.points
+    return meta

@@ -1,0 +1,64 @@
+"""``python3 -m course grade FOLDER``: mark, and say in the terminal what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import warnings
+from collections import Counter
+
+from course.contents import find
+from course.files import write_atomically
+from course.marking.grade import Judged, feedback, grade, write_csv
+from course.marking.warden import Limits
+
+
+def run(options: argparse.Namespace) -> int:
+    """Mark a folder; the CSV goes to a file, or to standard output."""
+    warnings.simplefilter("ignore", SyntaxWarning)  # of other people's code
+    judged = grade(
+        options.folder,
+        chapter=find(options.chapter) if options.chapter else None,
+        limits=Limits(options.seconds, options.megabytes),
+        jobs=options.jobs,
+    )
+    text = io.StringIO()
+    write_csv(judged, text)
+    if options.csv is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        # with a mark at its front by which spreadsheets know that this is UTF-8
+        write_atomically(options.csv, text.getvalue().encode("utf-8-sig"))
+    if options.feedback is not None:
+        for name, page in feedback(judged).items():
+            write_atomically(options.feedback / name, page.encode(errors="replace"))
+    _summary(judged)
+    return 0
+
+
+def _summary(judged: list[Judged]) -> None:
+    points: dict[str, list[float]] = {}
+    for one in judged:
+        both = points.setdefault(one.mark.student, [0.0, 0.0])
+        both[0] += one.mark.points
+        both[1] += one.mark.of
+    for student, (got, of) in points.items():
+        print(f"{student:<24} {got:g} of {of:g} points", file=sys.stderr)
+    for student, notebooks in twice(judged):
+        names = " and ".join(notebooks)
+        print(f"{student} handed in {names}: both are marked, and added up here.", file=sys.stderr)
+    kinds = Counter(one.mark.verdict for one in judged)
+    print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()), file=sys.stderr)
+    if kinds["suspect"]:
+        print("Look at the suspect ones yourself: they got no points.", file=sys.stderr)
+
+
+def twice(judged: list[Judged]) -> list[tuple[str, tuple[str, ...]]]:
+    """Students with several notebooks for the same exercises, and these notebooks."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in judged:
+        if one.mark.exercise:
+            found.setdefault((one.mark.student, one.mark.exercise), []).append(one.mark.notebook)
+    several = ((student, tuple(names)) for (student, _), names in found.items() if len(names) > 1)
+    return list(dict.fromkeys(several))

@@ -1,0 +1,123 @@
+"""Which notebooks lie in a folder, whose they are, and of which chapter.
+
+FOLDER/submitted/STUDENT/ASSIGNMENT/*.ipynb     an nbgrader course
+FOLDER/STUDENT/ASSIGNMENT/*.ipynb               its submitted folder
+FOLDER/STUDENT/*.ipynb
+FOLDER/STUDENT_04_autograd.ipynb                names before the chapter's own
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from course.contents import CHAPTERS, Chapter
+
+_KNOWN = {chapter.stem: chapter for chapter in CHAPTERS}
+_LARGEST = 256  # MB of a file, pictures and all
+_MOST_CODE = 10**6  # characters of code; chapters have 20,000
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A notebook that somebody handed in. ``problem`` says why it cannot be marked."""
+
+    student: str
+    path: Path
+    chapter: Chapter | None = None
+    notebook: Any = None
+    problem: str = ""
+
+
+def find(folder: Path, chapter: Chapter | None = None) -> Iterator[Submission]:
+    """All submissions in a folder, of all chapters or of one, in the order of their names.
+
+    Links are not followed: they are submissions that cannot be marked.
+
+    Raises:
+        LookupError: the folder does not exist, or holds no notebook.
+    """
+    if not folder.is_dir():
+        raise LookupError(f"There is no folder {folder}.")
+    root = folder / "submitted" if (folder / "submitted").is_dir() else folder
+    paths = sorted(_paths(root))
+    if not paths:
+        raise LookupError(f"There is no notebook in {root}.")
+    for path in paths:
+        submission = _open(root, path)
+        if chapter is None or submission.chapter in (None, chapter):
+            yield submission
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    """Notebooks, and links to folders, which may stand for some."""
+    for place, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        names = [name for name in files if name.endswith(".ipynb") and not name.startswith(".")]
+        names += [name for name in folders if os.path.islink(os.path.join(place, name))]
+        yield from (Path(place, name) for name in names)
+
+
+def _open(root: Path, path: Path) -> Submission:
+    student, by_name = _names(root, path)
+    try:
+        number, cells = _read(path)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        return Submission(student, path, by_name, problem=f"cannot be read: {said}")
+    # the chapter that the notebook itself names, if it is one of ours
+    chapter = next((c for c in CHAPTERS if c.number == number), by_name)
+    if chapter is None or not chapter.written:
+        return Submission(student, path, problem="belongs to no chapter of the course")
+    return Submission(student, path, chapter, SimpleNamespace(cells=cells))
+
+
+def _read(path: Path) -> tuple[Any, list[Any]]:
+    """The number of the chapter as the notebook has it, and its cells of code."""
+    if path.is_symlink():
+        raise ValueError("it is a link, not a file")
+    if not path.is_file():
+        raise ValueError("it is no file")
+    if path.stat().st_size > _LARGEST * 2**20:
+        raise ValueError(f"it is larger than {_LARGEST} MB; without its outputs it would do")
+    try:
+        book: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"Notebook does not appear to be JSON: {error}") from None
+    if not isinstance(book, dict) or not isinstance(book.get("nbformat", 0), int):
+        raise ValueError("it is no notebook")
+    if book.get("nbformat", 0) < 4:
+        import nbformat
+
+        book = nbformat.reads(json.dumps(book), as_version=4)  # type: ignore[no-untyped-call,unused-ignore]
+    found = book.get("cells")
+    if not isinstance(found, list) or not found:
+        raise ValueError("it has no cells")
+    cells, size = [], 0
+    for cell in found:
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", "")
+            source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+            size += len(source)
+            cells.append(SimpleNamespace(cell_type="code", source=source))
+    if size > _MOST_CODE:
+        raise ValueError(f"it holds {size:,} characters of code, and {_MOST_CODE:,} is the most")
+    ours = book.get("metadata", {})
+    ours = ours.get("toytorch", {}) if isinstance(ours, dict) else {}
+    return ours.get("chapter") if isinstance(ours, dict) else None, cells
+
+
+def _names(root: Path, path: Path) -> tuple[str, Chapter | None]:
+    """Student and chapter as far as names tell."""
+    parts = path.relative_to(root).parts
+    chapter = next((c for stem, c in _KNOWN.items() if stem in path.stem), None)
+    if len(parts) > 1:
+        return parts[0], chapter
+    rest = path.stem.replace(chapter.stem, "") if chapter else path.stem
+    return re.sub(r"^[-_. ]+|[-_. ]+$", "", rest) or path.stem, chapter

@@ -1,0 +1,248 @@
+"""Starting workers, watching them, and ending them. No code of a submission runs in here."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import queue
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from course.contents import ROOT
+from course.records import Exercise
+
+_START = 90.0  # seconds until a worker must be ready: reading the framework on a busy machine
+_MOST = 4 * 2**20  # bytes of reports
+_LINE = "import sys; sys.path.insert(0, {root!r}); from course.marking.worker import main; main()"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one answer may use: seconds, and megabytes beyond what the framework takes.
+
+    The seconds are the processor's where the system tells them, so that a busy machine does not
+    make right code late. Code that only waits is ended after three times as long.
+    """
+
+    seconds: float = 20.0
+    megabytes: int = 1024
+
+
+@dataclass
+class Result:
+    """What came of a job: reports by name, and how the process ended if not by itself.
+
+    ``ended`` is "" (all was reported), ``"time"``, ``"memory"``, ``"early"`` or ``"start"``.
+    """
+
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ended: str = ""
+    seconds: float = 0.0
+
+
+def work(
+    found: Exercise,
+    pieces: Sequence[Any],
+    canaries: Sequence[str],
+    limits: Limits,
+    private: Sequence[Path] = (),
+) -> Result:
+    """Run an answer and canaries in a process of its own, within limits.
+
+    Args:
+        found: the exercise.
+        pieces: (label, source, statements) of the answer; none for canaries only.
+        canaries: ``"reference"`` or the positions of mutants, as text.
+        limits: time for the answer, and again for each of the canaries; memory for all.
+        private: folders that the answer may not read.
+    """
+    key = secrets.token_hex(32)
+    job = {
+        "key": key,
+        "exercise": found.name,
+        "chapter": found.chapter,
+        "pieces": list(pieces),
+        "canaries": list(canaries),
+        "seconds": limits.seconds,
+        "megabytes": limits.megabytes,
+        "private": [str(Path(path).resolve()) for path in private],
+    }
+    wanted = ["ready", *(["answer"] if pieces else []), *canaries]
+    with tempfile.TemporaryDirectory(prefix="toytorch-mark-", ignore_cleanup_errors=True) as folder:
+        process = _start(Path(folder))
+        try:
+            return _watch(process, json.dumps(job) + "\n", key, wanted, limits)
+        finally:
+            _end(process)
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    keep = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONHOME")
+    home = os.path.expanduser("~")
+    cache = os.environ.get("TOYTORCH_CACHE") or (
+        os.path.join(os.environ.get("XDG_CACHE_HOME") or home + "/.cache", "toytorch", "kernels")
+    )
+    env = {name: os.environ[name] for name in keep if name in os.environ} | {
+        # one thread of BLAS: several take address space that is none of the answer's business
+        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        **dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), str(folder)),
+        "TOYTORCH_CACHE": cache,  # to read; the wall lets nobody write
+        "TOYTORCH_PROGRESS": str(folder / "progress.json"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+    }
+    paths = [path for path in sys.path if path and Path(path).is_dir()]
+    env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT), *paths]))
+    own: dict[str, Any] = (
+        {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+        if os.name == "nt"
+        else {"start_new_session": True}
+    )
+    return subprocess.Popen(
+        [sys.executable, "-B", "-W", "ignore", "-c", _LINE.format(root=str(ROOT))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=env,
+        **own,
+    )
+
+
+def _watch(
+    process: subprocess.Popen[bytes], job: str, key: str, wanted: list[str], limits: Limits
+) -> Result:
+    """Collect reports until the last that is wanted, or a limit, or the end of the process."""
+    lines: queue.Queue[bytes | None] = queue.Queue()
+    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    result = Result()
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.write(job.encode())
+        process.stdin.close()
+    begun = time.monotonic()
+    free = 0
+    for count, name in enumerate(wanted, start=1):
+        allowed = _START if name == "ready" else limits.seconds
+        asked, worked = time.monotonic(), processor(process)
+        report = None
+        while report is None:
+            try:
+                line = lines.get(timeout=0.03)
+            except queue.Empty:
+                now = time.monotonic()
+                size = resident(process)
+                if name != "ready" and size > free + limits.megabytes * 2**20:
+                    result.ended = "memory"
+                elif _late(process, asked, worked, allowed):
+                    result.ended = "start" if name == "ready" else "time"
+                if result.ended:
+                    result.seconds = now - begun
+                    return result
+                continue
+            if line is None:
+                result.ended = "start" if name == "ready" else "early"
+                result.seconds = time.monotonic() - begun
+                return result
+            report = _signed(line, key, name, count)
+        if name == "ready":
+            free, begun = resident(process), time.monotonic()
+        result.reports[name] = report
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def _read(process: subprocess.Popen[bytes], lines: queue.Queue[bytes | None]) -> None:
+    assert process.stdout is not None
+    left = _MOST
+    with contextlib.suppress(OSError, ValueError):
+        while left > 0:
+            line = process.stdout.readline(left)
+            left -= len(line)
+            if not line:
+                break
+            lines.put(line)
+    lines.put(None)
+
+
+def _signed(line: bytes, key: str, name: str, count: int) -> dict[str, Any] | None:
+    """The report in a line if it bears the key, the name and the number that are due."""
+    sign, _, text = line.rstrip(b"\n").partition(b" ")
+    due = hashlib.sha256(key.encode() + text + key.encode()).hexdigest().encode()
+    if not hmac.compare_digest(sign, due):
+        return None
+    report: dict[str, Any] = json.loads(text)
+    return report if (report.get("is"), report.get("count")) == (name, count) else None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it may have started."""
+    if os.name == "nt":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _late(process: subprocess.Popen[bytes], asked: float, worked: float, allowed: float) -> bool:
+    waited, used = time.monotonic() - asked, processor(process)
+    return waited > (3 * allowed if used else allowed) or used - worked > allowed
+
+
+def processor(process: subprocess.Popen[bytes]) -> float:
+    """Seconds of processor time that a process has used; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
+
+
+def resident(process: subprocess.Popen[bytes]) -> int:
+    """Bytes of memory in use by a process; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
+        if os.name == "nt":
+            return _resident_windows(process)
+        if sys.platform.startswith("linux"):
+            pages = Path(f"/proc/{process.pid}/statm").read_text().split()[1]
+            return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        said = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(process.pid)], capture_output=True, text=True
+        )
+        return int(said.stdout) * 1024
+    return 0
+
+
+def _resident_windows(process: subprocess.Popen[bytes]) -> int:
+    import ctypes
+
+    class Counters(ctypes.Structure):
+        _fields_ = [("cb", ctypes.c_uint32), ("faults", ctypes.c_uint32)] + [
+            (name, ctypes.c_size_t)
+            for name in ("peak", "size", "qpp", "qp", "qpnp", "qnp", "pagefile", "peakfile")
+        ]
+
+    counters = Counters()
+    counters.cb = ctypes.sizeof(counters)
+    windll: Any = ctypes.windll  # type: ignore[attr-defined,unused-ignore]
+    handle = ctypes.c_void_p(int(process._handle))  # type: ignore[attr-defined,unused-ignore]
+    windll.psapi.GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.cb)
+    return int(counters.size)
