@@ -1,6 +1,8 @@
-"""Prints ratios of toytorch's time to PyTorch's, from one interleaved run on one thread.
+"""Prints ratios of toytorch's time to PyTorch's, from one interleaved run, on one thread each
+if nothing else is said.
 
-    python -m tests.benchmarks [-k TEXT] [--json] [--plot FILE.svg] [--quick] [--check]
+    python -m tests.benchmarks [-k TEXT] [--threads N] [--json] [--plot FILE.svg] [--quick]
+                               [--check]
 
 Each case does the same work on both sides. Samples alternate between the two, so that whatever else
 the machine does meets both alike; the table gives medians, and the quartiles of the ratio over the
@@ -20,13 +22,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+_threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "1"
 for _name in (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 ):
-    os.environ[_name] = "1"  # before NumPy and PyTorch are imported, which read them once
+    os.environ[_name] = _threads  # before NumPy and PyTorch are imported, which read them once
 
 from tests.benchmarks.cases import CASES, Case, Work  # noqa: E402
 
@@ -148,6 +151,7 @@ def plot(results: list[dict[str, Any]], about: dict[str, Any], file: Path) -> No
 def main(arguments: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    p.add_argument("--threads", type=int, default=1, help="threads of each side (1)")
     p.add_argument("-k", default="", metavar="TEXT", help="only cases whose name holds this text")
     p.add_argument(
         "--json", action="store_true", help="print the results as JSON instead of a table"
@@ -168,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     import toytorch as ours
 
-    theirs.set_num_threads(1)
+    theirs.set_num_threads(int(_threads))
     chosen = [c for c in CASES if options.k in c.name]
     if not chosen:
         p.error(f"no case holds {options.k!r}; there are: {', '.join(c.name for c in CASES)}")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,34 @@ def test_threads_give_the_same(text: str, two_threads: object) -> None:
     set_thread_count(1)
     run(program, alone[...], x)
     np.testing.assert_array_equal(made, alone)
+
+
+def test_helpers_come_late_or_in_time(two_threads: object) -> None:
+    """Whether helpers sleep or watch when a job comes, every part is done once."""
+    program = Program.parse("x[i], s -> y[i]\n y = x + s*exp(sin(x*0))")
+    pauses = np.random.default_rng(0).exponential(60e-6, 300)
+    for i, pause in enumerate(pauses):
+        x = np.full(400_000 + 777 * i, i, "float32")
+        y = np.zeros_like(x)
+        run(program, y, x, 1.0)
+        assert (y == i + 1).all()
+        time.sleep(pause if i % 3 else 0)
+    assert parallel.team(2).threads == 2 and not parallel.team(2).busy.locked()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_has_helpers_of_its_own(two_threads: object) -> None:
+    program = Program.parse("x[i] -> y[i]\n y = exp(sin(x))")
+    x = np.ones(2_000_000, "float32")
+    run(program, np.empty_like(x), x)
+    before = parallel.team(2)
+    child = os.fork()
+    if not child:
+        y = np.zeros_like(x)
+        run(program, y, x)
+        good = (y == y[0]).all() and y[0] > 0 and parallel.team(2) is not before
+        os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_kernels_from_many_python_threads() -> None:

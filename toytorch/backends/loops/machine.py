@@ -28,7 +28,7 @@ from toytorch.backends.loops.entry import (
 from toytorch.backends.loops.nest import Nest
 
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
-WORK = 1 << 20  # additions on one thread; more is worth the 50 µs that a second thread costs
+WORK = 1 << 22  # additions on one thread, some 100 µs; more is worth waking a second one
 METH_FASTCALL = 0x80
 PARTS = ("call", "read", "run")  # the functions of a kernel that are called from outside
 _lock = threading.RLock()
@@ -158,6 +158,7 @@ class Compiled:
         self.call = builtin(place["call"], "kernel")
         words_ = ctypes.POINTER(ctypes.c_int64)
         self.read = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, words_)(place["read"])
+        self.address = place["run"]
         self.run = ctypes.CFUNCTYPE(None, words_, ctypes.c_int64, ctypes.c_int64)(place["run"])
 
 

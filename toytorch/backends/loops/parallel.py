@@ -1,7 +1,7 @@
 """Large kernels on several threads.
 
-Compiled code runs without the GIL, so Python's own threads will do. Handing work to them costs some
-50 µs, which is why `entry` asks for it only where there is more than about 0.3 ms of work.
+Compiled code runs without the GIL, so Python's own threads will do. `entry` asks for them where
+there is more than some 100 µs of work.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from toytorch.backends import threads
 from toytorch.backends.loops import machine
 from toytorch.backends.loops.entry import CONTEXT
+from toytorch.backends.loops.team import Team
+
+PARTS = 4  # of the range for each thread: a thread that comes late takes fewer
 
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-_owner = 0  # the process that made the pool: a forked child has none of its threads
+_team: Team | None = None
 _count = 0
 
 
@@ -46,34 +47,28 @@ threads.listeners.append(note_threads)
 
 
 def run(kernel: Any, args: tuple[Any, ...]) -> None:
-    """Runs a kernel on the threads, each with a part of its range."""
+    """Runs a kernel on the threads, which share its range in parts."""
     nest, compiled = kernel.nest, kernel.compiled
-    slots = 64 + 8 * (len(args) + 1) * (len(nest.axes) + 1)
-    table = (ctypes.c_int64 * slots)()
+    table = (ctypes.c_int64 * (64 + 8 * (len(args) + 1) * (len(nest.axes) + 1)))()
     table[0] = machine.context().ctypes.data
     objects = (ctypes.c_void_p * len(args))(*map(id, args))
     if compiled.read(objects, table) != 1:
         raise ValueError("the arrays do not fit the kernel")
     total, count = table[1], thread_count()
-    step = -(-total // count)
+    step = -(-total // (PARTS * count))
     if step > 64 and nest.tile == 1:
         step = -(-step // 64) * 64  # no two threads write to one line of the cache
-    parts = [(lo, min(lo + step, total)) for lo in range(0, total, max(step, 1))]
-    if len(parts) <= 1:
+    if step >= total:
         compiled.run(table, 0, total)
         return
-    others = [executor().submit(compiled.run, table, *part) for part in parts[1:]]
-    compiled.run(table, *parts[0])
-    for other in others:
-        other.result()
+    if not team(count).run(compiled.address, ctypes.addressof(table), total, step):
+        compiled.run(table, 0, total)
 
 
-def executor() -> ThreadPoolExecutor:
+def team(threads: int) -> Team:
     """The threads, made at first need and again in a forked process."""
-    global _pool, _owner
+    global _team
     with _lock:
-        if _pool is None or _owner != os.getpid():
-            _pool = ThreadPoolExecutor(max(thread_count(), os.cpu_count() or 1),
-                                       thread_name_prefix="toytorch")
-            _owner = os.getpid()
-        return _pool
+        if _team is None or _team.process != os.getpid() or _team.threads < threads:
+            _team = Team(threads)
+        return _team
