@@ -414,3 +414,58 @@ def test_a_subclass_says_how_batches_are_asked_for(persistent_workers: bool) -> 
                         persistent_workers=persistent_workers)
     for _ in range(2):
         assert [batch.tolist() for batch, in loader] == [[0, 1], [2, 3], [4, 5], [6]]
+
+
+class Large(Dataset):
+    """Examples of many kinds, large enough for batches that are made in shared memory; they grow,
+    so that slots become too small."""
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, i: int) -> Any:
+        n = 9000 * (1 + i // 12)
+        whole = tt.arange(n) + i
+        return {"bfloat16": whole.to(tt.bfloat16), "bool": whole % 3 == 0, "label": i,
+                "array": np.full((n, 2), i, "float64"), "pair": (whole.float(), whole.view(-1, 10)),
+                "complex": whole * 1j, "gradient": whole.float().requires_grad_()}
+
+
+def part(batch: Any) -> Any:
+    """A batch that is cut and taken apart after it was collated."""
+    made = default_collate(batch)
+    return [made["array"][:, :, 1], made["pair"][0][1:], made["bool"], made["bool"]]
+
+
+kept: list[Any] = []
+
+
+def keep(batch: Any) -> Any:
+    """A batch that the worker goes on to use."""
+    kept.append(default_collate(batch)["pair"][0])
+    return [kept[-1], tt.stack([b.sum() for b in kept])]
+
+
+@pytest.mark.parametrize("collate", [None, part, keep])
+def test_batches_made_in_shared_memory(collate: Any) -> None:
+    kept.clear()
+    alone = list(DataLoader(Large(), 4, collate_fn=collate))
+    kept.clear()
+    for _ in range(2):
+        for a, b in zip(DataLoader(Large(), 4, num_workers=1, collate_fn=collate), alone,
+                        strict=True):
+            same(a, b)
+
+
+def same(a: Any, b: Any) -> None:
+    """Two batches have equal structure, types and values."""
+    assert type(a) is type(b)
+    if isinstance(a, tt.Tensor):
+        assert a.dtype == b.dtype and a.requires_grad == b.requires_grad and tt.equal(a, b)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        same(list(a.values()), list(b.values()))
+    else:
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)

@@ -17,6 +17,7 @@ import numpy as np
 
 from toytorch.backends import threads
 from toytorch.core.random import manual_seed
+from toytorch.utils.data import slots
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.slots import Outbox
 
@@ -97,7 +98,7 @@ def work(connection: Any, recipe: Recipe, prefix: str, number: int, count: int, 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = os.getppid()
     threads.set_for_blas(1)
-    outbox = Outbox(prefix)
+    outbox = slots.outbox = Outbox(prefix)
     where = f"in DataLoader worker process {number}"
     fetch: Any = None
     failed: Failure | None = None
