@@ -36,6 +36,7 @@ from toytorch.backends.conv_pack import (
 )
 from toytorch.backends.conv_tile import WORDS, most_rows, rows, tile
 from toytorch.backends.loops import machine
+from toytorch.backends.parts import in_parts
 
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
 
@@ -165,20 +166,26 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     direct_out = wide == shape[1] and lines_of(y) is not None
     line = x.shape[3] + left + right
     each = max(x[0].size, math.prod(shape[1:]))
-    step = len(x) if direct_in and direct_out else max(1, min(len(x), CHUNK // each))
-    inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
-    outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
-    calls = [call for job in jobs for call in plan(job, x.shape, line, left, wide, shape, groups)]
-    for i in range(0, len(x), step):
-        part, made = x[i:i + step], y[i:i + step]
-        source = lines_of(part) if direct_in else inside
-        if not direct_in:
-            pack(part, inside, left)
-        result = lines_of(made) if direct_out else outside
-        for call in calls:
-            call(len(part), source, result, start)
-        if not direct_out:
-            unpack(outside, made)
+    chunk = len(x) if direct_in and direct_out else max(1, CHUNK // each)
+
+    def part(first: int, end: int) -> None:
+        step = min(chunk, end - first)
+        inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
+        outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
+        calls = [c for job in jobs for c in plan(job, x.shape, line, left, wide, shape, groups)]
+        for i in range(first, end, step):
+            images, made = x[i:min(i + step, end)], y[i:min(i + step, end)]
+            source = lines_of(images) if direct_in else inside
+            if not direct_in:
+                pack(images, inside, left)
+            result = lines_of(made) if direct_out else outside
+            for call in calls:
+                call(len(images), source, result, start)
+            if not direct_out:
+                unpack(outside, made)
+
+    products = y.size // shape[1] * sum(taps.size for taps, _, _ in jobs) // len(jobs)
+    in_parts(len(x), products // 32, part)
     return y
 
 
@@ -198,7 +205,7 @@ class Call:
 
     def __init__(self, kernel: Any, words: Any, weights: Any, places: Any) -> None:
         self.kernel, self.weights, self.places = kernel, weights, places
-        self.words = words.copy()  # two threads may run the same
+        self.words = words.copy()  # two threads may run the same: each has a call of its own
         self.address, self.b = self.words.ctypes.data, weights.ctypes.data
 
     def __call__(self, images: int, source: Any, result: Any, start: Any) -> None:
@@ -326,23 +333,31 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
     tall = rows(length, x.dtype.char, blocks)
     length = -(-length // tall) * tall  # rows past the end are computed and left out
     wide = -(-g.shape[1] // lanes) * lanes
-    made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
     left, right = padding[1], max(0, along.at(along.count - 1, kw - 1) + 1 - x.shape[3])
     line = x.shape[3] + left + right
-    step = max(1, min(len(x), CHUNK // max(x[0].size, g[0].size)))
-    room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
-    inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
+    chunk = max(1, CHUNK // max(x[0].size, g[0].size))
     direct = wide == g.shape[1] and lines_of(g) is not None
-    outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
-    calls = pixel_calls(x, g, made, (down, along), (line, left, wide), tall, blocks, groups)
-    for i in range(0, len(x), step):
-        part, share = x[i:i + step], g[i:i + step]
-        pack(part, inside, left)
-        if not direct:
-            pack(share, outside, 0)
-        seen = lines_of(share) if direct else outside
-        for call in calls:
-            call(len(part), inside, seen, made)
+
+    def part(first: int, end: int) -> Any:
+        step = min(chunk, end - first)
+        made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
+        room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
+        inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
+        outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
+        calls = pixel_calls(x, g, made, (down, along), (line, left, wide), tall, blocks, groups)
+        for i in range(first, end, step):
+            images, share = x[i:min(i + step, end)], g[i:min(i + step, end)]
+            pack(images, inside, left)
+            if not direct:
+                pack(share, outside, 0)
+            seen = lines_of(share) if direct else outside
+            for call in calls:
+                call(len(images), inside, seen, made)
+        return made
+
+    made, *others = in_parts(len(x), g.size * inner * kh * kw // 32, part)
+    for other in others:
+        made += other
     made = made[:, :, :, :kw * inner // runs, :outer].reshape(groups, kh, kw, inner, outer)
     w = made.transpose(0, 4, 3, 1, 2).reshape(g.shape[1], inner, kh, kw)
     if last:

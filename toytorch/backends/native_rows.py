@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import native
+from toytorch.backends.parts import LEAST, in_parts
 
 BLOCK = 4096  # elements whose sum is taken in the array's own type, before it goes to float64
 
@@ -60,7 +61,15 @@ class Rows:
         if run is False:
             return False
         count = len(self.extents)
-        run(rows, n, *map(id, args[:count]), *args[count:])
+        if rows * n < 8 * LEAST or rows == 1:
+            run(rows, n, *map(id, args[:count]), *args[count:])
+            return True
+
+        def part(first: int, end: int) -> None:
+            own = [a if extent == "column" else a.reshape(rows, -1)[first:end]
+                   for a, extent in zip(args, self.extents)]
+            run(end - first, n, *map(id, own), *args[count:])
+        in_parts(rows, rows * n, part)
         return True
 
     def compile(self, kind: str) -> Any:
