@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from typing import Any
 
@@ -70,3 +71,10 @@ def test_structures_of_the_same_shape_are_equal_and_hash_alike(tree: Any) -> Non
     one, two = tree_flatten(tree)[1], tree_flatten(tree)[1]
     assert one == two and hash(one) == hash(two)
     assert one != tree_flatten([tree])[1]
+
+
+def test_calls_of_ever_new_kinds_run_as_they_are_in_the_end() -> None:
+    f = torch.compile(lambda x: x * 2 + 1)
+    for n in range(40):
+        torch.testing.assert_close(f(torch.ones(n)), torch.full((n,), 3.0))
+    assert len(f.graphs) == sys.modules["toytorch.jit.compile"].LIMIT and "more than" in f.reason

@@ -16,7 +16,7 @@ from toytorch.jit.surroundings import Surroundings
 from toytorch.jit.tracer import GraphBreak
 from toytorch.nn import Module
 
-LIMIT = 64  # kinds of calls that a function is compiled for; others run as they are
+LIMIT = 16  # kinds of calls that a function is compiled for (PyTorch: 8); others run as they are
 
 
 class Compiled:
