@@ -113,7 +113,6 @@ def get_num_threads() -> int:
 def set_num_threads(count: Any) -> None:
     """Sets how many threads matrix products and compiled kernels use."""
     threads.set_for_blas(_positive("set_num_threads", count))
-    parallel.set_thread_count(count)
 
 
 def get_num_interop_threads() -> int:

@@ -52,8 +52,8 @@ def test_precision_threads_and_warnings(side: Side) -> None:
     assert torch.get_num_interop_threads() >= 1
     torch.set_warn_always(True)
     assert torch.is_warn_always_enabled()
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
+    with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
+        assert torch.backends.cudnn.deterministic and not torch.backends.cudnn.benchmark
     assert torch.set_flush_denormal(False) in (True, False)
 
 

@@ -14,7 +14,7 @@ NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads",
          "openblas_{}_num_threads64_", "openblas_{}_num_threads", "MKL_{}_Num_Threads")
 
 
-listeners: list[Callable[[], None]] = []  # who wants to hear of a new number
+listeners: list[Callable[[int], None]] = []  # who goes by a new number, too
 
 
 @cache
@@ -41,9 +41,9 @@ def of_blas() -> int:
 
 
 def set_for_blas(count: int) -> None:
-    """Sets it, where the library can be told."""
+    """Sets it, where the library can be told, and the number for whatever else goes by it."""
     put = _function("set")
     if put is not None:
         put(ctypes.c_int(count))
     for tell in listeners:
-        tell()
+        tell(count)

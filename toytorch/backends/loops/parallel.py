@@ -24,7 +24,7 @@ _count = 0
 
 
 def thread_count() -> int:
-    """How many threads kernels use: as many as BLAS, unless set_thread_count said otherwise."""
+    """How many threads kernels use: as many as BLAS, or what was set last."""
     return _count or max(1, threads.of_blas())
 
 
@@ -43,7 +43,7 @@ def note_threads() -> None:
         machine.context()[CONTEXT.index("one_thread")] = thread_count() == 1
 
 
-threads.listeners.append(note_threads)
+threads.listeners.append(set_thread_count)
 
 
 def run(kernel: Any, args: tuple[Any, ...]) -> None:
