@@ -65,7 +65,7 @@ class Pair:
 
     def compare(self) -> None:
         """Raises Mismatch where the values differ."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of pair compares in its own way
 
 
 class Nothing(Pair):
