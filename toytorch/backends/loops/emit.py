@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from toytorch.backends.loops.coefficients import ROUND
+
+
+class Processor(NamedTuple):
+    """What kernels are written differently for."""
+
+    fma: bool  # x·y + z in one instruction, rounded once
+    masks: bool  # any lanes of a vector can be left out (AVX-512)
 
 
 class Emit:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.nest import Buffer, Nest
 from toytorch.backends.loops.print_llvm import Core, has_angles, strides_of
 from toytorch.backends.loops.types import TYPES, kind
@@ -35,7 +36,7 @@ CONTEXT = ("ndarray", "one_thread", "bfloat16", "True", "False", "None", "PyMem_
 class Entry:
     """Writes call_NAME, read_NAME and run_NAME of a nest into a module."""
 
-    def __init__(self, ir: Any, module: Any, nest: Nest, name: str, fma: bool,
+    def __init__(self, ir: Any, module: Any, nest: Nest, name: str, processor: Processor,
                  limit: int) -> None:
         self.ir, self.module, self.nest, self.name = ir, module, nest, name
         self.limit = limit  # elements; fewer are done on one thread, with the GIL held
@@ -49,8 +50,8 @@ class Entry:
         kinds = [False, True] if has_angles(nest) else [False]
         if has_angles(nest) and any(b.same for b in nest.buffers):
             kinds = [True]
-        self.cores = [Core(ir, module, nest, f"{'slow' if slow else 'core'}_{name}", fma, slow)
-                      for slow in kinds]
+        self.cores = [Core(ir, module, nest, f"{'slow' if slow else 'core'}_{name}", processor,
+                           slow) for slow in kinds]
         self.layout_table()
         self.write_read()
         self.write_run()

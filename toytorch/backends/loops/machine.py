@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from functools import cache as once
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.loops import cache
+from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.entry import (
     CONTEXT,
     DATA,
@@ -26,6 +28,7 @@ from toytorch.backends.loops.entry import (
     TYPE_NUMBER,
 )
 from toytorch.backends.loops.nest import Nest
+from toytorch.backends.loops.print_llvm import LOOP
 
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
 WORK = 1 << 22  # additions on one thread, some 100 µs; more is worth waking a second one
@@ -84,8 +87,9 @@ class Target:
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
         self.cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
-        self.features, self.fma = features.flatten(), bool(features.get("fma", False)
-                                                           or features.get("neon", False))
+        self.features = features.flatten()
+        self.processor = Processor(features.get("fma", False) or features.get("neon", False),
+                                   features.get("avx512bw", False))
         self.machine = llvm.Target.from_default_triple().create_target_machine(
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault")
         self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
@@ -133,8 +137,9 @@ def llvm_text(nest: Nest, name: str, cost: int) -> str:
     from toytorch.backends.loops.entry import Entry
     module = ir.Module(name)
     limit = max(WORK // max(cost, 1), 1)
-    Entry(ir, module, nest, name, target().fma, limit)
-    text = str(module)
+    Entry(ir, module, nest, name, target().processor, limit)
+    # A loop's note has to name itself, which llvmlite cannot write.
+    text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
     wide = f'"prefer-vector-width"="{VECTORS}"'
     return text.replace("noinline nounwind", f"noinline nounwind {wide}")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.llvm_ops import Operations
 from toytorch.backends.loops.nest import (
     Buffer,
@@ -24,10 +25,13 @@ from toytorch.backends.loops.nest import (
     Update,
     Var,
 )
+from toytorch.backends.loops.primitives import PRIMITIVES
 from toytorch.backends.loops.program import Argument
 from toytorch.backends.loops.types import TYPES, computed, kind
 
 ANGLES = ("sin", "cos", "tan")
+LOOP = "its own name"  # of a loop's note; `machine` puts it there
+LONG = 16  # additions in a loop's body
 
 
 def strides_of(nest: Nest) -> list[tuple[str, int]]:
@@ -42,6 +46,12 @@ def has_angles(nest: Nest) -> bool:
     return any(isinstance(s, Let) and s.op in ANGLES for s in _statements(nest.body))
 
 
+def _is_long(body: tuple[Statement, ...]) -> bool:
+    """Whether a loop is so much code that a mask costs little; with totals it costs more."""
+    cost = sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
+    return cost >= LONG and not any(isinstance(s, Update) for s in body)
+
+
 def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
     for s in body:
         yield s
@@ -52,11 +62,11 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 class Core:
     """Writes core_NAME into a module. The parameters are in `signature`."""
 
-    def __init__(self, ir: Any, module: Any, nest: Nest, name: str, fma: bool,
+    def __init__(self, ir: Any, module: Any, nest: Nest, name: str, processor: Processor,
                  slow: bool = False) -> None:
-        self.ir, self.nest = ir, nest
+        self.ir, self.nest, self.processor = ir, nest, processor
         self.size = ir.IntType(64)
-        probe = Operations(ir, ir.IRBuilder(), fma, slow, None)
+        probe = Operations(ir, ir.IRBuilder(), processor.fma, slow, None)
         pointers = [b for b in nest.buffers if not b.same]
         types = [probe.element(b.type).as_pointer() for b in pointers]
         types += [probe.llvm(n.type) for n in nest.numbers]
@@ -87,9 +97,11 @@ class Core:
         self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
         large = self.b.alloca(ir.IntType(32))
         self.b.store(ir.Constant(ir.IntType(32), 0), large)
-        self.ops = Operations(ir, self.b, fma, slow, large)
+        self.ops = Operations(ir, self.b, processor.fma, slow, large)
         self.entry = self.b.block
         self.places: dict[str, Any] = {}
+        self.lanes: set[str] | None = None  # inside a loop of vectors: what varies along it
+        self.made: set[Argument] = set()  # values that were computed, by their names
         self.body(nest.body, "")
         self.b.ret(self.b.load(large))
 
@@ -102,6 +114,9 @@ class Core:
                 self.loop(s)
             elif isinstance(s, Let):
                 self.values[s.name], self.types[s.name] = self.let(s), s.type
+                self.made.add(s.name)
+                if self.lanes and not self.lanes.isdisjoint(s.args):
+                    self.lanes.add(s.name)
             elif isinstance(s, Load):
                 self.load(s, innermost)
             elif isinstance(s, Store):
@@ -142,11 +157,20 @@ class Core:
         i = b.phi(self.size)
         i.add_incoming(start, before)
         self.values[s.index], self.types[s.index] = i, "index"
+        self.lanes = {s.index} if s.kind == "lanes" else None
         self.body(s.body, s.index)
+        self.lanes = None
         following = b.add(i, self.size(s.step), flags=["nsw"])
         i.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, stop), head, after)
+        back = b.cbranch(b.icmp_signed("<", following, stop), head, after)
+        if self.processor.masks and s.kind == "lanes" and _is_long(s.body):
+            back.set_metadata("llvm.loop", self.masked())
         b.position_at_end(after)
+
+    def masked(self) -> Any:
+        """Asks LLVM to mask the last turn: half the code of a second, scalar loop for the rest."""
+        add = self.function.module.add_metadata
+        return add([LOOP, add(["llvm.loop.vectorize.predicate.enable", self.ir.IntType(1)(1)])])
 
     # -- values -----------------------------------------------------------------------------------
 
@@ -170,6 +194,8 @@ class Core:
         args = [self.value(a, type) for a in s.args]
         if s.op == "where":
             args[0] = self.value(s.args[0], "bool")
+        if s.op == "div" and self.lanes and s.args[1] in self.made - self.lanes:
+            return self.ops.div_by(type, *args)
         return self.ops.do(s.op, type, args)
 
     def index(self, s: Let) -> Any:
@@ -188,6 +214,8 @@ class Core:
         place = self.address(buffer, s.place, innermost)
         self.types[s.name] = computed(buffer.type)
         self.values[s.name] = self.ops.load(place, buffer.type, TYPES[buffer.type].bytes)
+        if self.lanes and buffer.inner != "0" and any(i in self.lanes for _, i in s.place):
+            self.lanes.add(s.name)
 
     def address(self, buffer: Buffer, place: Place, innermost: str) -> Any:
         """The address of an element; the innermost index is added last, from one row pointer."""

@@ -1,0 +1,45 @@
+"""What is written for vectors: divisions by one number along a row, and masked last turns."""
+
+from math import erf
+
+import numpy as np
+import pytest
+
+from toytorch.backends.loops import Program, compile_program, machine
+
+pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
+
+
+@pytest.mark.parametrize("type", ["float32", "float64"])
+def test_rows_are_divided_by_their_totals(type: str) -> None:
+    """Totals that are tiny, huge, zero, infinite or NaN: as division has it, to 2 ulp."""
+    program = Program.parse(
+        f"x[i,j] {type} -> y[i,j] {type}, s[i] {type}\n s = sum[j](x)\n y = x / s")
+    info = np.finfo(type)
+    rng = np.random.default_rng(5)
+    tiny, huge = float(info.smallest_subnormal), float(info.max)
+    scales = [tiny * 3, tiny * 1e4, float(info.tiny), 1e-30, 1.0, 1e30, huge / 64]
+    rows = [rng.uniform(0.5, 1.5, 37).astype(type) * np.dtype(type).type(s) for s in scales]
+    rows += [np.zeros(37, type), np.full(37, np.inf, type), np.full(37, np.nan, type)]
+    rows += [-rows[0], np.where(np.arange(37) == 3, huge / 2, rows[0]).astype(type)]
+    x = np.stack(rows)
+    y, total = np.empty_like(x), np.empty(len(x), type)
+    assert compile_program(program, y, total, x)(y, total, x)
+    with np.errstate(all="ignore"):
+        want = x.astype(np.longdouble) / total.astype(np.longdouble)[:, None]
+        ulp = np.spacing(np.abs(want).astype(type)).astype(np.longdouble)
+    special = ~np.isfinite(want)
+    np.testing.assert_array_equal(y[special], want[special].astype(type))
+    assert (np.abs(y - want)[~special] / ulp[~special]).max() <= 2
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 15, 16, 17, 31, 33, 100])
+def test_the_last_turn_of_a_long_loop(n: int) -> None:
+    """Neighbours of what is stored stay as they were."""
+    program = Program.parse("x[i] -> y[i]\n y = tanh(x) * erf(x)")
+    x = np.linspace(-3, 3, n + 40, dtype="float32")[20:20 + n]
+    room = np.full(n + 40, 7, "float32")
+    y = room[20:20 + n]
+    assert compile_program(program, y, x)(y, x)
+    np.testing.assert_allclose(y, np.tanh(x) * [erf(v) for v in x], rtol=1e-6)
+    assert (room[:20] == 7).all() and (room[20 + n:] == 7).all()
