@@ -5,6 +5,9 @@ time off the multipliers; this one keeps the ROWS x COLUMNS tile of C in registe
 sum, with B packed into a strip that the tile reads in order (Goto and van de Geijn 2008, with one
 level of blocking, which is what matrices that fit the second-level cache need). The last tile of a
 row or column overlaps the one before it, so there is no separate code for the remainder.
+
+A product of a matrix and its own transpose is symmetric: the tiles on and below the diagonal are
+computed, and stored a second time, turned, above it.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
             or (bias is not None and (bias.dtype.char != kind or bias.strides != (step,)))
             or any(s % step or s < 0 for s in (*a.strides, *b.strides))):
         return None
-    key = kind, turned, bias is not None
+    key = kind, turned, bias is not None, bias is None and are_twins(a, b)
     run = _compiled.get(key)
     if run is None:
         arguments = [ctypes.c_int64] * 6 + [ctypes.c_void_p] * 5
@@ -55,17 +58,86 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
     return c
 
 
+def are_twins(a: Any, b: Any) -> bool:
+    """Whether two matrices are one and its transpose, in the same memory."""
+    return bool(a.strides == b.strides[::-1] and a.shape == b.shape[::-1]
+                and a.__array_interface__["data"][0] == b.__array_interface__["data"][0])
+
+
+def is_symmetric(a: Any) -> bool:
+    """Whether a large square matrix on the CPU equals its transpose, number for number."""
+    rows, kind, step = len(a), a.dtype.char, a.itemsize
+    if a.shape != (rows, rows) or kind not in "fd" or a.strides != (rows * step, step) or (
+            rows < 2 * BLOCK or rows % BLOCK):
+        return False
+    key = kind, "symmetric"
+    run = _compiled.get(key)
+    if run is None:
+        arguments = [ctypes.c_int64] + [ctypes.c_void_p] * 2
+        run = _compiled[key] = native.works() and native.compiled(
+            lambda ir: Symmetry(ir, kind).module, "symmetric", arguments)
+    if run is False:
+        return False
+    found = np.zeros(1, np.int64)
+    run(rows, id(a), id(found))
+    return bool(found[0])
+
+
 def vector_width(kind: str) -> int:
     """Numbers in one of this processor's vectors."""
     bytes_ = 64 if native.has("avx512f") else 32
     return bytes_ // (4 if kind == "f" else 8)
 
 
-class Product:
+class Writer:
+    """LLVM for loops over matrices."""
+
+    ir: Any
+    b: Any
+    function: Any
+    size: Any
+    vector: Any
+    align: int
+
+    def smaller(self, x: Any, y: Any) -> Any:
+        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+    def loop(self, end: Any, step: Any, body: Any, carried: Any = (),
+             start: Any = None) -> list[Any]:
+        """for i in range(start, end, step): carried = body(i, *carried); at least one turn."""
+        b, before = self.b, self.b.block
+        head = self.function.append_basic_block()
+        after = self.function.append_basic_block()
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(self.size)
+        i.add_incoming(self.size(0) if start is None else start, before)
+        phis = [b.phi(v.type) for v in carried]
+        for phi, v in zip(phis, carried):
+            phi.add_incoming(v, before)
+        results = body(i, *phis) or []
+        following = b.add(i, step, flags=["nsw"])
+        i.add_incoming(following, b.block)
+        for phi, v in zip(phis, results):
+            phi.add_incoming(v, b.block)
+        b.cbranch(b.icmp_signed("<", following, end), head, after)
+        b.position_at_end(after)
+        return list(results)
+
+    def load(self, base: Any, at: Any, kind: Any = None) -> Any:
+        b, kind = self.b, kind or self.vector
+        return b.load(b.bitcast(b.gep(base, [at]), kind.as_pointer()), align=self.align)
+
+    def store(self, value: Any, base: Any, at: Any) -> None:
+        b = self.b
+        b.store(value, b.bitcast(b.gep(base, [at]), value.type.as_pointer()), align=self.align)
+
+
+class Product(Writer):
     """LLVM for product(M, N, K, A's two strides, B's long stride, C, A, B, strip, bias)."""
 
-    def __init__(self, ir: Any, kind: str, turned: bool, biased: bool) -> None:
-        self.ir, self.biased = ir, biased
+    def __init__(self, ir: Any, kind: str, turned: bool, biased: bool, symmetric: bool) -> None:
+        self.ir, self.biased, self.symmetric = ir, biased, symmetric
         self.real = ir.FloatType() if kind == "f" else ir.DoubleType()
         self.size, self.align = ir.IntType(64), 4 if kind == "f" else 8
         self.width = vector_width(kind)
@@ -88,42 +160,12 @@ class Product:
         def strips(j: Any) -> None:
             j = self.smaller(j, b.sub(n, tile))
             (self.pack_turned if turned else self.pack)(j)
+            start = b.and_(j, self.size(-ROWS)) if symmetric else None
             self.loop(m, self.size(ROWS),
-                      lambda i: self.tile(self.smaller(i, b.sub(m, self.size(ROWS))), j))
+                      lambda i: self.tile(self.smaller(i, b.sub(m, self.size(ROWS))), j),
+                      start=start)
         self.loop(n, tile, strips)
         b.ret_void()
-
-    def smaller(self, x: Any, y: Any) -> Any:
-        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
-
-    def loop(self, end: Any, step: Any, body: Any, carried: Any = ()) -> list[Any]:
-        """for i in range(0, end, step): carried = body(i, *carried); at least one turn."""
-        b, before = self.b, self.b.block
-        head = self.function.append_basic_block()
-        after = self.function.append_basic_block()
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.phi(self.size)
-        i.add_incoming(self.size(0), before)
-        phis = [b.phi(v.type) for v in carried]
-        for phi, v in zip(phis, carried):
-            phi.add_incoming(v, before)
-        results = body(i, *phis) or []
-        following = b.add(i, step, flags=["nsw"])
-        i.add_incoming(following, b.block)
-        for phi, v in zip(phis, results):
-            phi.add_incoming(v, b.block)
-        b.cbranch(b.icmp_signed("<", following, end), head, after)
-        b.position_at_end(after)
-        return list(results)
-
-    def load(self, base: Any, at: Any, kind: Any = None) -> Any:
-        b, kind = self.b, kind or self.vector
-        return b.load(b.bitcast(b.gep(base, [at]), kind.as_pointer()), align=self.align)
-
-    def store(self, value: Any, base: Any, at: Any) -> None:
-        b = self.b
-        b.store(value, b.bitcast(b.gep(base, [at]), value.type.as_pointer()), align=self.align)
 
     def pack(self, j: Any) -> None:
         """Copies columns j... of B, row after row, into the strip."""
@@ -180,6 +222,70 @@ class Product:
                 if self.biased:
                     value = b.fadd(value, self.load(self.bias, column))
                 self.store(value, self.c, b.add(b.mul(b.add(i, self.size(r)), self.n), column))
+        if self.symmetric:
+            self.mirror(sums, i, j)
+
+    def mirror(self, sums: list[Any], i: Any, j: Any) -> None:
+        """Stores a tile as rows j... from column i."""
+        b, mask = self.b, self.ir.VectorType(self.ir.IntType(32), BLOCK)
+        for h in (0, 1):
+            for first in range(0, self.width, BLOCK):
+                lines = [b.shuffle_vector(sums[2 * r + h], sums[2 * r + h], mask(
+                    [first + k for k in range(BLOCK)])) for r in range(ROWS)]
+                for r, line in enumerate(transposed(self.ir, b, lines)):
+                    row = b.add(j, self.size(h * self.width + first + r))
+                    self.store(line, self.c, b.add(b.mul(row, self.n), i))
+
+
+class Symmetry(Writer):
+    """LLVM for symmetric(N, A, result): result[0] = 1 if A equals its transpose.
+
+    Blocks of 8 by 16 (whole lines of the cache) are compared with the ones across the diagonal.
+    """
+
+    def __init__(self, ir: Any, kind: str) -> None:
+        self.ir = ir
+        real = ir.FloatType() if kind == "f" else ir.DoubleType()
+        self.size, self.align = ir.IntType(64), 4 if kind == "f" else 8
+        self.vector = ir.VectorType(real, BLOCK)
+        self.module = ir.Module("symmetric")
+        array = ir.IntType(8).as_pointer()
+        self.function = ir.Function(self.module, ir.FunctionType(
+            ir.VoidType(), [self.size, array, array]), "symmetric")
+        self.n, a, found = self.function.args
+        b = self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.a = native.elements(ir, b, a, real.as_pointer())
+        self.found = native.elements(ir, b, found, self.size.as_pointer())
+        self.end = self.function.append_basic_block("end")
+        b.branch(self.function.append_basic_block("start"))
+        b.position_at_end(self.function.blocks[-1])
+        high, wide = self.size(2 * BLOCK), self.size(BLOCK)
+
+        def band(i: Any) -> None:
+            i = self.smaller(i, b.sub(self.n, high))
+            self.loop(b.add(i, high), wide,
+                      lambda j: self.compare(i, self.smaller(j, b.sub(self.n, wide))))
+        self.loop(self.n, high, band)
+        b.store(self.size(1), self.found)
+        b.branch(self.end)
+        b.position_at_end(self.end)
+        b.ret_void()
+
+    def compare(self, i: Any, j: Any) -> None:
+        """Rows i... to i + 16 from column j, with the columns i... of rows j... to j + 8."""
+        b, ir = self.b, self.ir
+        differs = None
+        for half in (0, BLOCK):
+            top = b.add(i, self.size(half))
+            lines, others = ([self.load(self.a, b.add(b.mul(b.add(row, self.size(r)), self.n), at))
+                              for r in range(BLOCK)] for row, at in ((top, j), (j, top)))
+            for x, y in zip(lines, transposed(ir, b, others)):
+                apart = b.fcmp_unordered("!=", x, y)
+                differs = apart if differs is None else b.or_(differs, apart)
+        bits = b.bitcast(differs, ir.IntType(BLOCK))
+        following = self.function.append_basic_block()
+        b.cbranch(b.icmp_unsigned("==", bits, ir.IntType(BLOCK)(0)), following, self.end)
+        b.position_at_end(following)
 
 
 def transposed(ir: Any, b: Any, block: list[Any]) -> list[Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.product import SMALLEST
+from toytorch.backends.product import SMALLEST, are_twins, is_symmetric
 from toytorch.backends.product import product as small_product
+from toytorch.core import state
 from toytorch.core.size import broadcast_pair, wrap_dim
 from toytorch.ops.define import general
 
@@ -60,21 +61,31 @@ def _mm(xp: Any, a: Any, b: Any) -> Any:
     return _product(xp, a, b)
 
 
-def left_share(g: Any, mat2: Any) -> Any:
+def left_share(g: Any, mat2: Any, work: Any = None) -> Any:
     """The gradient of the left factor: g·mat2ᵀ."""
-    return g.mm(mat2.t())
+    made = g.mm(mat2.t())
+    if work is not None and made.numel() >= SMALLEST // 8:
+        work["left"] = made, mat2
+    return made
 
 
-def right_share(g: Any, mat1: Any, column_major: Any) -> Any:
+def right_share(g: Any, mat1: Any, column_major: Any, work: Any = None) -> Any:
     """The gradient of the right factor, mat1ᵀ·g, in that factor's own order of memory.
 
     The weight of a linear layer comes in transposed; its gradient then lies as the weight does.
+    Of x·xᵀ with a symmetric g (similarities of pairs have one) it is the left factor's, transposed.
     """
+    if work and not state.local.grad:
+        made, mat2 = work["left"]
+        arrays = [t._array for t in (g, mat1, mat2)]
+        if all(a.__class__ is np.ndarray for a in arrays) and are_twins(*arrays[1:]) and (
+                is_symmetric(arrays[0])):
+            return made.t()
     return g.t().mm(mat1).t() if column_major else mat1.t().mm(g)
 
 
 mm = general("mm(Tensor self, Tensor mat2) -> Tensor", _mm, apart="type", d_self=left_share,
-             d_mat2=lambda g, self, mat2_order: right_share(g, self, mat2_order),
+             d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
              doc="Matrix product.")
 
 

@@ -139,7 +139,7 @@ def _count(shape: Any, dim: Any) -> int:
 mean = reduction("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
                  "-> Tensor", _mean, variant=by_dim,
                  d_self=lambda g, self_shape, dim, keepdim:
-                     spread_over(g, self_shape, dim, keepdim) / _count(self_shape, dim),
+                     spread_over(g / _count(self_shape, dim), self_shape, dim, keepdim),
                  doc="Arithmetic mean over dimensions.")
 
 
