@@ -125,8 +125,20 @@ def input_gradient(g: Any, w: Any, sizes: Any, stride: Any, padding: Any, dilati
     jobs = []
     for (down, ys), (along, xs) in itertools.product(*(
             phases(*each) for each in zip(sizes, w.shape[2:], stride, padding, dilation))):
-        jobs.append((taps[:, ys][:, :, xs], down, along))
+        jobs.append((taps[:, run_of(ys), run_of(xs)], down, along))
     return correlate(g, jobs, None, (g.shape[0], w.shape[1] * groups, *sizes), groups)
+
+
+def run_of(taps: list[int]) -> slice:
+    """Taps at equal distances, the last first, as a slice.
+
+    >>> run_of([2, 0]), run_of([])
+    (slice(2, None, -2), slice(0, 0, 1))
+    """
+    if not taps:
+        return slice(0, 0, 1)
+    step = taps[0] - taps[1] if len(taps) > 1 else 1
+    return slice(taps[0], taps[-1] - step if taps[-1] >= step else None, -step)
 
 
 def by_group(w: Any, groups: int) -> Any:
@@ -172,15 +184,15 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
         step = min(chunk, end - first)
         inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
         outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
-        calls = [c for job in jobs for c in plan(job, x.shape, line, left, wide, shape, groups)]
+        calls = [plan(job, x.shape, line, left, wide, shape, groups) for job in jobs]
         for i in range(first, end, step):
             images, made = x[i:min(i + step, end)], y[i:min(i + step, end)]
             source = lines_of(images) if direct_in else inside
             if not direct_in:
                 pack(images, inside, left)
             result = lines_of(made) if direct_out else outside
-            for call in calls:
-                call(len(images), source, result, start)
+            for job in calls:
+                job.run(len(images), source, job.weights, result, start)
             if not direct_out:
                 unpack(outside, made)
 
@@ -200,49 +212,47 @@ def borders(jobs: Any, size: int) -> tuple[int, int]:
     return (0, 0) if left <= 1 and right <= 1 else (left, right)
 
 
-class Call:
-    """One run of the kernel on some images, from given places in their arrays."""
+class Calls:
+    """Runs of the kernel on some images, and the outputs that see nothing (they get the bias).
 
-    def __init__(self, kernel: Any, words: Any, weights: Any, places: Any) -> None:
-        self.kernel, self.weights, self.places = kernel, weights, places
-        self.words = words.copy()  # two threads may run the same: each has a call of its own
-        self.address, self.b = self.words.ctypes.data, weights.ctypes.data
+    calls     the kernels, each with its places in A, B, C and `start`, in elements
+    words     a line for each of them: what it is told
+    images    the word that is the number of images
+    """
 
-    def __call__(self, images: int, source: Any, result: Any, start: Any) -> None:
-        self.words[0] = images
-        a, b, c, s = (p * source.itemsize for p in self.places)
-        self.kernel(self.address, source.ctypes.data + a, self.b + b, result.ctypes.data + c,
-                    start.ctypes.data + s)
+    def __init__(self, calls: list[Any], words: Any, images: str, item: int,
+                 fills: Any = (), weights: Any = None) -> None:
+        self.words = words.copy()  # two threads may run the same: each has its own
+        self.images, self.fills, self.weights = self.words[:, WORDS.index(images)], fills, weights
+        first, line = self.words.ctypes.data, words.strides[0]
+        self.calls = [(kernel, first + k * line, *(p * item for p in places))
+                      for k, (kernel, *places) in enumerate(calls)]
+
+    def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
+        self.images[:] = images
+        at_a, at_b, at_c, at_start = (m.ctypes.data for m in (a, b, c, start))
+        for kernel, words, i, j, k, s in self.calls:
+            kernel(words, at_a + i, at_b + j, at_c + k, at_start + s)
+        for grid, part in self.fills:
+            c[(slice(images), *grid)][(slice(None), *part)] = start
 
 
-class Fill:
-    """What outputs that see nothing get: the bias."""
-
-    def __init__(self, down: Grid, along: Grid, lines: slice, columns: slice) -> None:
-        self.grid = slice(down.first, None, down.every), slice(along.first, None, along.every)
-        self.part = lines, columns
-
-    def __call__(self, images: int, source: Any, result: Any, start: Any) -> None:
-        result[(slice(images), *self.grid)][(slice(None), *self.part)] = start
-
-
-def table(words: dict[str, int]) -> Any:
+def table(words: dict[str, int]) -> list[int]:
     """The words of a call as the kernel reads them; sizes that are not given are 1."""
-    return np.array([words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2")))
-                     for w in WORDS], np.int64)
+    return [words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2"))) for w in WORDS]
 
 
-def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any,
-         groups: int) -> list[Any]:
+def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any, groups: int) -> Calls:
     """The calls for one job on input images of a size, whose lines are `line` long with zeros."""
     taps, down, along = job
     lanes, outer = width(taps.dtype.char), taps.shape[4]
     blocks = blocks_of(-(-outer // lanes))
     layout = Layout(tuple(size), line, left, wide, tuple(shape), groups)
-    weights = [padded_taps(t, lanes, blocks) for t in taps] if 0 not in taps.shape else []
-    return [piece if isinstance(piece, Fill) else Call(piece[1], piece[2], weights[piece[0]],
-                                                       piece[3])
-            for piece in pieces(taps.dtype.char, down, along, layout, taps.shape[1:], blocks)]
+    weights = taps
+    if taps.size:
+        weights = np.stack([padded_taps(t, lanes, blocks) for t in taps])
+    calls, words, fills = pieces(taps.dtype.char, down, along, layout, taps.shape[1:], blocks)
+    return Calls(calls, words, "n0", taps.itemsize, fills, weights)
 
 
 @dataclass(frozen=True)
@@ -260,26 +270,29 @@ class Layout:
 
 @functools.lru_cache(1024)
 def pieces(kind: str, down: Grid, along: Grid, layout: Layout, taps: tuple[int, ...],
-           blocks: int) -> list[Any]:
-    """Fills, and (group, kernel, words, places) of calls: for each group and block of outputs that
-    see the same taps."""
+           blocks: int) -> tuple[list[Any], Any, list[Any]]:
+    """Calls, their words, and fills: for each group and block of outputs that see the same taps."""
     kh, kw = taps[:2]
-    if not kh or not kw:
-        return [Fill(down, along, slice(None), slice(None))]
     plain = not layout.left and layout.line == layout.size[3]
     across = along.bands(layout.size[3]) if plain else [(0, along.count, 0, kw)]
-    made: list[Any] = []
-    for i, j in itertools.product(down.bands(layout.size[2]), across):
+    calls: list[Any] = []
+    words: list[list[int]] = []
+    fills: list[Any] = []
+    grid = slice(down.first, None, down.every), slice(along.first, None, along.every)
+    for i, j in itertools.product(down.bands(layout.size[2]) if kh else [(0, down.count, 0, 0)],
+                                  across if kw else [(0, along.count, 0, 0)]):
         if i[2] == i[3] or j[2] == j[3]:
-            made.append(Fill(down, along, slice(*i[:2]), slice(*j[:2])))
-        else:
-            made += [(group, *block_call(kind, (down, i), (along, j), layout, taps, blocks, group))
-                     for group in range(layout.groups)]
-    return made
+            fills.append((grid, (slice(*i[:2]), slice(*j[:2]))))
+            continue
+        for group in range(layout.groups):
+            call, told = block_call(kind, (down, i), (along, j), layout, taps, blocks, group)
+            calls.append(call)
+            words.append(table(told))
+    return calls, np.array(words, np.int64).reshape(-1, len(WORDS)), fills
 
 
 def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, blocks: int,
-               group: int) -> tuple[Any, Any, Any]:
+               group: int) -> tuple[Any, dict[str, int]]:
     """The call for outputs (i, end) x (j, end), which see taps (m, last) x (q, last)."""
     (down, (i, i_end, m, m_end)), (along, (j, j_end, q, q_end)) = lines, columns
     _, kw, inner, outer = taps
@@ -301,11 +314,11 @@ def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, b
         "sum1": 1 if run else q_end - q, "sa1": along.dilation * channels, "sb1": inner * vector,
         "sum2": (q_end - q) * inner if run else inner, "sa2": 1, "sb2": vector}
     a = (down.at(i, m) * line + along.at(j, q) + layout.left) * channels + group * inner
-    b = (m * kw + q) * inner * vector
+    b = (group * words["n1"] * taps[0] * kw + m * kw + q) * inner * vector
     c = ((down.first + i * down.every) * breadth + along.first + j * along.every) * wide \
         + group * outer
     kernel = tile(kind, rows(n3, kind, blocks), blocks, step, False)
-    return kernel, table(words), (a, b, c, group * outer)
+    return (kernel, a, b, c, group * outer), words
 
 
 # -- sums over pixels -----------------------------------------------------------------------------
@@ -344,15 +357,16 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
         room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
         inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
         outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
-        calls = pixel_calls(x, g, made, (down, along), (line, left, wide), tall, blocks, groups)
+        job = Calls(*pixel_calls(
+            x.dtype.char, (down, along), (x.shape[2], line, x.shape[1]), (*g.shape[2:], wide),
+            outer, made.shape, tall, blocks), "sum0", x.itemsize)
         for i in range(first, end, step):
             images, share = x[i:min(i + step, end)], g[i:min(i + step, end)]
             pack(images, inside, left)
             if not direct:
                 pack(share, outside, 0)
             seen = lines_of(share) if direct else outside
-            for call in calls:
-                call(len(images), inside, seen, made)
+            job.run(len(images), inside, seen, made, made)
         return made
 
     made, *others = in_parts(len(x), g.size * inner * kh * kw // 32, part)
@@ -365,42 +379,33 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
     return np.ascontiguousarray(w)
 
 
-class PixelCall:
-    """One run of the kernel that sums over pixels; `made` holds the sums so far."""
+@functools.lru_cache(1024)
+def pixel_calls(kind: str, grids: tuple[Grid, Grid], images: tuple[int, int, int],
+                pixels: tuple[int, int, int], outer: int, made: tuple[int, ...], tall: int,
+                blocks: int) -> tuple[list[Any], Any]:
+    """One call for each group, line of the window, and run of memory in it; and their words.
 
-    def __init__(self, kernel: Any, words: dict[str, int], places: Any) -> None:
-        self.kernel, self.words, self.places = kernel, table(words), places
-        self.address, self.images = self.words.ctypes.data, WORDS.index("sum0")
-
-    def __call__(self, images: int, x: Any, g: Any, made: Any) -> None:
-        self.words[self.images] = images
-        a, b, c = (p * x.itemsize for p in self.places)
-        place = made.ctypes.data + c
-        self.kernel(self.address, x.ctypes.data + a, g.ctypes.data + b, place, place)
-
-
-def pixel_calls(x: Any, g: Any, made: Any, grids: Any, layout: Any, tall: int, blocks: int,
-                groups: int) -> list[PixelCall]:
-    """One call for each group, line of the window, and run of memory in it."""
-    (down, along), (line, left, wide) = grids, layout
-    kind, channels = x.dtype.char, x.shape[1]
-    _, kh, runs, length, columns = made.shape
+    images  lines, length of a line with its zeros, channels: of x
+    pixels  lines, length of a line, channels (in whole vectors): of g; outer: those of a group
+    """
+    (down, along), (height, line, channels), (h, w, wide) = grids, images, pixels
+    groups, kh, runs, length, columns = made
     vector = blocks * width(kind)
     kernel = tile(kind, tall, blocks, 1, True)
     words = {
         "n1": columns // vector, "b1": vector, "c1": vector, "n3": length, "a3": 1, "c3": columns,
-        "row": columns, "sa0": x.shape[2] * line * channels,
-        "sb0": g.shape[2] * g.shape[3] * wide, "sa1": down.stride * line * channels,
-        "sb1": g.shape[3] * wide, "sum2": along.count, "sa2": along.stride * channels,
-        "sb2": wide}
-    calls = []
+        "row": columns, "sa0": height * line * channels, "sb0": h * w * wide,
+        "sa1": down.stride * line * channels, "sb1": w * wide, "sum2": along.count,
+        "sa2": along.stride * channels, "sb2": wide}
+    calls, lines = [], []
     for group, m, q in itertools.product(range(groups), range(kh), range(runs)):
-        inside = [i for i in range(down.count) if 0 <= down.at(i, m) < x.shape[2]]
+        inside = [i for i in range(down.count) if 0 <= down.at(i, m) < height]
         if not inside:
             continue
-        a = (down.at(inside[0], m) * line + along.at(0, q) + left) * channels \
+        a = (down.at(inside[0], m) * line + q * along.dilation) * channels \
             + group * (channels // groups)
-        b = inside[0] * g.shape[3] * wide + group * (g.shape[1] // groups)
+        b = inside[0] * w * wide + group * outer
         c = ((group * kh + m) * runs + q) * length * columns
-        calls.append(PixelCall(kernel, {**words, "sum1": len(inside)}, (a, b, c)))
-    return calls
+        calls.append((kernel, a, b, c, c))
+        lines.append(table({**words, "sum1": len(inside)}))
+    return calls, np.array(lines, np.int64).reshape(-1, len(WORDS))

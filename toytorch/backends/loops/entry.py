@@ -3,8 +3,9 @@
 `call_NAME` is a function of CPython's METH_FASTCALL kind: it gets the Python objects, checks that
 the arrays are what the kernel was made for (class, type, number of dimensions, sizes, strides that
 fit the layout), and runs core_NAME. It returns True; False if the arrays do not fit and nothing
-was done; None if there is so much work that several threads should do it. `read_NAME` does the same
-checks and only writes down what it read, and `run_NAME` runs a part of the range from there.
+was done; None if several threads should do it but have not been made yet (`parallel.make_team`).
+`read_NAME` does the checks and writes down what it read, and `run_NAME` runs a part of the range
+from there.
 
 What was read is a table of 64-bit words: the range, the address of every buffer, the numbers, the
 sizes, the strides. What kernels need of CPython and NumPy comes in another table, CONTEXT, which is
@@ -28,9 +29,11 @@ DATA, SHAPE, STRIDES, DESCRIPTOR = HEAD, HEAD + 2, HEAD + 3, HEAD + 5
 RANK = (HEAD + 1) * 2  # in words of 4 bytes
 TYPE_NUMBER = HEAD * 2 + 3  # of the descriptor, in words of 4 bytes
 
-CONTEXT = ("ndarray", "one_thread", "bfloat16", "True", "False", "None", "PyMem_RawMalloc",
-           "PyMem_RawFree", "PyEval_SaveThread", "PyEval_RestoreThread", "PyFloat_AsDouble",
-           "PyLong_AsLongLong", "PyErr_Occurred", "Py_IncRef")
+FUNCTIONS = ("PyMem_RawMalloc", "PyMem_RawFree", "PyEval_SaveThread", "PyEval_RestoreThread",
+             "PyFloat_AsDouble", "PyLong_AsLongLong", "PyErr_Occurred", "Py_IncRef")
+CONTEXT = ("ndarray", "threads", "board", "post", "bfloat16", "True", "False", "None", *FUNCTIONS)
+PARTS = 4  # of the range for each thread: a thread that comes late takes fewer
+LONG = 16  # times the work that is shared: from there on other Python threads may run meanwhile
 
 
 class Entry:
@@ -39,7 +42,7 @@ class Entry:
     def __init__(self, ir: Any, module: Any, nest: Nest, name: str, processor: Processor,
                  limit: int) -> None:
         self.ir, self.module, self.nest, self.name = ir, module, nest, name
-        self.limit = limit  # elements; fewer are done on one thread, with the GIL held
+        self.limit = limit  # elements; fewer are done on one thread
         self.word, self.half = ir.IntType(64), ir.IntType(32)
         self.byte = ir.IntType(8)
         self.pointer = self.byte.as_pointer()
@@ -334,19 +337,38 @@ class Entry:
             b.ret(made)
 
     def write_choice(self, call: Any, table: Any, result: dict[str, Any]) -> None:
-        """Little work is done at once, more of it lets other Python threads run meanwhile."""
+        """Little work is done at once; more of it is shared; long work lets go of the GIL."""
+        b, word, none = self.b, self.word, self.word(0)
+        elements, total = self.get(table, "elements"), self.get(table, "range")
+        threads, board = self.context(table, "threads"), self.context(table, "board")
+        more = b.icmp_signed(">=", elements, word(self.limit))
+        step = self.step_of(total, threads)
+        shared = b.and_(b.and_(more, b.icmp_signed(">", threads, word(1))),
+                        b.icmp_signed("<", step, total))
+        ready = call.append_basic_block("start")
+        b.cbranch(b.and_(shared, b.icmp_signed("==", board, none)), result["None"], ready)
+        b.position_at_end(ready)
+        long = b.icmp_signed(">=", elements, word(self.limit * LONG))
+        state, left = b.alloca(word), b.alloca(self.half)
+        b.store(self.half(0), left)
+        with b.if_then(long):
+            b.store(self.python(table, "PyEval_SaveThread", word, []), state)
+        with b.if_then(shared):
+            run = b.ptrtoint(self.run, word)
+            b.store(self.python(table, "post", self.half, [
+                board, run, b.ptrtoint(table, word), total, step]), left)
+        with b.if_then(b.icmp_signed("==", b.load(left), self.half(0))):
+            b.call(self.run, [table, none, total])
+        with b.if_then(long):
+            self.python(table, "PyEval_RestoreThread", self.ir.VoidType(), [b.load(state)])
+        b.branch(result["True"])
+
+    def step_of(self, total: Any, threads: Any) -> Any:
+        """How much of the range is a part."""
         b, word = self.b, self.word
-        small, large, alone = (call.append_basic_block(n) for n in ("small", "large", "alone"))
-        little = b.icmp_signed("<", self.get(table, "elements"), word(self.limit))
-        b.cbranch(little, small, large)
-        b.position_at_end(small)
-        b.call(self.run, [table, word(0), self.get(table, "range")])
-        b.branch(result["True"])
-        b.position_at_end(large)
-        b.cbranch(b.icmp_signed("!=", self.context(table, "one_thread"), word(0)), alone,
-                  result["None"])
-        b.position_at_end(alone)
-        state = self.python(table, "PyEval_SaveThread", word, [])
-        b.call(self.run, [table, word(0), self.get(table, "range")])
-        self.python(table, "PyEval_RestoreThread", self.ir.VoidType(), [state])
-        b.branch(result["True"])
+        parts = b.mul(threads, word(PARTS))
+        step = b.udiv(b.sub(b.add(total, parts), word(1)), parts)
+        if self.nest.tile > 1:
+            return step
+        whole = b.and_(b.add(step, word(63)), word(-64))  # no two write to one line of the cache
+        return b.select(b.icmp_signed(">", step, word(64)), whole, step)

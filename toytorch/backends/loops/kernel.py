@@ -57,8 +57,8 @@ class Kernel:
     def __call__(self, *args: Any) -> bool:
         done = self.function(*args)
         if done is None:
-            parallel.run(self, args)
-            return True
+            parallel.make_team()
+            done = self.function(*args)
         return bool(done)
 
     def blocked(self, *args: Any) -> bool:

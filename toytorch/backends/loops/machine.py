@@ -22,6 +22,7 @@ from toytorch.backends.loops.entry import (
     CONTEXT,
     DATA,
     DESCRIPTOR,
+    FUNCTIONS,
     RANK,
     SHAPE,
     STRIDES,
@@ -31,9 +32,8 @@ from toytorch.backends.loops.nest import Nest
 from toytorch.backends.loops.print_llvm import LOOP
 
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
-WORK = 1 << 22  # additions on one thread, some 100 µs; more is worth waking a second one
+WORK = 1 << 20  # additions on one thread, some 25 µs; more is worth sharing
 METH_FASTCALL = 0x80
-PARTS = ("call", "read", "run")  # the functions of a kernel that are called from outside
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
 
@@ -64,14 +64,14 @@ def works() -> bool:
 @once
 def context() -> Any:
     """The words that kernels need of CPython and NumPy, in the order of CONTEXT."""
-    words = {"ndarray": id(np.ndarray), "one_thread": 1, "bfloat16": -1, "True": id(True),
-             "False": id(False), "None": id(None)}
+    words = {"ndarray": id(np.ndarray), "threads": 1, "board": 0, "post": 0, "bfloat16": -1,
+             "True": id(True), "False": id(False), "None": id(None)}
     try:
         import ml_dtypes
         words["bfloat16"] = np.dtype(ml_dtypes.bfloat16).num
     except ImportError:
         pass
-    for name in CONTEXT[6:]:
+    for name in FUNCTIONS:
         function = getattr(ctypes.pythonapi, name)
         words[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
     return np.array([words[name] for name in CONTEXT], "int64")
@@ -108,14 +108,14 @@ class Target:
         builder.getModulePassManager().run(module, builder)
         return bytes(self.machine.emit_object(module))
 
-    def link(self, code: bytes, name: str) -> dict[str, int]:
-        """The addresses of the functions in an object file."""
+    def link(self, code: bytes, name: str, parts: tuple[str, ...]) -> dict[str, int]:
+        """The addresses of the functions PART_NAME in an object file."""
         library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for part in PARTS:
+        for part in parts:
             library.export_symbol(f"{part}_{name}")
         tracker = library.link(self.linker, name)
         _kept.append(tracker)
-        return {part: int(tracker[f"{part}_{name}"]) for part in PARTS}
+        return {part: int(tracker[f"{part}_{name}"]) for part in parts}
 
 
 @once
@@ -145,7 +145,7 @@ def llvm_text(nest: Nest, name: str, cost: int) -> str:
 
 
 class Compiled:
-    """The functions of a kernel: `call` for Python, `read` and `run` for its threads."""
+    """A kernel's code: `call` is its function for Python."""
 
     def __init__(self, words: str, make: Any) -> None:
         """words: what the kernel is; make(name): its module's text, if the cache has no code."""
@@ -158,16 +158,11 @@ class Compiled:
                 code = t.compile(make(self.name))
                 cache.write(self.name, code)
             if self.name not in _linked:
-                _linked[self.name] = t.link(code, self.name)
-            place = _linked[self.name]
-        self.call = builtin(place["call"], "kernel")
-        words_ = ctypes.POINTER(ctypes.c_int64)
-        self.read = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, words_)(place["read"])
-        self.address = place["run"]
-        self.run = ctypes.CFUNCTYPE(None, words_, ctypes.c_int64, ctypes.c_int64)(place["run"])
+                _linked[self.name] = t.link(code, self.name, ("call",))["call"]
+            self.call = builtin(_linked[self.name], "kernel")
 
 
-_linked: dict[str, dict[str, int]] = {}
+_linked: dict[str, int] = {}
 
 
 class MethodDef(ctypes.Structure):

@@ -1,25 +1,17 @@
-"""Large kernels on several threads.
-
-Compiled code runs without the GIL, so Python's own threads will do. `entry` asks for them where
-there is more than some 100 µs of work.
-"""
+"""Large kernels on several threads: how many there are, and the team that shares the work."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
-from typing import Any
 
 from toytorch.backends import threads
 from toytorch.backends.loops import machine
 from toytorch.backends.loops.entry import CONTEXT
 from toytorch.backends.loops.team import Team
 
-PARTS = 4  # of the range for each thread: a thread that comes late takes fewer
-
 _lock = threading.Lock()
-_team: Team | None = None
+_teams: dict[int, Team] = {}  # by the number of threads; their memory is never given back
 _count = 0
 
 
@@ -38,37 +30,40 @@ def set_thread_count(count: int) -> None:
 
 
 def note_threads() -> None:
-    """Tells compiled code whether to ask for threads."""
+    """Tells compiled code how many threads there are; the team is made when it is asked for."""
     if machine.works.cache_info().currsize and machine.works():  # only where there may be kernels
-        machine.context()[CONTEXT.index("one_thread")] = thread_count() == 1
+        count = thread_count()
+        tell(count, _teams.get(count))
+
+
+def tell(count: int, team: Team | None) -> None:
+    """Writes down for compiled code how many threads there are, and where jobs are posted."""
+    words = machine.context()
+    words[CONTEXT.index("board")] = 0  # first of all: where there is none, nothing is posted
+    words[CONTEXT.index("post")] = team.post if team else 0
+    words[CONTEXT.index("threads")] = count
+    words[CONTEXT.index("board")] = team.board if team else 0
 
 
 threads.listeners.append(set_thread_count)
 
 
-def run(kernel: Any, args: tuple[Any, ...]) -> None:
-    """Runs a kernel on the threads, which share its range in parts."""
-    nest, compiled = kernel.nest, kernel.compiled
-    table = (ctypes.c_int64 * (64 + 8 * (len(args) + 1) * (len(nest.axes) + 1)))()
-    table[0] = machine.context().ctypes.data
-    objects = (ctypes.c_void_p * len(args))(*map(id, args))
-    if compiled.read(objects, table) != 1:
-        raise ValueError("the arrays do not fit the kernel")
-    total, count = table[1], thread_count()
-    step = -(-total // (PARTS * count))
-    if step > 64 and nest.tile == 1:
-        step = -(-step // 64) * 64  # no two threads write to one line of the cache
-    if step >= total:
-        compiled.run(table, 0, total)
-        return
-    if not team(count).run(compiled.address, ctypes.addressof(table), total, step):
-        compiled.run(table, 0, total)
-
-
-def team(threads: int) -> Team:
-    """The threads, made at first need and again in a forked process."""
-    global _team
+def make_team() -> None:
+    """Makes the helpers for the present number of threads."""
     with _lock:
-        if _team is None or _team.process != os.getpid() or _team.threads < threads:
-            _team = Team(threads)
-        return _team
+        count = thread_count()
+        if count not in _teams:
+            _teams[count] = Team(count)
+        tell(count, _teams[count])
+
+
+def forget() -> None:
+    """In a forked process there are no helpers."""
+    global _lock
+    _lock = threading.Lock()
+    _teams.clear()
+    note_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)

@@ -5,6 +5,9 @@ at a board for a while after each job before they sleep. The range is cut into p
 free takes the next: a thread that comes late, or whose core is taken by another program, helps less
 and is not waited for beyond its part.
 
+Helpers run compiled code and nothing else: they never take Python's lock, which would have to be
+handed over between threads at the end of every job. A kernel posts its job itself (`entry`).
+
 The board is words in memory. Of `ticket`, the job's number, an odd one means that help is wanted. A
 helper first counts itself in `active` and then looks at the ticket again; who posted the job closes
 it first and then waits until nobody is active. So a job's tables are never read after its end.
@@ -13,49 +16,59 @@ it first and then waits until nobody is active. So a job's tables are never read
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
 from functools import cache as once
 from typing import Any
 
 from toytorch.backends.loops import cache, machine
 
 PATIENCE = 1500  # looks at the board before sleeping: some 50 µs, so that BLAS finds cores free
-BOARD = {"ticket": 0, "run": 1, "table": 2, "total": 3, "step": 4, "next": 8, "active": 16}
-WORDS = 32  # `next` and `active` have lines of the cache to themselves
+LINE = 8  # words in a line of the cache
+# `next`, `active` and what each helper writes have lines of the cache to themselves.
+BOARD = {"ticket": 0, "run": 1, "table": 2, "total": 3, "step": 4, "helpers": 5, "acquire": 6,
+         "release": 7, "next": LINE, "active": 2 * LINE, "busy": 3 * LINE}
+HELPER = {"asleep": 0, "lock": 1, "board": 2, "following": 3}
 
 
 def write(ir: Any, name: str, x86: bool) -> str:
-    """LLVM's text of the three functions: `call` posts a job and works on it, `read` is the
-    helpers' watch, and `run` takes parts until none is left."""
+    """LLVM's text of the three functions: `call` posts a job, wakes who sleeps and works too;
+    `read` is what a helper does all its life; `run` takes parts until none is left."""
     module = ir.Module(name)
-    word, nothing = ir.IntType(64), ir.VoidType()
+    word, half, nothing = ir.IntType(64), ir.IntType(32), ir.VoidType()
     words = word.as_pointer()
     kernel = ir.FunctionType(nothing, [words, word, word])
     rest = ir.FunctionType(nothing, [])
     pause = ir.Function(module, rest, "llvm.x86.sse2.pause") if x86 else None
 
-    def function(part: str, *types: Any) -> tuple[Any, Any, list[Any]]:
-        made = ir.Function(module, ir.FunctionType(nothing, types), f"{part}_{name}")
+    def function(part: str, result: Any, *types: Any) -> tuple[Any, Any, list[Any]]:
+        made = ir.Function(module, ir.FunctionType(result, types), f"{part}_{name}")
         return made, ir.IRBuilder(made.append_basic_block("entry")), list(made.args)
 
-    def at(b: Any, board: Any, field: str) -> Any:
-        return b.gep(board, [word(BOARD[field])])
+    def at(b: Any, base: Any, field: str) -> Any:
+        return b.gep(base, [word((BOARD | HELPER)[field])])
 
-    def look(b: Any, board: Any, field: str) -> Any:
-        return b.load_atomic(at(b, board, field), "seq_cst", 8)
+    def look(b: Any, base: Any, field: str) -> Any:
+        return b.load_atomic(at(b, base, field), "seq_cst", 8)
+
+    def put(b: Any, base: Any, field: str, value: Any) -> None:
+        b.store_atomic(value, at(b, base, field), "seq_cst", 8)
+
+    def change(b: Any, base: Any, field: str, how: str, value: Any) -> Any:
+        return b.atomic_rmw(how, at(b, base, field), value, "seq_cst")
+
+    def get(b: Any, base: Any, field: str) -> Any:
+        return b.load(at(b, base, field))
 
     def wait(b: Any) -> None:
         if pause is not None:
             b.call(pause, [])
 
-    take, b, (board,) = function("run", words)
-    run, table, total, step = (b.load(at(b, board, f)) for f in ("run", "table", "total", "step"))
+    take, b, (board,) = function("run", nothing, words)
+    run, table, total, step = (get(b, board, f) for f in ("run", "table", "total", "step"))
     run, table = b.inttoptr(run, kernel.as_pointer()), b.inttoptr(table, words)
     loop, part, done = (take.append_basic_block(n) for n in ("loop", "part", "done"))
     b.branch(loop)
     b.position_at_end(loop)
-    start = b.atomic_rmw("add", at(b, board, "next"), step, "seq_cst")
+    start = change(b, board, "next", "add", step)
     b.cbranch(b.icmp_signed("<", start, total), part, done)
     b.position_at_end(part)
     end = b.add(start, step)
@@ -64,43 +77,72 @@ def write(ir: Any, name: str, x86: bool) -> str:
     b.position_at_end(done)
     b.ret_void()
 
-    post, b, (board, *job) = function("call", words, word, word, word, word)
+    post, b, (board, *job) = function("call", half, words, word, word, word, word)
+    free, wake, ring, next_, work, waiting, done, taken = (post.append_basic_block(n) for n in (
+        "free", "wake", "ring", "next", "work", "waiting", "done", "taken"))
+    b.cbranch(b.icmp_signed("==", change(b, board, "busy", "xchg", word(1)), word(0)), free, taken)
+    b.position_at_end(taken)
+    b.ret(half(0))
+    b.position_at_end(free)
     for field, value in zip(("run", "table", "total", "step"), job):
         b.store(value, at(b, board, field))
-    b.store_atomic(word(0), at(b, board, "next"), "seq_cst", 8)
+    put(b, board, "next", word(0))
     ticket = b.add(look(b, board, "ticket"), word(1))
-    b.store_atomic(ticket, at(b, board, "ticket"), "seq_cst", 8)
+    put(b, board, "ticket", ticket)
+    first = get(b, board, "helpers")
+    b.branch(wake)
+    b.position_at_end(wake)
+    helper = b.phi(word)
+    helper.add_incoming(first, free)
+    place = b.inttoptr(helper, words)
+    more = post.append_basic_block("more")
+    b.cbranch(b.icmp_signed("==", helper, word(0)), work, more)
+    b.position_at_end(more)
+    b.cbranch(b.icmp_signed("==", look(b, place, "asleep"), word(0)), next_, ring)
+    b.position_at_end(ring)
+    put(b, place, "asleep", word(0))
+    release = ir.FunctionType(nothing, [word]).as_pointer()
+    b.call(b.inttoptr(get(b, board, "release"), release), [get(b, place, "lock")])
+    b.branch(next_)
+    b.position_at_end(next_)
+    helper.add_incoming(get(b, place, "following"), next_)
+    b.branch(wake)
+    b.position_at_end(work)
     b.call(take, [board])
-    b.store_atomic(b.add(ticket, word(1)), at(b, board, "ticket"), "seq_cst", 8)
-    waiting, done = (post.append_basic_block(n) for n in ("waiting", "done"))
+    put(b, board, "ticket", b.add(ticket, word(1)))
     b.branch(waiting)
     b.position_at_end(waiting)
     wait(b)
     b.cbranch(b.icmp_signed("==", look(b, board, "active"), word(0)), done, waiting)
     b.position_at_end(done)
-    b.ret_void()
+    put(b, board, "busy", word(0))
+    b.ret(half(1))
 
-    watch, b, (board, patience) = function("read", words, word)
-    loop, open_, help_, leave, idle, done = (watch.append_basic_block(n) for n in (
-        "loop", "open", "help", "leave", "idle", "done"))
-    entry = b.block
+    watch, b, (self,) = function("read", nothing, words)
+    sleep, loop, open_, help_, leave, idle, tired = (watch.append_basic_block(n) for n in (
+        "sleep", "loop", "open", "help", "leave", "idle", "tired"))
+    board = b.inttoptr(get(b, self, "board"), words)
+    b.branch(sleep)
+    b.position_at_end(sleep)
+    acquire = ir.FunctionType(half, [word, half]).as_pointer()
+    b.call(b.inttoptr(get(b, board, "acquire"), acquire), [get(b, self, "lock"), half(1)])
     b.branch(loop)
     b.position_at_end(loop)
     left, last = b.phi(word), b.phi(word)
-    left.add_incoming(patience, entry)
-    last.add_incoming(word(0), entry)
+    left.add_incoming(word(PATIENCE), sleep)
+    last.add_incoming(word(0), sleep)
     ticket = look(b, board, "ticket")
     odd = b.icmp_signed("!=", b.and_(ticket, word(1)), word(0))
     b.cbranch(b.and_(odd, b.icmp_signed("!=", ticket, last)), open_, idle)
     b.position_at_end(open_)
-    b.atomic_rmw("add", at(b, board, "active"), word(1), "seq_cst")
+    change(b, board, "active", "add", word(1))
     b.cbranch(b.icmp_signed("==", look(b, board, "ticket"), ticket), help_, leave)
     b.position_at_end(help_)
     b.call(take, [board])
     b.branch(leave)
     b.position_at_end(leave)
-    b.atomic_rmw("sub", at(b, board, "active"), word(1), "seq_cst")
-    left.add_incoming(patience, leave)
+    change(b, board, "active", "sub", word(1))
+    left.add_incoming(word(PATIENCE), leave)
     last.add_incoming(ticket, leave)
     b.branch(loop)
     b.position_at_end(idle)
@@ -108,16 +150,17 @@ def write(ir: Any, name: str, x86: bool) -> str:
     less = b.sub(left, word(1))
     left.add_incoming(less, idle)
     last.add_incoming(last, idle)
-    b.cbranch(b.icmp_signed(">", less, word(0)), loop, done)
-    b.position_at_end(done)
-    b.ret_void()
+    b.cbranch(b.icmp_signed(">", less, word(0)), loop, tired)
+    b.position_at_end(tired)
+    put(b, self, "asleep", word(1))
+    b.branch(sleep)
     return str(module)
 
 
 @once
-def functions() -> tuple[Any, Any]:
-    """`post(board, run, table, total, step)` and `watch(board, patience)`; both let go of the
-    GIL."""
+def functions() -> tuple[int, int]:
+    """The addresses of `post(board, run, table, total, step)`, which says 1, or 0 and does nothing
+    where the team is at another job, and of what a helper runs."""
     from llvmlite import ir
     target = machine.target()
     x86 = "x86" in target.machine.triple or "amd64" in target.machine.triple
@@ -127,57 +170,41 @@ def functions() -> tuple[Any, Any]:
     if code is None:
         code = target.compile(text)
         cache.write(name, code)
-    place = target.link(code, "team")
-    words, word = ctypes.c_void_p, ctypes.c_int64
-    return (ctypes.CFUNCTYPE(None, words, word, words, word, word)(place["call"]),
-            ctypes.CFUNCTYPE(None, words, word)(place["read"]))
-
-
-class Helper(threading.Thread):
-    """A thread that watches a board while there is work, and sleeps otherwise. It is a daemon and
-    ends with the process."""
-
-    def __init__(self, board: int) -> None:
-        super().__init__(name="toytorch", daemon=True)
-        self.board, self.asleep, self.bell = board, True, threading.Semaphore(0)
-        self.watch = functions()[1]
-        self.start()
-
-    def run(self) -> None:
-        """What a helper does all its life."""
-        while True:
-            self.bell.acquire()
-            self.watch(self.board, PATIENCE)
-            self.asleep = True
-
-    def wake(self) -> None:
-        """Wakes it, if it sleeps."""
-        if self.asleep:
-            self.asleep = False
-            self.bell.release()
+    place = target.link(code, "team", ("call", "read"))
+    return place["call"], place["read"]
 
 
 class Team:
-    """The thread that calls, and helpers."""
+    """The thread that calls, and helpers, which live as long as the process."""
 
     def __init__(self, threads: int) -> None:
-        self.memory = (ctypes.c_int64 * (WORDS + 8))()
+        python = ctypes.pythonapi
+        python.PyThread_allocate_lock.restype = ctypes.c_void_p
+        python.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+        python.PyThread_start_new_thread.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        python.PyThread_start_new_thread.restype = ctypes.c_ulong
+        self.threads = threads
+        self.post, life = functions()
+        size = 4 * LINE
+        self.memory = (ctypes.c_int64 * (size + LINE * threads))()
         start = ctypes.addressof(self.memory)
-        self.board = start + -start % 64
-        self.threads, self.process = threads, os.getpid()
-        self.busy = threading.Lock()  # one job at a time
-        self.post = functions()[0]
-        self.helpers = [Helper(self.board) for _ in range(threads - 1)]
+        start += -start % (8 * LINE)
+        self.board = start
 
-    def run(self, run: int, table: int, total: int, step: int) -> bool:
-        """Does a job together; False where the team is at another one, which a second thread of
-        the program began."""
-        if not self.busy.acquire(blocking=False):
-            return False
-        try:
-            for helper in self.helpers:
-                helper.wake()
-            self.post(self.board, run, table, total, step)
-        finally:
-            self.busy.release()
-        return True
+        def write(place: int, values: dict[str, int], fields: dict[str, int]) -> None:
+            for field, value in values.items():
+                ctypes.c_int64.from_address(place + 8 * fields[field]).value = value
+        names = {"acquire": "PyThread_acquire_lock", "release": "PyThread_release_lock"}
+        write(self.board, {f: ctypes.cast(getattr(python, n), ctypes.c_void_p).value or 0
+                           for f, n in names.items()}, BOARD)
+        following = 0
+        for k in range(threads - 1):
+            helper = start + 8 * (size + LINE * k)
+            lock = python.PyThread_allocate_lock()
+            python.PyThread_acquire_lock(lock, 1)
+            write(helper, {"asleep": 1, "lock": lock, "board": self.board,
+                           "following": following}, HELPER)
+            if python.PyThread_start_new_thread(life, helper) == ctypes.c_ulong(-1).value:
+                break  # no thread could be made: fewer help
+            following = helper
+        write(self.board, {"helpers": following}, BOARD)
