@@ -101,6 +101,7 @@ class Entry:
         self.read = self.function(f"read_{self.name}", self.half,
                                   [word.as_pointer(), word.as_pointer()])
         objects, self.table = self.read.args
+        self.doubt: Any = None
         table = self.table
         self.b = b = ir.IRBuilder(self.read.append_basic_block("entry"))
         self.refuse, self.fail = (self.read.append_basic_block(n) for n in ("refuse", "fail"))
@@ -118,15 +119,22 @@ class Entry:
         for d in self.nest.extents:
             self.put(table, f"size_{d}", sizes[d])
         self.axes(table, sizes, shapes, steps)
+        if self.doubt is not None:
+            self.look()
         for k, number in enumerate(self.nest.numbers):
             self.read_number(objects, len(self.arrays) + k, number, table)
         b.ret(self.half(1))
 
     def insist(self, condition: Any) -> None:
-        """Goes on only if the condition holds."""
+        """Notes a condition that has to hold; `look` looks at all of them so far."""
+        self.doubt = condition if self.doubt is None else self.b.and_(self.doubt, condition)
+
+    def look(self) -> None:
+        """Goes on only if what was insisted on holds."""
         onward = self.read.append_basic_block()
-        self.b.cbranch(condition, onward, self.refuse)
+        self.b.cbranch(self.doubt, onward, self.refuse)
         self.b.position_at_end(onward)
+        self.doubt = None
 
     def at(self, address: Any, index: int, type: Any) -> Any:
         """The value at a place in memory that is given by an address in a word."""
@@ -139,11 +147,13 @@ class Entry:
         array = b.load(b.gep(objects, [word(k)]))
         self.insist(b.icmp_unsigned("==", self.at(array, HEAD - 1, word),
                                     self.context(self.table, "ndarray")))
+        self.look()
         self.insist(b.icmp_unsigned("==", self.at(array, RANK, self.half), self.half(rank)))
         descriptor = self.at(array, DESCRIPTOR, word)
         number = self.at(descriptor, TYPE_NUMBER, self.half)
         wanted = self.type_number(buffer.type)
         self.insist(b.icmp_unsigned("==", number, wanted))
+        self.look()
         shape, strides = (self.at(array, place, word) for place in (SHAPE, STRIDES))
         return ([self.at(shape, d, word) for d in range(rank)],
                 [self.at(strides, d, word) for d in range(rank)], self.at(array, DATA, word))

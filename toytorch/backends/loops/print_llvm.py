@@ -31,7 +31,10 @@ from toytorch.backends.loops.types import TYPES, computed, kind
 
 ANGLES = ("sin", "cos", "tan")
 LOOP = "its own name"  # of a loop's note; `machine` puts it there
-LONG = 16  # additions in a loop's body
+# Additions in the body of a loop, from which it is two vectors at a time and what is left with a
+# mask; and from which everything is done with a mask, in half the code.
+MIDDLE, LONG = 8, 40
+BOTH = 2
 
 
 def strides_of(nest: Nest) -> list[tuple[str, int]]:
@@ -46,10 +49,11 @@ def has_angles(nest: Nest) -> bool:
     return any(isinstance(s, Let) and s.op in ANGLES for s in _statements(nest.body))
 
 
-def _is_long(body: tuple[Statement, ...]) -> bool:
-    """Whether a loop is so much code that a mask costs little; with totals it costs more."""
-    cost = sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
-    return cost >= LONG and not any(isinstance(s, Update) for s in body)
+def cost_of(body: tuple[Statement, ...]) -> int:
+    """What a turn costs, in additions; 0 where totals are added up, for which LLVM knows best."""
+    if any(isinstance(s, Update) for s in body):
+        return 0
+    return sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
 
 
 def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -147,9 +151,23 @@ class Core:
         self.b.store(made, place)
 
     def loop(self, s: For) -> None:
-        """for index in range(start, stop, step), the test before the first turn."""
-        b = self.b
+        """for index in range(start, stop, step), in the way that suits its body."""
         start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
+        cost = cost_of(s.body)
+        if not self.processor.masks or s.kind != "lanes" or cost < MIDDLE:
+            self.turns(s, start, stop)
+        elif cost < LONG:
+            together = BOTH * self.width(s.body)
+            whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.size(-together)))
+            self.turns(s, start, whole, self.advice(vectorize_width=together // BOTH,
+                                                    interleave_count=BOTH))
+            self.turns(s, whole, stop, self.advice(vectorize_predicate_enable=True))
+        else:
+            self.turns(s, start, stop, self.advice(vectorize_predicate_enable=True))
+
+    def turns(self, s: For, start: Any, stop: Any, advice: Any = None) -> None:
+        """A loop, with the test before the first turn."""
+        b = self.b
         head, after = (self.function.append_basic_block() for _ in range(2))
         before = b.block
         b.cbranch(b.icmp_signed("<", start, stop), head, after)
@@ -163,14 +181,21 @@ class Core:
         following = b.add(i, self.size(s.step), flags=["nsw"])
         i.add_incoming(following, b.block)
         back = b.cbranch(b.icmp_signed("<", following, stop), head, after)
-        if self.processor.masks and s.kind == "lanes" and _is_long(s.body):
-            back.set_metadata("llvm.loop", self.masked())
+        if advice is not None:
+            back.set_metadata("llvm.loop", advice)
         b.position_at_end(after)
 
-    def masked(self) -> Any:
-        """Asks LLVM to mask the last turn: half the code of a second, scalar loop for the rest."""
+    def width(self, body: tuple[Statement, ...]) -> int:
+        """How many numbers of the widest type of a loop are in a vector."""
+        widest = max(TYPES[s.type].bytes for s in body if isinstance(s, (Let, Load))
+                     and s.type != "index")
+        return 64 // max(widest, 4)
+
+    def advice(self, **words: int) -> Any:
+        """A note to LLVM's vectorizer, of a loop's own."""
         add = self.function.module.add_metadata
-        return add([LOOP, add(["llvm.loop.vectorize.predicate.enable", self.ir.IntType(1)(1)])])
+        return add([LOOP, *(add([f"llvm.loop.{name.replace('_', '.', 2)}", self.ir.IntType(
+            1 if value is True else 32)(int(value))]) for name, value in words.items())])
 
     # -- values -----------------------------------------------------------------------------------
 
