@@ -23,8 +23,8 @@ def looped(name: str) -> Any:
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
-sqrt = pointwise("sqrt(Tensor self) -> Tensor", looped("sqrt"), expr="sqrt(self)", promotion="float",
-                 d_self="g / (2 * result)", doc="Square root.")
+sqrt = pointwise("sqrt(Tensor self) -> Tensor", looped("sqrt"), expr="sqrt(self)",
+                 promotion="float", d_self="g / (2 * result)", doc="Square root.")
 rsqrt = pointwise("rsqrt(Tensor self) -> Tensor", lambda xp, a: 1 / xp.sqrt(a),
                   expr="1 / sqrt(self)", promotion="float",
                   d_self=lambda g, result: -0.5 * g * result ** 3, doc="1/√x.")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.conv_pack import channels_last
+from toytorch.backends.loops import Recipe, machine
 from toytorch.backends.native import SMALLEST
-from toytorch.backends.native_rows import Rows
 from toytorch.core import dtype as types
 from toytorch.core import state
 from toytorch.core.device import channels_last as last_format
@@ -49,22 +49,26 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
 
 
-NORM = Rows("""
-m = sum(x) / n
-r = 1 / sqrt(sum((x - m) * (x - m)) / n + eps)
-y = (x - m) * r * w + b
-""".strip(), arrays="y x", columns="w b", each="m r", numbers="eps")
+NORM = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
+    m = mean[j](x)
+    d = x - m
+    r = rsqrt(mean[j](d*d) + eps)
+    y = d*r*w + b""")
 
 
 def _large_layer_norm(xp: Any, a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
     """(result, mean, 1/deviation) in one compiled pass over the rows, or None."""
-    if xp is not np or a.size < SMALLEST or not n:
+    if (xp is not np or a.size < SMALLEST or not n or a.dtype.char not in "fd"
+            or not a.flags.c_contiguous or not machine.works()):
         return None
     w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
     b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
     y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
     rstd = np.empty_like(mean)
-    return (y, mean, rstd) if NORM(len(mean), n, y, a, w, b, mean, rstd, eps) else None
+    if not a.dtype == w.dtype == b.dtype:
+        return None
+    NORM(y.reshape(-1, n), mean, rstd, a.reshape(-1, n), w, b, eps)
+    return y, mean, rstd
 
 
 def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.backends.loops import Recipe, machine
 from toytorch.backends.native import SMALLEST
-from toytorch.backends.native_rows import MEAN, SUM, Rows, total
+from toytorch.backends.sums import total
 from toytorch.core.size import wrap_dim, wrap_dims
 from toytorch.ops.define import reduction, view
 
@@ -56,12 +56,12 @@ def _need_float(name: str, array: Any, dtype: Any = None) -> None:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
 
-def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, rule: Any) -> Any:
+def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = False) -> Any:
     """A sum or a mean in one compiled pass, where there is one for these dimensions; else None."""
-    if xp is not np or a.size < SMALLEST or kind != a.dtype:
+    if xp is not np or kind != a.dtype:
         return None
     over = axes(dim, a.ndim)
-    made = total(a, over, rule)
+    made = total(a, over, mean)
     if made is not None and keepdim:
         return made.reshape([1 if d in over else n for d, n in enumerate(a.shape)])
     return made
@@ -70,11 +70,7 @@ def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, rule: Any) -> An
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     kind = sum_type(a, dtype)
     if a.size >= SMALLEST:
-        if dim is None and dtype is None and not keepdim and xp is np:  # the usual call
-            made = np.empty((), a.dtype)
-            if SUM(1, a.size, a, made):
-                return made
-        made = _large(xp, a, dim, keepdim, kind, SUM)
+        made = _large(xp, a, dim, keepdim, kind)
         if made is not None:
             return made
     if dim.__class__ is int and -a.ndim <= dim < a.ndim:
@@ -125,7 +121,7 @@ def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     over = axes(dim, a.ndim)
     kind = dtype.numpy if dtype is not None else a.dtype
     count = math.prod(a.shape[d] for d in over)
-    made = _large(xp, a, dim, keepdim, kind, MEAN)
+    made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
     if made is not None:
         return made
     made = xp.sum(a, axis=over, keepdims=keepdim, dtype=kind)
@@ -411,30 +407,44 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     return a - xp.amax(a, axis=d, keepdims=True), d
 
 
-SOFTMAX = Rows("""
-m = max(x)
-y = exp(x - m)
-s = sum(y)
-y = y / s
-""".strip(), arrays="y x")
-LOG_SUM = Rows("""
-m = max(x)
-s = sum(exp(x - m))
-""".strip(), arrays="x", each="m s")
-MINUS = Rows("y = x - l", arrays="y x", each="l")
+# A NaN in the row makes every result NaN, whatever the largest of the others is.
+SOFTMAX = Recipe("x[i,j] -> y[i,j]\n e = exp(x - fmax[j](x))\n y = e / sum[j](e)")
+LOG_SOFTMAX = Recipe("""x[i,j] -> y[i,j]
+    z = x - fmax[j](x)
+    y = z - log(sum[j](exp(z)))""")
+LOG_SUM = Recipe("x[i,j] -> m[i], s[i]\n m = fmax[j](x)\n s = sum[j](exp(x - m))")
+MINUS = Recipe("x[i,j], l[i] -> y[i,j]\n y = x - l")
 
 
-def _last_dim(xp: Any, a: Any, dim: Any) -> bool:
-    """Whether `dim` is the last of a large array on the CPU: then there is a compiled pass."""
-    return xp is np and a.size >= SMALLEST and a.ndim and dim in (-1, a.ndim - 1)
+def _rows(recipe: Any, xp: Any, a: Any, dim: int) -> Any:
+    """A recipe along the last dimension of a large array on the CPU; None where there is none."""
+    if (xp is not np or a.size < SMALLEST or a.dtype.char not in "fd" or not a.ndim
+            or dim not in (-1, a.ndim - 1) or not a.flags.c_contiguous or not machine.works()):
+        return None
+    y, rows = np.empty_like(a), (-1, a.shape[-1])
+    recipe(y.reshape(rows), a.reshape(rows))
+    return y
+
+
+NARROW = 256  # numbers in a row; for shorter ones, NumPy's logarithm of all totals is faster
+
+
+def _log_rows(y: Any, x: Any) -> None:
+    """y = log softmax of each row of x."""
+    if x.shape[1] >= NARROW:
+        LOG_SOFTMAX(y, x)
+        return
+    largest = np.empty(len(x), x.dtype)
+    total = np.empty_like(largest)
+    LOG_SUM(largest, total, x)
+    MINUS(y, x, largest + np.log(total))
 
 
 def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     wrap_dim(dim, a.ndim)
-    if dtype is None and _last_dim(xp, a, dim):
-        y = np.empty_like(a)
-        if SOFTMAX(a.size // a.shape[-1], a.shape[-1], y, a):
-            return y
+    y = _rows(SOFTMAX, xp, a, dim) if dtype is None else None
+    if y is not None:
+        return y
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
     if not z.size:
         return z
@@ -446,13 +456,9 @@ def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
 
 def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
-        if _last_dim(xp, a, dim):
-            n = a.shape[-1]
-            y, largest = np.empty_like(a), np.empty(a.size // n, a.dtype)
-            total = np.empty_like(largest)
-            if LOG_SUM(len(total), n, a, largest, total):
-                MINUS(len(total), n, y, a, largest + np.log(total))
-                return y
+        y = _rows(_log_rows, xp, a, dim)
+        if y is not None:
+            return y
         z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
         z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
         return z

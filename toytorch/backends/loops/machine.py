@@ -32,7 +32,8 @@ from toytorch.backends.loops.nest import Nest
 from toytorch.backends.loops.print_llvm import LOOP
 
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
-WORK = 1 << 20  # additions on one thread, some 25 µs; more is worth sharing
+WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
+TRAFFIC = 2  # additions that reading or writing an element costs
 METH_FASTCALL = 0x80
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
@@ -136,7 +137,7 @@ def llvm_text(nest: Nest, name: str, cost: int) -> str:
 
     from toytorch.backends.loops.entry import Entry
     module = ir.Module(name)
-    limit = max(WORK // max(cost, 1), 1)
+    limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
     Entry(ir, module, nest, name, target().processor, limit)
     # A loop's note has to name itself, which llvmlite cannot write.
     text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))

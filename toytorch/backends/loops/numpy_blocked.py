@@ -17,7 +17,7 @@ from toytorch.backends.loops.reference import FUNCTIONS, converter
 from toytorch.backends.loops.types import TYPES, computed, kind
 
 BLOCK = 1 << 15  # elements of a block
-JOINED: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximum,
+JOINED: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "fmax": np.fmax,
                           "min": np.minimum, "any": np.logical_or, "all": np.logical_and}
 # Where an expression for single elements is none for arrays.
 ARRAYS: dict[str, Any] = {"where": np.where, "logical_and": np.logical_and,

@@ -146,6 +146,10 @@ class Core:
         if kind(type) == "f" and s.op in ("add", "mul"):
             make = self.b.fadd if s.op == "add" else self.b.fmul
             made = make(before, value, flags=("reassoc", "contract"))
+        elif s.op == "fmax":  # LLVM wants the promise of no NaN; the instruction leaves them out
+            flags = ("nnan", "nsz")
+            larger = self.b.fcmp_ordered(">", value, before, flags=flags)
+            made = self.b.select(larger, value, before, flags=flags)
         else:
             made = self.ops.do(s.op, type, [before, value])
         self.b.store(made, place)
