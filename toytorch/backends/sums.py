@@ -88,7 +88,9 @@ def everything(flat: Any) -> Any:
         return made
     each = flat.size // PARTS
     whole = each * PARTS
-    parts = np.empty(PARTS, flat.dtype)
-    SUMS["ks"](parts, flat[:whole].reshape(PARTS, each))
-    made[...] = parts.sum(dtype=np.float64) + flat[whole:].sum(dtype=np.float64)
+    parts = np.empty(PARTS + (whole < flat.size), flat.dtype)
+    SUMS["ks"](parts[:PARTS], flat[:whole].reshape(PARTS, each))
+    if whole < flat.size:
+        parts[PARTS] = flat[whole:].sum(dtype=np.float64)
+    SUMS["s"](made, parts)
     return made

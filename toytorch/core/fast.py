@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.gate import gated
 from toytorch.core import dispatch, state
 from toytorch.core import dtype as types
 from toytorch.core.node import sequence
@@ -362,6 +363,8 @@ def compiled(op: Op, source: str) -> Any:
         "__name__": "toytorch.ops",
         **{f"default_{'input' if a.name == 'self' else a.name}": a.default
            for a in op.schema.args}}
+    if op.plain or isinstance(op.kernel, str):
+        namespace["kernel"] = gated(op.name, namespace["kernel"], namespace)
     generate(op.name, source, namespace)
     op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
     return namespace[op.name.replace(".", "_")]

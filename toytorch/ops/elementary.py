@@ -32,9 +32,10 @@ exp = pointwise("exp(Tensor self) -> Tensor", looped("exp"), expr="exp(self)", p
                 d_self="g * result", doc="eˣ.")
 exp2 = pointwise("exp2(Tensor self) -> Tensor", "exp2", expr="exp2(self)", promotion="float",
                  d_self=lambda g, result: g * result * math.log(2), doc="2ˣ.")
-expm1 = pointwise("expm1(Tensor self) -> Tensor", "expm1", expr="expm1(self)", promotion="float",
-                  d_self=lambda g, result: g * (result + 1), doc="eˣ - 1, exact near 0.")
-log = pointwise("log(Tensor self) -> Tensor", "log", expr="log(self)", promotion="float",
+expm1 = pointwise("expm1(Tensor self) -> Tensor", looped("expm1"), expr="expm1(self)",
+                  promotion="float", d_self=lambda g, result: g * (result + 1),
+                  doc="eˣ - 1, exact near 0.")
+log = pointwise("log(Tensor self) -> Tensor", looped("log"), expr="log(self)", promotion="float",
                 d_self=lambda g, self: g / self, doc="Natural logarithm.")
 log2 = pointwise("log2(Tensor self) -> Tensor", "log2", expr="log2(self)", promotion="float",
                  d_self=lambda g, self: g / (self * math.log(2)), doc="Logarithm to base 2.")
@@ -63,7 +64,7 @@ hypot = pointwise("hypot(Tensor self, Tensor other) -> Tensor", "hypot",
 
 # -- trigonometry ---------------------------------------------------------------------------------
 
-sin = pointwise("sin(Tensor self) -> Tensor", "sin", expr="sin(self)", promotion="float",
+sin = pointwise("sin(Tensor self) -> Tensor", looped("sin"), expr="sin(self)", promotion="float",
                 d_self=lambda g, self: g * self.cos(), doc="Sine of an angle in radians.")
 cos = pointwise("cos(Tensor self) -> Tensor", "cos", expr="cos(self)", promotion="float",
                 d_self=lambda g, self: g * -self.sin(), doc="Cosine of an angle in radians.")
@@ -79,8 +80,8 @@ sinh = pointwise("sinh(Tensor self) -> Tensor", "sinh", expr="sinh(self)", promo
                  d_self=lambda g, self: g * self.cosh(), doc="Hyperbolic sine.")
 cosh = pointwise("cosh(Tensor self) -> Tensor", "cosh", expr="cosh(self)", promotion="float",
                  d_self=lambda g, self: g * self.sinh(), doc="Hyperbolic cosine.")
-tanh = pointwise("tanh(Tensor self) -> Tensor", "tanh", expr="tanh(self)", promotion="float",
-                 d_self="g * (1 - result * result)",
+tanh = pointwise("tanh(Tensor self) -> Tensor", looped("tanh"), expr="tanh(self)",
+                 promotion="float", d_self="g * (1 - result * result)",
                  doc="Hyperbolic tangent.")
 asinh = pointwise("asinh(Tensor self) -> Tensor", "arcsinh", expr="asinh(self)",
                   promotion="float", d_self=lambda g, self: g * (self * self + 1).rsqrt(),

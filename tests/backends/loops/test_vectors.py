@@ -45,3 +45,31 @@ def test_the_last_turns_of_a_long_loop(n: int, again: int) -> None:
     want = (np.tanh(x) * [erf(v) for v in x]) ** again
     np.testing.assert_allclose(y, want, rtol=3e-6, atol=1e-30)
     assert (room[:20] == 7).all() and (room[20 + n:] == 7).all()
+
+
+@pytest.mark.parametrize("name", ["atan2", "asin", "tan", "sinh", "erfc", "pow", "remainder"])
+def test_half_precision_of_functions_computed_in_float64(name: str) -> None:
+    """LLVM would call a library's function to round from float64 at once."""
+    two = name in ("atan2", "pow", "remainder")
+    arguments = "x[i] float16, w[i] float16" if two else "x[i] float16"
+    program = Program.parse(f"{arguments} -> y[i] float16\n y = {name}(x{', w' * two})")
+    x = np.linspace(0.1, 0.9, 77).astype("float16")
+    args = (x, x[::-1].copy()) if two else (x,)
+    y = np.empty_like(x)
+    assert compile_program(program, y, *args)(y, *args)
+    want = {"atan2": np.arctan2, "asin": np.arcsin, "tan": np.tan, "sinh": np.sinh,
+            "pow": np.power, "remainder": np.remainder,
+            "erfc": np.vectorize(lambda v: 1 - erf(v))}[name](*(a.astype("float64") for a in args))
+    np.testing.assert_allclose(y, want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["sin", "tan", "fmod", "floordiv", "exp", "tanh"])
+@pytest.mark.parametrize("more", ["", " + tanh(x)", " + tanh(x) * tanh(exp(x)) * erf(x)"])
+def test_llvm_has_nothing_to_say(name: str, more: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Advice that it cannot follow would be a warning on the user's screen."""
+    call = f"{name}(x, x)" if name in ("fmod", "floordiv") else f"{name}(x)"
+    program = Program.parse(f"x[i] -> y[i]\n y = {call}{more}")
+    x = np.ones(9, "float32")
+    text = compile_program(program, x.copy(), x).sources["llvm"]
+    assert machine.target().compile(text)
+    assert capfd.readouterr().err == ""

@@ -35,6 +35,18 @@ VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors 
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 METH_FASTCALL = 0x80
+# LLVM joins the roundings to float and to half and calls what only compilers' libraries have; here,
+# a store keeps them apart.
+TO_HALF = """
+define weak half @__truncdfhf2(double %x) noinline {
+  %place = alloca float
+  %float = fptrunc double %x to float
+  store volatile float %float, ptr %place
+  %again = load volatile float, ptr %place
+  %half = fptrunc float %again to half
+  ret half %half
+}
+"""
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
 
@@ -141,6 +153,8 @@ def llvm_text(nest: Nest, name: str, cost: int) -> str:
     Entry(ir, module, nest, name, target().processor, limit)
     # A loop's note has to name itself, which llvmlite cannot write.
     text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
+    if "half" in text and "double" in text:
+        text += TO_HALF
     wide = f'"prefer-vector-width"="{VECTORS}"'
     return text.replace("noinline nounwind", f"noinline nounwind {wide}")
 
@@ -173,11 +187,16 @@ class MethodDef(ctypes.Structure):
                 ("doc", ctypes.c_char_p))
 
 
-def builtin(address: int, name: str) -> Any:
-    """A builtin function of the code at an address; its `self` is the context."""
+def builtin(address: int, name: str, self: Any = None) -> Any:
+    """A builtin function of the code at an address; its `self` is an array, or the context."""
     made = MethodDef(name.encode(), address, METH_FASTCALL, None)
     _kept.append(made)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.byref(made), context(), None)
+    return new(ctypes.byref(made), context() if self is None else self, None)
+
+
+def keep(*things: Any) -> None:
+    """Keeps what compiled code refers to."""
+    _kept.extend(things)

@@ -30,6 +30,7 @@ from toytorch.backends.loops.program import Argument
 from toytorch.backends.loops.types import TYPES, computed, kind
 
 ANGLES = ("sin", "cos", "tan")
+REMAINDERS = ("fmod", "remainder", "floordiv")
 LOOP = "its own name"  # of a loop's note; `machine` puts it there
 # Additions in the body of a loop, from which it is two vectors at a time and what is left with a
 # mask; and from which everything is done with a mask, in half the code.
@@ -68,7 +69,7 @@ class Core:
 
     def __init__(self, ir: Any, module: Any, nest: Nest, name: str, processor: Processor,
                  slow: bool = False) -> None:
-        self.ir, self.nest, self.processor = ir, nest, processor
+        self.ir, self.nest, self.processor, self.slow = ir, nest, processor, slow
         self.size = ir.IntType(64)
         probe = Operations(ir, ir.IRBuilder(), processor.fma, slow, None)
         pointers = [b for b in nest.buffers if not b.same]
@@ -158,7 +159,7 @@ class Core:
         """for index in range(start, stop, step), in the way that suits its body."""
         start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
         cost = cost_of(s.body)
-        if not self.processor.masks or s.kind != "lanes" or cost < MIDDLE:
+        if not self.processor.masks or s.kind != "lanes" or cost < MIDDLE or self.calls(s.body):
             self.turns(s, start, stop)
         elif cost < LONG:
             together = BOTH * self.width(s.body)
@@ -168,6 +169,11 @@ class Core:
             self.turns(s, whole, stop, self.advice(vectorize_predicate_enable=True))
         else:
             self.turns(s, start, stop, self.advice(vectorize_predicate_enable=True))
+
+    def calls(self, body: tuple[Statement, ...]) -> bool:
+        """Whether there are functions of the C library, of which LLVM cannot make vectors."""
+        ops = {s.op for s in body if isinstance(s, Let)}
+        return not ops.isdisjoint(REMAINDERS) or (self.slow and not ops.isdisjoint(ANGLES))
 
     def turns(self, s: For, start: Any, stop: Any, advice: Any = None) -> None:
         """A loop, with the test before the first turn."""
