@@ -38,6 +38,7 @@ from toytorch.backends.conv_tile import WORDS, most_rows, rows, tile
 from toytorch.backends.loops import machine
 from toytorch.backends.parts import in_parts
 
+ACROSS = 8  # images, from which a tile of the pixels in a corner is made
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
 
 
@@ -184,7 +185,8 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
         step = min(chunk, end - first)
         inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
         outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
-        calls = [plan(job, x.shape, line, left, wide, shape, groups) for job in jobs]
+        fewest = (end - first) % step or step
+        calls = [plan(job, x.shape, line, left, wide, shape, groups, fewest) for job in jobs]
         for i in range(first, end, step):
             images, made = x[i:min(i + step, end)], y[i:min(i + step, end)]
             source = lines_of(images) if direct_in else inside
@@ -217,19 +219,19 @@ class Calls:
 
     calls     the kernels, each with its places in A, B, C and `start`, in elements
     words     a line for each of them: what it is told
-    images    the word that is the number of images
+    images    for each line, which of its words is the number of images
     """
 
-    def __init__(self, calls: list[Any], words: Any, images: str, item: int,
+    def __init__(self, calls: list[Any], words: Any, images: Any, item: int,
                  fills: Any = (), weights: Any = None) -> None:
         self.words = words.copy()  # two threads may run the same: each has its own
-        self.images, self.fills, self.weights = self.words[:, WORDS.index(images)], fills, weights
+        self.images, self.fills, self.weights = (np.arange(len(words)), images), fills, weights
         first, line = self.words.ctypes.data, words.strides[0]
         self.calls = [(kernel, first + k * line, *(p * item for p in places))
                       for k, (kernel, *places) in enumerate(calls)]
 
     def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
-        self.images[:] = images
+        self.words[self.images] = images
         at_a, at_b, at_c, at_start = (m.ctypes.data for m in (a, b, c, start))
         for kernel, words, i, j, k, s in self.calls:
             kernel(words, at_a + i, at_b + j, at_c + k, at_start + s)
@@ -242,8 +244,12 @@ def table(words: dict[str, int]) -> list[int]:
     return [words.get(w, int(w[0] == "n" or w in ("sum0", "sum1", "sum2"))) for w in WORDS]
 
 
-def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any, groups: int) -> Calls:
-    """The calls for one job on input images of a size, whose lines are `line` long with zeros."""
+def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any, groups: int,
+         fewest: int) -> Calls:
+    """The calls for one job on input images of a size, whose lines are `line` long with zeros.
+
+    fewest   the smallest number of images that are done at a time
+    """
     taps, down, along = job
     lanes, outer = width(taps.dtype.char), taps.shape[4]
     blocks = blocks_of(-(-outer // lanes))
@@ -251,8 +257,9 @@ def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any, group
     weights = taps
     if taps.size:
         weights = np.stack([padded_taps(t, lanes, blocks) for t in taps])
-    calls, words, fills = pieces(taps.dtype.char, down, along, layout, taps.shape[1:], blocks)
-    return Calls(calls, words, "n0", taps.itemsize, fills, weights)
+    calls, words, images, fills = pieces(taps.dtype.char, down, along, layout, taps.shape[1:],
+                                         blocks, fewest >= ACROSS)
+    return Calls(calls, words, images, taps.itemsize, fills, weights)
 
 
 @dataclass(frozen=True)
@@ -270,13 +277,15 @@ class Layout:
 
 @functools.lru_cache(1024)
 def pieces(kind: str, down: Grid, along: Grid, layout: Layout, taps: tuple[int, ...],
-           blocks: int) -> tuple[list[Any], Any, list[Any]]:
-    """Calls, their words, and fills: for each group and block of outputs that see the same taps."""
+           blocks: int, many: bool) -> tuple[list[Any], Any, Any, list[Any]]:
+    """Calls, their words and which of those are the images, and fills: for each group and block of
+    outputs that see the same taps. With `many` images, tiles of corners lie across images."""
     kh, kw = taps[:2]
     plain = not layout.left and layout.line == layout.size[3]
     across = along.bands(layout.size[3]) if plain else [(0, along.count, 0, kw)]
     calls: list[Any] = []
     words: list[list[int]] = []
+    images: list[int] = []
     fills: list[Any] = []
     grid = slice(down.first, None, down.every), slice(along.first, None, along.every)
     for i, j in itertools.product(down.bands(layout.size[2]) if kh else [(0, down.count, 0, 0)],
@@ -285,14 +294,15 @@ def pieces(kind: str, down: Grid, along: Grid, layout: Layout, taps: tuple[int, 
             fills.append((grid, (slice(*i[:2]), slice(*j[:2]))))
             continue
         for group in range(layout.groups):
-            call, told = block_call(kind, (down, i), (along, j), layout, taps, blocks, group)
+            call, told = block_call(kind, (down, i), (along, j), layout, taps, blocks, group, many)
             calls.append(call)
             words.append(table(told))
-    return calls, np.array(words, np.int64).reshape(-1, len(WORDS)), fills
+            images.append(WORDS.index("n3" if "step" in told else "n0"))
+    return calls, np.array(words, np.int64).reshape(-1, len(WORDS)), np.array(images, int), fills
 
 
 def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, blocks: int,
-               group: int) -> tuple[Any, dict[str, int]]:
+               group: int, many: bool) -> tuple[Any, dict[str, int]]:
     """The call for outputs (i, end) x (j, end), which see taps (m, last) x (q, last)."""
     (down, (i, i_end, m, m_end)), (along, (j, j_end, q, q_end)) = lines, columns
     _, kw, inner, outer = taps
@@ -317,7 +327,12 @@ def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, b
     b = (group * words["n1"] * taps[0] * kw + m * kw + q) * inner * vector
     c = ((down.first + i * down.every) * breadth + along.first + j * along.every) * wide \
         + group * outer
-    kernel = tile(kind, rows(n3, kind, blocks), blocks, step, False)
+    if many and n2 == n3 == 1:  # a corner: one pixel would wait for each of its sums
+        words |= {"n0": 1, "a3": words["a0"], "c3": words["c0"], "row": words["c0"],
+                  "step": words["a0"]}
+        kernel = tile(kind, min(ACROSS, most_rows(kind, blocks)), blocks, 0, False)
+    else:
+        kernel = tile(kind, rows(n3, kind, blocks), blocks, step, False)
     return (kernel, a, b, c, group * outer), words
 
 
@@ -359,7 +374,7 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
         outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
         job = Calls(*pixel_calls(
             x.dtype.char, (down, along), (x.shape[2], line, x.shape[1]), (*g.shape[2:], wide),
-            outer, made.shape, tall, blocks), "sum0", x.itemsize)
+            outer, made.shape, tall, blocks), WORDS.index("sum0"), x.itemsize)
         for i in range(first, end, step):
             images, share = x[i:min(i + step, end)], g[i:min(i + step, end)]
             pack(images, inside, left)

@@ -28,7 +28,7 @@ TILES, SUMS = 4, 3  # the loops over tiles, the last of them along the rows; and
 # What a call is told, in a table of words: sizes of the loops, and strides in elements.
 WORDS = (*(f"n{k}" for k in range(TILES)), *(f"{x}{k}" for k in range(TILES) for x in "abc"),
          *(f"sum{k}" for k in range(SUMS)), *(f"{x}{k}" for k in range(SUMS) for x in ("sa", "sb")),
-         "row", "start")
+         "row", "start", "step")
 
 
 def most_rows(kind: str, blocks: int = 2) -> int:
@@ -48,7 +48,8 @@ class Tile(Emitter):
 
     def __init__(self, ir: Any, name: str, kind: str, rows: int, blocks: int, step: int,
                  adds: bool) -> None:
-        """adds: the sums start from what C holds, instead of from `start`."""
+        """step: how far it is from a row's numbers in A to the next's; 0 where the call says it.
+        adds: the sums start from what C holds, instead of from `start`."""
         super().__init__(ir, name, kind, "ipppp")
         self.rows, self.blocks, self.step, self.adds = rows, blocks, step, adds
         self.lanes = width(kind)
@@ -91,11 +92,14 @@ class Tile(Emitter):
         begin = [b.load(self.part(line if self.adds else start, v), align=self.bytes)
                  for line in lines for v in each]
 
+        step = self.size(self.step) if self.step else self.word["step"]
+        apart = [b.mul(self.size(r), step) for r in range(self.rows)]
+
         def turn(a: Any, bm: Any, sums: Any) -> list[Any]:
             vectors = [b.load(self.part(bm, v), align=self.bytes) for v in each]
             out = []
             for r in range(self.rows):
-                x = self.spread(b.load(b.gep(a, [self.size(r * self.step)])), self.vector)
+                x = self.spread(b.load(b.gep(a, [apart[r]])), self.vector)
                 out += [b.call(self.multiply_add, [x, y, sums[r * self.blocks + v]])
                         for v, y in enumerate(vectors)]
             return out
