@@ -52,6 +52,8 @@ class Elementary(Emit):
     def scale(self, p: Any, shifted: Any) -> Any:
         """p·2ⁿ, by two factors, so that results below the smallest normal number come out right."""
         n = self.b.sub(self.bits_of(shifted), self.bits_of(self.magic))
+        if self.processor.scales:
+            return self.ldexp(p, n)
         half = self.b.ashr(n, self.int(1))
         first = self.mul(p, self.power_of_two(half))
         return self.mul(first, self.power_of_two(self.b.sub(n, half)))

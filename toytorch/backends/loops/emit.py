@@ -12,6 +12,7 @@ class Processor(NamedTuple):
 
     fma: bool  # x·y + z in one instruction, rounded once
     masks: bool  # any lanes of a vector can be left out (AVX-512)
+    scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
 
 
 class Emit:
@@ -21,8 +22,8 @@ class Emit:
     `exact_mul` and the two_ functions, which count on each rounding, do not.
     """
 
-    def __init__(self, ir: Any, b: Any, type: str, fma: bool) -> None:
-        self.ir, self.b, self.type, self.has_fma = ir, b, type, fma
+    def __init__(self, ir: Any, b: Any, type: str, processor: Processor) -> None:
+        self.ir, self.b, self.type, self.processor = ir, b, type, processor
         self.real = ir.FloatType() if type == "float32" else ir.DoubleType()
         self.width, self.mantissa, self.bias = (32, 23, 127) if type == "float32" else (
             64, 52, 1023)
@@ -33,7 +34,7 @@ class Emit:
     def of(self, type: str) -> Any:
         """The same for another type."""
         if type not in self.others:
-            made = self.others[type] = self.__class__(self.ir, self.b, type, self.has_fma)
+            made = self.others[type] = self.__class__(self.ir, self.b, type, self.processor)
             made.others = self.others
             made.slow, made.large = self.slow, self.large  # type: ignore[attr-defined]
         return self.others[type]
@@ -144,6 +145,16 @@ class Emit:
         return self.number_of(self.b.shl(self.b.add(n, self.int(self.bias)),
                                          self.int(self.mantissa)))
 
+    def ldexp(self, x: Any, n: Any) -> Any:
+        """x·2ⁿ, rounded once; only where the processor `scales`."""
+        whole = self.ir.IntType(32)
+        name = f"llvm.ldexp.f{self.width}.i32"
+        made = self.b.module.globals.get(name)
+        if made is None:
+            made = self.ir.Function(self.b.module, self.ir.FunctionType(
+                self.real, [self.real, whole]), name)
+        return self.b.call(made, [x, n if self.width == 32 else self.b.trunc(n, whole)])
+
     def note(self, condition: Any) -> None:
         """Remembers, for the end of the kernel, that the condition held somewhere."""
         flag = self.b.zext(condition, self.ir.IntType(32))
@@ -162,7 +173,7 @@ class Emit:
     def two_product(self, x: Any, y: Any) -> tuple[Any, Any]:
         """x·y, and exactly what the rounding lost (by fma, or T. J. Dekker's splitting)."""
         p = self.b.fmul(x, y)
-        if self.has_fma:
+        if self.processor.fma:
             return p, self.intrinsic("fma", x, y, self.neg(p))
         mask = self.int(-1 << (self.mantissa + 2) // 2)
         xh, yh = (self.number_of(self.b.and_(self.bits_of(v), mask)) for v in (x, y))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.power import Power
 from toytorch.backends.loops.primitives import PRIMITIVES
 from toytorch.backends.loops.types import TYPES, kind
@@ -16,9 +17,9 @@ from toytorch.backends.loops.types import TYPES, kind
 class Operations:
     """The instructions for one step: `Operations(...).do(op, type of the arguments, args)`."""
 
-    def __init__(self, ir: Any, b: Any, fma: bool, slow: bool, large: Any) -> None:
+    def __init__(self, ir: Any, b: Any, processor: Processor, slow: bool, large: Any) -> None:
         self.ir, self.b = ir, b
-        self.math = Power(ir, b, "float32", fma)
+        self.math = Power(ir, b, "float32", processor)
         self.math.slow, self.math.large = slow, large
 
     def of(self, type: str) -> Any:

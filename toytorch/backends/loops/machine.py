@@ -102,7 +102,9 @@ class Target:
         self.cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
         self.features = features.flatten()
         self.processor = Processor(features.get("fma", False) or features.get("neon", False),
-                                   features.get("avx512bw", False))
+                                   features.get("avx512bw", False),
+                                   features.get("avx512f", False)
+                                   and llvm.llvm_version_info >= (22,))
         self.machine = llvm.Target.from_default_triple().create_target_machine(
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault")
         self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)

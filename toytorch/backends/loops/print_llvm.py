@@ -71,7 +71,7 @@ class Core:
                  slow: bool = False) -> None:
         self.ir, self.nest, self.processor, self.slow = ir, nest, processor, slow
         self.size = ir.IntType(64)
-        probe = Operations(ir, ir.IRBuilder(), processor.fma, slow, None)
+        probe = Operations(ir, ir.IRBuilder(), processor, slow, None)
         pointers = [b for b in nest.buffers if not b.same]
         types = [probe.element(b.type).as_pointer() for b in pointers]
         types += [probe.llvm(n.type) for n in nest.numbers]
@@ -102,7 +102,7 @@ class Core:
         self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
         large = self.b.alloca(ir.IntType(32))
         self.b.store(ir.Constant(ir.IntType(32), 0), large)
-        self.ops = Operations(ir, self.b, processor.fma, slow, large)
+        self.ops = Operations(ir, self.b, processor, slow, large)
         self.entry = self.b.block
         self.places: dict[str, Any] = {}
         self.lanes: set[str] | None = None  # inside a loop of vectors: what varies along it
