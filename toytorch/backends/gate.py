@@ -15,7 +15,8 @@ import numpy as np
 
 from toytorch.backends.loop import Loop
 from toytorch.backends.loops import cache, machine, parallel, run
-from toytorch.backends.loops.entry import CONTEXT, DATA, HEAD, RANK, SHAPE
+from toytorch.backends.loops.entry import CONTEXT
+from toytorch.backends.loops.reader import DATA, HEAD, RANK, SHAPE
 
 LARGE = 1 << 18  # elements, from which it pays to share
 TRIAL = 100  # small calls before a gate is made, which loads LLVM

@@ -73,7 +73,7 @@ def test_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
     started = [subprocess.Popen([sys.executable, "-c", code], env=environment,
                                 cwd=Path(__file__).parents[3]) for _ in range(2)]
     assert [p.wait(timeout=100) for p in started] == [0, 0]
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5  # with the reader
 
 
 def test_the_folder_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:

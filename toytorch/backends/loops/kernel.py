@@ -47,8 +47,7 @@ class Kernel:
         self.native = machine.works()
         if self.native:
             words = f"{program}\n{layout}\n{layout.reduced}\n{machine.VECTORS}"
-            self.compiled = machine.Compiled(
-                words, lambda name: machine.llvm_text(self.nest, name, program.cost))
+            self.compiled = machine.Compiled(words, self.nest, program.cost)
             self.function = self.compiled.call
             parallel.note_threads()
         else:
@@ -83,7 +82,7 @@ class Kernel:
         from toytorch.backends.loops.print_cuda import cuda_source
         made = {"nest": str(self.nest), "python": python_source(self.nest)}
         if self.native:
-            made["llvm"] = machine.llvm_text(self.nest, "kernel", self.program.cost)
+            made["llvm"] = machine.llvm_text(self.nest, "kernel")
         made["cuda"] = cuda_source(schedule(self.program, self.layout, flat=True)).source
         return made
 

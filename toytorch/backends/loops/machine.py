@@ -18,18 +18,19 @@ import numpy as np
 
 from toytorch.backends.loops import cache
 from toytorch.backends.loops.emit import Processor
-from toytorch.backends.loops.entry import (
-    CONTEXT,
+from toytorch.backends.loops.entry import CONTEXT, FUNCTIONS
+from toytorch.backends.loops.nest import Nest
+from toytorch.backends.loops.print_llvm import LOOP
+from toytorch.backends.loops.reader import (
     DATA,
     DESCRIPTOR,
-    FUNCTIONS,
     RANK,
     SHAPE,
     STRIDES,
     TYPE_NUMBER,
+    Reader,
+    card,
 )
-from toytorch.backends.loops.nest import Nest
-from toytorch.backends.loops.print_llvm import LOOP
 
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
@@ -145,14 +146,13 @@ def emitter() -> str:
     return cache.digest(*(p.read_text("utf-8") for p in sorted(folder.glob("*.py"))))
 
 
-def llvm_text(nest: Nest, name: str, cost: int) -> str:
+def llvm_text(nest: Nest, name: str) -> str:
     """The module of a kernel."""
     from llvmlite import ir
 
     from toytorch.backends.loops.entry import Entry
     module = ir.Module(name)
-    limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
-    Entry(ir, module, nest, name, target().processor, limit)
+    Entry(ir, module, nest, name, target().processor)
     # A loop's note has to name itself, which llvmlite cannot write.
     text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
     if "half" in text and "double" in text:
@@ -164,22 +164,38 @@ def llvm_text(nest: Nest, name: str, cost: int) -> str:
 class Compiled:
     """A kernel's code: `call` is its function for Python."""
 
-    def __init__(self, words: str, make: Any) -> None:
-        """words: what the kernel is; make(name): its module's text, if the cache has no code."""
+    def __init__(self, words: str, nest: Nest, cost: int) -> None:
+        """words: what the kernel is; cost: that of an element, in additions."""
         with _lock:
             t = target()
             self.name = "k" + cache.digest(words, t.words, emitter())
             code = cache.read(self.name)
             self.cached = code is not None
             if code is None:
-                code = t.compile(make(self.name))
+                code = t.compile(llvm_text(nest, self.name))
                 cache.write(self.name, code)
             if self.name not in _linked:
-                _linked[self.name] = t.link(code, self.name, ("call",))["call"]
-            self.call = builtin(_linked[self.name], "kernel")
+                _linked[self.name] = t.link(code, self.name, ("run",))["run"]
+        limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
+        self.call = builtin(reader(), "kernel", card(nest, _linked[self.name], context(), limit))
 
 
-_linked: dict[str, int] = {}
+_linked: dict[str, int] = {}  # the addresses of kernels' loops
+
+
+@once
+def reader() -> int:
+    """The address of the function through which all kernels are called."""
+    from llvmlite import ir
+    module = ir.Module("reader")
+    Reader(ir, module)
+    text, t = str(module), target()
+    name = "r" + cache.digest(text, t.words)
+    code = cache.read(name)
+    if code is None:
+        code = t.compile(text)
+        cache.write(name, code)
+    return t.link(code, "reader", ("call",))["call"]
 
 
 class MethodDef(ctypes.Structure):
@@ -189,14 +205,14 @@ class MethodDef(ctypes.Structure):
                 ("doc", ctypes.c_char_p))
 
 
-def builtin(address: int, name: str, self: Any = None) -> Any:
-    """A builtin function of the code at an address; its `self` is an array, or the context."""
+def builtin(address: int, name: str, self: Any) -> Any:
+    """A builtin function of the code at an address, with an array as its `self`."""
     made = MethodDef(name.encode(), address, METH_FASTCALL, None)
     _kept.append(made)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.byref(made), context() if self is None else self, None)
+    return new(ctypes.byref(made), self, None)
 
 
 def keep(*things: Any) -> None:
