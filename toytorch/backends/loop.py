@@ -45,14 +45,21 @@ class Loop:
         written, read = written_and_read(text)
         self.outputs = [k for k, name in enumerate(self.arrays) if name in written]
         self.inputs = [k for k, name in enumerate(self.arrays) if name in read]
+        self.order = [*self.outputs, *self.inputs, *range(
+            len(self.arrays), len(self.arrays) + len(self.numbers))]
         self.programs: dict[tuple[int, str], Program] = {}
+        self.last: Any = None  # the kernel that ran last, as a builtin function
 
     def __call__(self, *args: Any) -> bool:
         """Runs the loop and says so; False, and nothing done, where NumPy has to do it."""
         count = len(self.arrays)
         first = args[0]
+        if first.size < SMALLEST:
+            return False
+        if self.last is not None and self.last(*[args[k] for k in self.order]):
+            return True  # it looked at the arrays itself
         kind = first.dtype.char
-        if first.size < SMALLEST or kind not in "fd" or not machine.works():
+        if kind not in "fd" or not machine.works():
             return False
         plain = first.flags.c_contiguous
         if not plain and not dense(first):
@@ -66,8 +73,8 @@ class Loop:
         program = self.programs.get((first.ndim, kind))
         if program is None:
             program = self.programs[first.ndim, kind] = self.program(first.ndim, first.dtype.name)
-        run(program, *[args[k] for k in self.outputs], *[args[k] for k in self.inputs],
-            *args[count:])
+        run(program, *[args[k] for k in self.order])
+        self.last = program.made["recent"][0].function
         return True
 
     def program(self, rank: int, type: str) -> Program:

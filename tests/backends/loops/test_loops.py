@@ -16,6 +16,7 @@ PROGRAMS = {
     "two outputs": "x[i,j], u[i], v[j] -> y[i,j], z[i,j]\n y = maximum(x + u, v) / 2\n z = x*y",
     "transposed": "x[j,i] -> y[i,j]\n y = x + 1",
     "softmax": "x[i,j] -> y[i,j]\n e = exp(x - max[j](x))\n y = e / sum[j](e)",
+    "largest but NaN": "x[i,j] -> y[i,j], m[i]\n m = fmax[j](x)\n y = x - m",
     "log softmax": "x[i,j] -> y[i,j]\n z = x - max[j](x)\n y = z - log(sum[j](exp(z)))",
     "layer norm": """x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
         m = mean[j](x)

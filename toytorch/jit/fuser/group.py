@@ -13,12 +13,13 @@ from typing import Any
 from toytorch.backends.loops import Unsupported
 from toytorch.jit import types
 from toytorch.jit.effects import effects, written_values
-from toytorch.jit.fuser.lower import REDUCTIONS, RENAMES, Lower, Lowered
+from toytorch.jit.fuser.lower import ALONG, REDUCTIONS, RENAMES, Lower, Lowered
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 
 ALONE = frozenset((  # ops that gain from a kernel even by themselves, where there is much to do
     "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "silu", "gelu",
-    "softplus", "mish", "elu", "pow", "log2", "log10", "exp2", "tan", "atan", "addcmul", "addcdiv"))
+    "softplus", "mish", "elu", "relu", "pow", "log2", "log10", "exp2", "tan", "atan", "addcmul",
+    "addcdiv"))
 WORTH = 4096  # elements: below, one op alone is left to NumPy
 SOURCES = ("pointwise",)
 
@@ -28,8 +29,8 @@ def fusible(node: Node, written: set[Value]) -> bool:
     record = node.record
     if record is None or node.writes or "no_grad" in node.attributes:
         return False
-    if record.kind not in SOURCES and record.name not in REDUCTIONS and (
-            record.name not in RENAMES) and record.name not in ("_to_copy", "clone"):
+    if record.kind not in SOURCES and record.name not in (
+            *REDUCTIONS, *RENAMES, *ALONG, "_to_copy", "clone"):
         return False
     if any(v in written for v in (*node.inputs, *node.outputs)):
         return False
@@ -138,7 +139,7 @@ def worth(nodes: Sequence[Node]) -> bool:
     if len(real) > 1:
         return True
     name = real[0].record.name if real[0].record is not None else ""
-    return name in ALONE and elements(real[0].output) >= WORTH
+    return name in ALONG or (name in ALONE and elements(real[0].output) >= WORTH)
 
 
 def elements(v: Value) -> int:

@@ -23,6 +23,7 @@ from toytorch.jit.ir import Node, Value
 
 REDUCTIONS = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "prod",
               "max": "max", "min": "min"}
+ALONG = ("softmax", "log_softmax", "_softmax_backward_data", "_log_softmax_backward_data")
 RENAMES = ("unsqueeze", "squeeze", "expand", "_spread", "permute", "transpose", "t", "view",
            "_unsafe_view", "reshape")
 LIMIT = 160  # nodes in a group: beyond, a kernel has more values than any processor has registers
@@ -133,6 +134,8 @@ class Lower:
             self.pointwise(node)
         elif op.name in REDUCTIONS:
             self.reduction(node)
+        elif op.name in ALONG:
+            self.along(node)
         elif op.name in RENAMES:
             self.rename(node)
         elif op.name == "_to_copy":
@@ -327,6 +330,47 @@ class Lower:
                 count *= shape[d]
             name = self.apply("div", [name, float(count)]) if count != 1 else name
         self.finish(out, name)
+
+    def along(self, node: Node) -> None:
+        """Softmax, its logarithm, or the gradient of one of them: reductions along a dimension and
+        what follows from them."""
+        op, out = node.record, node.output
+        assert op is not None
+        tensors = [v for v in node.inputs if v in self.axes]
+        args: dict[str, Any] = {a.name: v if v in self.axes else constant(v)
+                                for a, v in zip(op.schema.args, node.inputs)}
+        kind, shape = type_of(out), shape_of(out)
+        if kind not in ("float32", "float64") or any(type_of(v) != kind for v in tensors) or (
+                args.get("dtype") is not None):
+            raise Unsupported(f"{node.kind} in another type")
+        axes: list[int | None] = [None] * len(shape)
+        for v in tensors:
+            self.spread(axes, self.axes[v])
+        axis = axes[args["dim"]] if shape and all(shape) else None
+        names = [self.names[v] for v in tensors]
+        if axis is None or any(self.root(axis) not in map(self.root, self.dims[n]) for n in names):
+            raise Unsupported(f"{node.kind} along a dimension of one element")
+        self.axes[out] = axes
+
+        def joined(how: str, name: str) -> str:
+            left = [a for a in self.dims[name] if self.root(a) != self.root(axis)]
+            return self.step(how, [name], kind, left, [axis])
+        if op.name == "_softmax_backward_data":  # (g - Σg·y)·y
+            g, y = names
+            total = joined("sum", self.apply("mul", [g, y]))
+            made = self.apply("mul", [self.apply("sub", [g, total]), y])
+        elif op.name == "_log_softmax_backward_data":  # g - eʸ·Σg
+            g, y = names
+            total = joined("sum", g)
+            made = self.apply("sub", [g, self.apply("mul", [self.apply("exp", [y]), total])])
+        else:
+            # A NaN makes all results NaN, whatever the largest of the others is.
+            centred = self.apply("sub", [names[0], joined("fmax", names[0])])
+            powers = self.apply("exp", [centred])
+            total = joined("sum", powers)
+            made = self.apply("div", [powers, total]) if op.name == "softmax" else self.apply(
+                "sub", [centred, self.apply("log", [total])])
+        self.finish(out, made)
 
     def rename(self, node: Node) -> None:
         """A view that only moves, adds, drops or spreads dimensions."""
