@@ -119,3 +119,23 @@ def test_masks_are_independent() -> None:
         for other in masks[:k]:
             assert abs(float((one == other).mean()) - 0.5) < bound
             assert abs(float((one[1:] == other[:-1]).mean()) - 0.5) < bound
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_number_of_each_row(dtype: Any) -> None:
+    table = np.random.default_rng(4).standard_normal((64, 10)).astype(dtype)
+    numbers = np.arange(64) % 10
+    mean = table[np.arange(64), numbers].mean(dtype=np.float64)
+    np.testing.assert_allclose(rows_native.picked_mean(table, numbers), mean, rtol=1e-6)
+    made = np.zeros_like(table)
+    assert rows_native.put_picked(made, numbers, np.array(-16, dtype))
+    want = np.zeros_like(table)
+    want[np.arange(64), numbers] = 0.25
+    np.testing.assert_array_equal(made, want)
+    for bad in (-100, -1, 10, 1 << 40):  # outside: nothing is read or written there
+        other = numbers.copy()
+        other[7] = bad
+        assert rows_native.picked_mean(table, other) is None
+        assert not rows_native.put_picked(made, other, np.array(1, dtype))
+    assert rows_native.picked_mean(table[:, ::2], numbers % 5) is None
+    assert rows_native.picked_mean(table[:2], numbers[:2]) is None

@@ -12,7 +12,7 @@ from toytorch.backends import native
 from toytorch.backends.loops import cache, machine
 
 _lock = threading.Lock()
-_linked: dict[str, Any] = {}  # (what keeps the code, the function) by name
+_linked: dict[str, Any] = {}
 
 
 def width(kind: str) -> int:
@@ -80,21 +80,22 @@ class Emitter:
 
 
 def linked(what: str, build: Any, arguments: list[Any]) -> Any:
-    """A ctypes function run_NAME, from the cache of kernels or from build(name)'s LLVM text."""
+    """A ctypes function of run_NAME, from the cache of kernels or from build(name)'s LLVM text."""
     with _lock:
-        target = machine.target()
-        name = "c" + cache.digest(what, target.words, source_digest())
-        if name not in _linked:
-            code = cache.read(name)
-            if code is None:
-                code = target.compile(build(name))
-                cache.write(name, code)
-            library = target.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-            library.export_symbol(f"run_{name}")
-            tracker = library.link(target.linker, name)
-            run = ctypes.CFUNCTYPE(None, *arguments)(int(tracker[f"run_{name}"]))
-            _linked[name] = tracker, run
-        return _linked[name][1]
+        if what not in _linked:
+            _linked[what] = ctypes.CFUNCTYPE(None, *arguments)(address(what, build, "run"))
+        return _linked[what]
+
+
+def address(what: str, build: Any, part: str) -> int:
+    """The address of PART_NAME in build(name)'s LLVM text, or in the code that is kept of it."""
+    target = machine.target()
+    name = "c" + cache.digest(what, target.words, source_digest())
+    code = cache.read(name)
+    if code is None:
+        code = target.compile(build(name))
+        cache.write(name, code)
+    return target.link(code, name, (part,))[part]
 
 
 @functools.cache

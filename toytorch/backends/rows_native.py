@@ -1,4 +1,5 @@
-"""Rows of a table by number, and random masks: loops that NumPy has no fast form of."""
+"""Rows of a table by number, one number of each row, and random masks: loops that NumPy has no fast
+form of."""
 
 from __future__ import annotations
 
@@ -9,8 +10,12 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import native
-from toytorch.backends.conv_code import Emitter, linked
+from toytorch.backends.conv_code import Emitter, address, linked
 from toytorch.backends.loops import machine
+from toytorch.backends.loops.entry import CONTEXT
+from toytorch.backends.loops.reader import DATA, SHAPE
+
+PICKED = 256  # numbers in a table, from which one of each row is picked by a compiled loop
 
 # -- rows -----------------------------------------------------------------------------------------
 
@@ -69,6 +74,92 @@ def kernel(kind: str, adds: bool) -> Any:
         return str(e.module)
     words = [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 3
     return linked(f"rows {kind} {adds}", build, words)
+
+
+# -- one number of each row -----------------------------------------------------------------------
+
+
+def can_pick(table: Any, numbers: Any) -> bool:
+    """Whether there is enough to pick, from arrays that a compiled loop reads."""
+    return (table.__class__ is numbers.__class__ is np.ndarray and table.size >= PICKED
+            and table.dtype.char in "fd" and numbers.dtype == np.int64 and numbers.ndim == 1
+            and table.flags.c_contiguous and numbers.flags.c_contiguous and machine.works())
+
+
+def picked_mean(table: Any, numbers: Any) -> Any:
+    """The mean of table[i, numbers[i]]; None where NumPy should do it, or a number is outside."""
+    if not can_pick(table, numbers):
+        return None
+    made = np.empty((), table.dtype)
+    return made if pick_kernel(table.dtype.char, False)(numbers, table, made) else None
+
+
+def put_picked(table: Any, numbers: Any, value: Any) -> bool:
+    """table[i, numbers[i]] = -value / len(numbers), and says so; False where NumPy should do it, or
+    a number is outside (others may have been set)."""
+    return can_pick(table, numbers) and value.dtype is table.dtype and bool(
+        pick_kernel(table.dtype.char, True)(numbers, table, value))
+
+
+@functools.cache
+def pick_kernel(kind: str, puts: bool) -> Any:
+    """A builtin function pick(numbers, table, value) of arrays: it sets the value to the mean, or
+    spreads it, and says whether all numbers were inside. (Calling it by ctypes would take as long
+    as a batch of 64.)"""
+    def build(name: str) -> str:
+        from llvmlite import ir
+        module = ir.Module(name)
+        word, double = ir.IntType(64), ir.DoubleType()
+        real = ir.FloatType() if kind == "f" else double
+        call = ir.Function(module, ir.FunctionType(word, [word, word.as_pointer(), word]),
+                           f"call_{name}")
+        b = ir.IRBuilder(call.append_basic_block("entry"))
+
+        def field(place: Any, k: int, type: Any = word) -> Any:
+            return b.load(b.gep(b.inttoptr(place, type.as_pointer()), [word(k)]))
+        numbers, table, value = (b.load(b.gep(call.args[1], [word(k)])) for k in range(3))
+        count, wide = field(field(numbers, SHAPE), 0), field(field(table, SHAPE), 1)
+        numbers = b.inttoptr(field(numbers, DATA), word.as_pointer())
+        table, value = (b.inttoptr(field(v, DATA), real.as_pointer()) for v in (table, value))
+
+        def widened(x: Any) -> Any:
+            return x if real == double else b.fpext(x, double)
+
+        def narrowed(x: Any) -> Any:
+            return x if real == double else b.fptrunc(x, real)
+        whole = b.sitofp(count, double)
+        given = narrowed(b.fneg(b.fdiv(widened(b.load(value)), whole))) if puts else None
+        head, turn, after = (call.append_basic_block(n) for n in ("head", "turn", "after"))
+        before = b.block
+        b.branch(head)
+        b.position_at_end(head)
+        m, total, inside = b.phi(word), b.phi(double), b.phi(ir.IntType(1))
+        b.cbranch(b.icmp_signed("<", m, count), turn, after)
+        b.position_at_end(turn)
+        n = b.load(b.gep(numbers, [m]))
+        fits = b.icmp_unsigned("<", n, wide)
+        place = b.gep(table, [b.add(b.mul(m, wide), b.select(fits, n, word(0)))])
+        old = b.load(place)
+        if puts:
+            b.store(b.select(fits, given, old), place)
+        for phi, start, following in ((m, word(0), b.add(m, word(1))),
+                                      (total, double(0.0), b.fadd(total, widened(old))),
+                                      (inside, ir.IntType(1)(1), b.and_(inside, fits))):
+            phi.add_incoming(start, before)
+            phi.add_incoming(following, turn)
+        b.branch(head)
+        b.position_at_end(after)
+        if not puts:
+            b.store(narrowed(b.fdiv(total, whole)), value)
+        context = field(call.args[0], DATA)
+        yes, no = (field(context, CONTEXT.index(n)) for n in ("True", "False"))
+        made = b.select(inside, yes, no)
+        more = ir.FunctionType(ir.VoidType(), [word]).as_pointer()
+        b.call(b.inttoptr(field(context, CONTEXT.index("Py_IncRef")), more), [made])
+        b.ret(made)
+        return str(module)
+    return machine.builtin(address(f"pick {kind} {puts}", build, "call"), "pick",
+                           machine.context())
 
 
 # -- random masks ---------------------------------------------------------------------------------

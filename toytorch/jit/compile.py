@@ -18,6 +18,8 @@ from toytorch.nn import Module
 
 LIMIT = 16  # kinds of calls that a function is compiled for (PyTorch: 8); others run as they are
 
+TENSORS = {Tensor}
+
 
 class Compiled:
     """A function with a graph for every kind of call it has seen.
@@ -43,7 +45,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.shortcut is state.SLOW:
             return self.function(*args, **kwargs)
-        leaves, spec = tree_flatten((args, kwargs))
+        if not kwargs and {*map(type, args)} == TENSORS:
+            leaves, spec = list(args), flat(len(args))  # the common call
+        else:
+            leaves, spec = tree_flatten((args, kwargs))
         key = self.key(leaves, spec)
         try:
             recorded = self.graphs[key]
@@ -81,6 +86,12 @@ class Compiled:
         if key not in self.graphs:
             self.first(leaves, spec, key)
         return self.graphs.get(key)
+
+
+@functools.cache
+def flat(count: int) -> Any:
+    """How arguments are nested that are so many tensors."""
+    return tree_flatten(((None,) * count, {}))[1]
 
 
 class OptimizedModule(Module):

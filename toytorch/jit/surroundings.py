@@ -147,7 +147,10 @@ class Surroundings:
             self.look_at_class(module.__class__)
         for name, value in module.__dict__.items():
             if name[0] != "_" and (not own or name in self.names or name == "training"):
-                self.add(value, kinds, depth + 1)
+                if value.__class__ in PLAIN:
+                    kinds += (value.__class__, value)
+                else:
+                    self.add(value, kinds, depth + 1)
         for child in module._modules.values():
             if child is not None:
                 self.add_module(child, kinds, depth)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import rows_native
 from toytorch.core.dtype import from_numpy_dtype, promote_types
 from toytorch.core.size import broadcast_pair
 from toytorch.core.tensor import Tensor
@@ -63,6 +64,10 @@ def _rows(logs: Any) -> Any:
 
 def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
     classes = logs.shape[1]
+    if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
+        mean = rows_native.picked_mean(logs, target)
+        if mean is not None:
+            return -mean
     if (logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0 and target.size
             and target.min() >= 0 and target.max() < classes):  # every class known: the usual case
         return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
@@ -95,11 +100,13 @@ nll_loss = general(
 def _nll_backward(xp: Any, g: Any, shape: Any, target: Any, weight: Any, ignore: int,
                   reduction: str) -> Any:
     flat = target.reshape(-1)
-    if len(shape) == 2 and weight is None and reduction == "mean" and (
-            ignore < 0 and flat.size and flat.min() >= 0):
+    if len(shape) == 2 and weight is None and reduction == "mean" and ignore < 0 and flat.size:
         full = xp.zeros(shape, g.dtype)
-        full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)
-        return full
+        if rows_native.put_picked(full, flat, g):
+            return full
+        if flat.min() >= 0:
+            full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)
+            return full
     known = flat != ignore
     safe = xp.where(known, flat, 0)
     scale = known.astype(g.dtype) if weight is None else xp.where(known, weight[safe], 0)

@@ -76,6 +76,9 @@ struct Join_maximum { template <class T> __device__ T operator()(T x, T y) {
     "Join_minimum(": """
 struct Join_minimum { template <class T> __device__ T operator()(T x, T y) {
     return minimum(x, y); } };""",
+    "Join_fmax(": """
+struct Join_fmax { template <class T> __device__ T operator()(T x, T y) {
+    return fmax(x, y); } };""",
     "Join_logical_or(": """
 struct Join_logical_or { template <class T> __device__ T operator()(T x, T y) {
     return x || y; } };""",
