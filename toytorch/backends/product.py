@@ -22,6 +22,7 @@ from toytorch.backends import native, threads
 ROWS = 8  # of a tile of C; each row of it is two vectors
 BLOCK = 8  # numbers in the vectors that are turned
 LARGEST = 1 << 19  # elements of an operand: what a second-level cache holds
+LEAST = 24  # terms of a sum; of fewer, BLAS makes as much as this, which sets up each tile
 SMALLEST = 1 << 17  # multiplications; below, a call of NumPy's is as fast
 _compiled: dict[Any, Any] = {}
 
@@ -30,6 +31,8 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
     """A·B, plus `bias` in every row, in a new matrix; None where BLAS should do it."""
     rows, inner = a.shape
     columns = b.shape[1]
+    if rows < ROWS or columns < 2 * BLOCK or inner < LEAST:
+        return None
     kind, step = a.dtype.char, a.itemsize
     if not (rows * columns * inner >= SMALLEST and kind in "fd" and kind == b.dtype.char
             and a.size <= LARGEST and b.size <= LARGEST and threads.of_blas() == 1):
@@ -39,7 +42,7 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
     if done > 1.1 * rows * columns:
         return None
     turned = b.strides[0] == step != b.strides[1]
-    if (rows < ROWS or columns < width or inner < 8 or b.strides[not turned] != step
+    if (columns < width or b.strides[not turned] != step
             or b.shape[0] != inner
             or (bias is not None and (bias.dtype.char != kind or bias.strides != (step,)))
             or any(s % step or s < 0 for s in (*a.strides, *b.strides))):

@@ -245,8 +245,8 @@ def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
-        return xp.add(_product(xp, weight, x.T).T, bias, order="C")
-    product = _product(xp, x, weight.T)
+        return xp.add(xp.matmul(weight, x.T).T, bias, order="C")
+    product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
     product += bias
     return product
 
