@@ -125,6 +125,24 @@ MIXED = _orders("x[{all}], g[{all}], m[n,c], a[n,c], b[n,c], k[n,c] -> dx[{all}]
                 "\n    dx = g * k - (x - m) * a - b")
 
 
+# From the moments of channels to those of their groups, spread over the channels again; and so for
+# the shares of the gradients. (NumPy needed twenty calls for this, a tenth of the time.)
+GROUPED = Recipe("""m[n,g,c], v[n,g,c], w[g,c], eps -> a[n,g], r[n,g], s[n,g,c], k[n,g,c]
+    a = mean[c](m)
+    d = m - a
+    r = rsqrt(mean[c](v + d * d) + eps)
+    s = a
+    k = r * w""")
+COLUMNS = Recipe("x[n,c] -> s[c]\n s = sum[n](x)")
+GROUP_SHARES = Recipe("""
+    s[n,g,c], t[n,g,c], w[g,c], r[n,g], count -> a[n,g,c], b[n,g,c], k[n,g,c], u[n,g,c]
+    share = r / count
+    a = sum[c](s * w) * r * r * share
+    b = sum[c](t * w) * share
+    k = r * w
+    u = s * r""")
+
+
 def _group_table(a: Any, last: bool) -> Any:
     """Images as (N, C, P), or (N, P, C) where channels lie last."""
     n, c = a.shape[:2]
@@ -133,9 +151,9 @@ def _group_table(a: Any, last: bool) -> Any:
     return np.ascontiguousarray(a).reshape(n, c, -1)
 
 
-def _by_channel(v: Any, channels: int) -> Any:
-    """Numbers (N, groups) for each channel: (N, C)."""
-    return np.repeat(v, channels // v.shape[1], 1)
+def _group_weight(w: Any, a: Any, groups: int, value: float = 1) -> Any:
+    """A weight as a table (groups, channels of each)."""
+    return np.ascontiguousarray(_ones(w, a, value)).reshape(groups, -1)
 
 
 def group(xp: Any, a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
@@ -145,17 +163,13 @@ def group(xp: Any, a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
     n, c = a.shape[:2]
     last = channels_last(a)
     x = _group_table(a, last)
-    m, v = np.empty((n, c), a.dtype), np.empty((n, c), a.dtype)
-    MOMENTS[last](m, v, x)
-    each = m.reshape(n, groups, -1)
-    mean = each.mean(2)
-    apart = each - mean[:, :, None]  # a group's variance: that of its channels, and between them
-    var = v.reshape(each.shape).mean(2) + (apart * apart).mean(2)
-    rstd = 1 / np.sqrt(var + a.dtype.type(eps))
-    scale = _by_channel(rstd, c)
-    scale = scale if w is None else scale * w
+    m, v, shift, scale = (np.empty((n, groups, c // groups), a.dtype) for _ in range(4))
+    MOMENTS[last](m.reshape(n, c), v.reshape(n, c), x)
+    mean, rstd = np.empty((n, groups), a.dtype), np.empty((n, groups), a.dtype)
+    GROUPED(mean, rstd, shift, scale, m, v, _group_weight(w, a, groups), eps)
     made = empty_images(a.shape, a.dtype, last) if last else np.empty(a.shape, a.dtype)
-    SCALED[last](_group_table(made, last), x, _by_channel(mean, c), scale, _ones(b, a, 0))
+    SCALED[last](_group_table(made, last), x, shift.reshape(n, c), scale.reshape(n, c),
+                 _ones(b, a, 0))
     return made, mean, rstd
 
 
@@ -171,16 +185,18 @@ def group_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
     n, c = a.shape[:2]
     groups, last = mean.shape[1], channels_last(a)
     x, g = _group_table(a, last), _group_table(g, last)
-    s, t = np.empty((n, c), a.dtype), np.empty((n, c), a.dtype)
-    m, r = _by_channel(mean, c), _by_channel(rstd, c)
-    SHARES[last](s, t, x, g, m)
-    weighted = [(v if w is None else v * w).reshape(n, groups, -1).sum(2) for v in (s, t)]
-    count = a.dtype.type(a.size // n // groups)
-    of_x = _by_channel(weighted[0] * rstd ** 3 / count, c)
-    shift = _by_channel(weighted[1] * rstd / count, c)
+    s, t, of_x, shift, scale, dw = (np.empty((n, groups, c // groups), a.dtype) for _ in range(6))
+    m = np.repeat(mean, c // groups, 1)
+    SHARES[last](s.reshape(n, c), t.reshape(n, c), x, g, m)
+    GROUP_SHARES(of_x, shift, scale, dw, s, t, _group_weight(w, a, groups), rstd,
+                 a.size // n // groups)
     made = empty_images(a.shape, a.dtype, last) if last else np.empty(a.shape, a.dtype)
-    MIXED[last](_group_table(made, last), x, g, m, of_x, shift, r if w is None else r * w)
-    return made, (s * r).sum(0), t.sum(0)
+    MIXED[last](_group_table(made, last), x, g, m, *(v.reshape(n, c) for v in (
+        of_x, shift, scale)))
+    sums = np.empty(c, a.dtype), np.empty(c, a.dtype)
+    for into, shares in zip(sums, (dw, t)):
+        COLUMNS(into, shares.reshape(n, c))
+    return made, *sums
 
 
 # -- last dimensions ------------------------------------------------------------------------------
