@@ -40,13 +40,17 @@ def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
             tuple(n for d, n in enumerate(shape) if d not in over))
 
 
-def total(a: Any, over: tuple[int, ...], mean: bool = False) -> Any:
-    """The sum (or the mean) over dimensions, without them; None where NumPy has to do it.
+def total(a: Any, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
+    """The sum (or the mean) over dimensions (or all), without them; None where NumPy has to do it.
 
     >>> total(np.ones((100, 64)), (0,)).sum(), total(np.ones(5), (0,))
     (np.float64(6400.0), None)
     """
-    if a.__class__ is not np.ndarray or a.size < SMALLEST or a.dtype.char not in "fd" or not over:
+    if a.__class__ is not np.ndarray or a.size < SMALLEST or a.dtype.char not in "fd":
+        return None
+    if over is None:
+        over = tuple(range(a.ndim))
+    elif not over:
         return None
     if not a.flags.c_contiguous:
         return reordered(a, over, mean)

@@ -68,6 +68,10 @@ def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = Fal
 
 
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is None and dtype is None and not keepdim and a.size >= SMALLEST:  # the usual call
+        made = total(a)
+        if made is not None:
+            return made
     kind = sum_type(a, dtype)
     if a.size >= SMALLEST:
         made = _large(xp, a, dim, keepdim, kind)
