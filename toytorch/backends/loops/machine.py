@@ -50,6 +50,7 @@ define weak half @__truncdfhf2(double %x) noinline {
 """
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
+_linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
 
 
 @once
@@ -125,13 +126,15 @@ class Target:
         return bytes(self.machine.emit_object(module))
 
     def link(self, code: bytes, name: str, parts: tuple[str, ...]) -> dict[str, int]:
-        """The addresses of the functions PART_NAME in an object file."""
-        library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for part in parts:
-            library.export_symbol(f"{part}_{name}")
-        tracker = library.link(self.linker, name)
-        _kept.append(tracker)
-        return {part: int(tracker[f"{part}_{name}"]) for part in parts}
+        """The addresses of the functions PART_NAME in an object file, which is linked once."""
+        with _lock:
+            if name not in _linked:
+                library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+                for part in parts:
+                    library.export_symbol(f"{part}_{name}")
+                tracker = library.link(self.linker, name)
+                _linked[name] = tracker, {p: int(tracker[f"{p}_{name}"]) for p in parts}
+            return _linked[name][1]
 
 
 @once
@@ -174,13 +177,9 @@ class Compiled:
             if code is None:
                 code = t.compile(llvm_text(nest, self.name))
                 cache.write(self.name, code)
-            if self.name not in _linked:
-                _linked[self.name] = t.link(code, self.name, ("run",))["run"]
-        limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
-        self.call = builtin(reader(), "kernel", card(nest, _linked[self.name], context(), limit))
-
-
-_linked: dict[str, int] = {}  # the addresses of kernels' loops
+            run = t.link(code, self.name, ("run",))["run"]
+            limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
+            self.call = builtin(reader(), "kernel", card(nest, run, context(), limit))
 
 
 @once

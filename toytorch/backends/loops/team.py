@@ -186,8 +186,9 @@ class Team:
         self.threads = threads
         self.post, life = functions()
         size = 4 * LINE
-        self.memory = (ctypes.c_int64 * (size + LINE * threads))()
-        start = ctypes.addressof(self.memory)
+        memory = (ctypes.c_int64 * (size + LINE * threads))()
+        machine.keep(memory)  # the helpers look at it as long as the process lives
+        start = ctypes.addressof(memory)
         start += -start % (8 * LINE)
         self.board = start
 
