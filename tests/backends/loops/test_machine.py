@@ -101,10 +101,10 @@ def test_builtin_functions_do_not_leak() -> None:
 
 @pytest.fixture
 def two_threads() -> object:
+    parallel._teams.clear()  # they are made again at first need
     set_thread_count(2)
     yield
     parallel._count = 0  # as many as BLAS again
-    parallel._teams.clear()
     parallel.note_threads()
 
 
