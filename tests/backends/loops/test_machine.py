@@ -15,7 +15,8 @@ import pytest
 
 import toytorch as torch
 from toytorch.backends.loops import Program, cache, compile_program, parallel, run, set_thread_count
-from toytorch.backends.loops.machine import works
+from toytorch.backends.loops.entry import CONTEXT
+from toytorch.backends.loops.machine import context, works
 from toytorch.backends.loops.team import BOARD
 
 pytestmark = pytest.mark.skipif(not works(), reason="kernels need llvmlite")
@@ -182,12 +183,18 @@ def test_kernels_follow_set_num_threads() -> None:
     before = torch.get_num_threads()
     x, y = np.ones((2, 1 << 22), "float32")
     kernel = compile_program(Program.parse("x[i] -> y[i]\n y = x + 1"), y, x)
+    seen = context()
     torch.set_num_threads(2)
     try:
+        parallel._teams.clear()
+        parallel.note_threads()
         assert kernel.function(y, x) is (None if torch.get_num_threads() == 2 else True)
+        assert kernel(y, x) and (y == 2).all()
+        assert seen[CONTEXT.index("threads")] == torch.get_num_threads()
     finally:
         torch.set_num_threads(before)
-    assert kernel.function(y, x) is (True if before == 1 else None)
+    assert seen[CONTEXT.index("threads")] == before
+    assert kernel(y, x)
 
 
 def test_thread_count_has_to_be_positive() -> None:
