@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,6 @@ from toytorch.backends.loops import machine, parallel, set_thread_count
 
 pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
 OPS = [torch.add, torch.sub, torch.mul, torch.div]
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    set_thread_count(request.param)
-    yield request.param
-    parallel._count = 0
-    parallel.note_threads()
 
 
 def normal(*shape: int, dtype: str = "float32") -> Any:

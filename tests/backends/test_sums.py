@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from toytorch.backends import sums
 from toytorch.backends.loop import Loop
-from toytorch.backends.loops import machine, parallel, set_thread_count
+from toytorch.backends.loops import machine
 from toytorch.backends.sums import total
 
 pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
@@ -46,14 +45,6 @@ def test_what_is_left_to_numpy() -> None:
     assert total(x.astype(np.int64), (0,)) is None
     assert total(x[:3], (0,)) is None
     assert total(x, ()) is None
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    set_thread_count(request.param)
-    yield request.param
-    parallel._count = 0
-    parallel.note_threads()
 
 
 def test_large_sums_are_exact_enough(threads: int) -> None:

@@ -53,7 +53,8 @@ def test_scores_masks_and_softmax_are_one_group() -> None:
 @pytest.mark.parametrize("dim", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_every_dimension(name: str, dim: int, dtype: Any) -> None:
-    f = lambda x: getattr(F, name)(x * 2, dim) * 3  # noqa: E731  # traced by its ops
+    def f(x: Any) -> Any:
+        return getattr(F, name)(x * 2, dim) * 3
     x = normal(5, 7, 33, dtype=dtype)
     check(f, x, rtol=1e-5 if dtype != torch.bfloat16 else 3e-2)
     if dtype != torch.bfloat16:
@@ -63,7 +64,8 @@ def test_every_dimension(name: str, dim: int, dtype: Any) -> None:
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_edges(name: str) -> None:
     """NaN, infinities, rows of -inf; one element, and none; transposed and broadcast inputs."""
-    f = lambda x, y: getattr(F, name)(x + y, 1)  # noqa: E731
+    def f(x: Any, y: Any) -> Any:
+        return getattr(F, name)(x + y, 1)
     x = normal(6, 40)
     x[1, 3], x[2, 4], x[3, 5] = float("nan"), float("inf"), float("-inf")
     x[4] = float("-inf")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.loop import Loop
-from toytorch.backends.loops import cache, machine, parallel, run
+from toytorch.backends.loops import machine, parallel, run
 from toytorch.backends.loops.entry import CONTEXT
 from toytorch.backends.loops.reader import DATA, HEAD, RANK, SHAPE
 
@@ -75,14 +75,7 @@ def gate(plain: Any, large: Any) -> Any:
 def address() -> int:
     """Where the compiled function is."""
     from llvmlite import ir
-    text = write(ir)
-    target = machine.target()
-    name = "g" + cache.digest(text, target.words)
-    code = cache.read(name)
-    if code is None:
-        code = target.compile(text)
-        cache.write(name, code)
-    return target.link(code, "gate", ("call",))["call"]
+    return machine.target().linked(write(ir), "gate", ("call",))["call"]
 
 
 def write(ir: Any) -> str:

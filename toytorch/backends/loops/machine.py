@@ -137,6 +137,16 @@ class Target:
             return _linked[name][1]
 
 
+    def linked(self, text: str, name: str, parts: tuple[str, ...]) -> dict[str, int]:
+        """The addresses of the functions PART_NAME in a module's text, whose code is kept."""
+        key = name[0] + cache.digest(text, self.words)
+        code = cache.read(key)
+        if code is None:
+            code = self.compile(text)
+            cache.write(key, code)
+        return self.link(code, name, parts)
+
+
 @once
 def target() -> Target:
     return Target()
@@ -188,13 +198,7 @@ def reader() -> int:
     from llvmlite import ir
     module = ir.Module("reader")
     Reader(ir, module)
-    text, t = str(module), target()
-    name = "r" + cache.digest(text, t.words)
-    code = cache.read(name)
-    if code is None:
-        code = t.compile(text)
-        cache.write(name, code)
-    return t.link(code, "reader", ("call",))["call"]
+    return target().linked(str(module), "reader", ("call",))["call"]
 
 
 class MethodDef(ctypes.Structure):

@@ -19,7 +19,7 @@ import ctypes
 from functools import cache as once
 from typing import Any
 
-from toytorch.backends.loops import cache, machine
+from toytorch.backends.loops import machine
 
 PATIENCE = 1500  # looks at the board before sleeping: some 50 µs, so that BLAS finds cores free
 LINE = 8  # words in a line of the cache
@@ -164,13 +164,7 @@ def functions() -> tuple[int, int]:
     from llvmlite import ir
     target = machine.target()
     x86 = "x86" in target.machine.triple or "amd64" in target.machine.triple
-    text = write(ir, "team", x86)
-    name = "t" + cache.digest(text, target.words)
-    code = cache.read(name)
-    if code is None:
-        code = target.compile(text)
-        cache.write(name, code)
-    place = target.link(code, "team", ("call", "read"))
+    place = target.linked(write(ir, "team", x86), "team", ("call", "read"))
     return place["call"], place["read"]
 
 
