@@ -8,17 +8,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from toytorch.backends import native
 from toytorch.backends.loops import cache, machine
 
 _lock = threading.Lock()
 _linked: dict[str, Any] = {}
-
-
-def width(kind: str) -> int:
-    """Numbers of a type ("f" or "d") in one of this processor's vectors."""
-    size = 64 if native.has("avx512f") else 32 if native.has("avx") else 16
-    return size // (4 if kind == "f" else 8)
 
 
 class Emitter:
