@@ -14,6 +14,7 @@ from tests.oracle import SELFTEST, torch
 if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
+import toytorch
 from toytorch.backends import conv_direct, conv_pack, conv_tile
 from toytorch.backends.conv_direct import Grid, forward_grid, phases
 from toytorch.backends.loops import machine
@@ -78,6 +79,23 @@ def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> 
     of_w = conv_direct.weight_gradient(x, g, kernel, *how, groups)
     close(of_w, theirs[1].grad.numpy())
     assert conv_pack.channels_last(made) == (order == "last")
+
+
+@compiled
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_transposed_with_output_padding(monkeypatch: Any, more: int) -> None:
+    """Output padding of a stride or more leaves room for outputs that the input does not have."""
+    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
+    how = {"stride": 1, "padding": 1, "dilation": 3, "output_padding": more}
+    x, w = values(2, 8, 5, 6, dtype="float64"), values(8, 16, 3, 2, dtype="float64")
+    found = []
+    for m in (toytorch, torch):
+        leaves = [m.from_numpy(v.copy()).requires_grad_() for v in (x, w)]
+        y = m.nn.functional.conv_transpose2d(*leaves, **how)
+        y.square().sum().backward()
+        found.append([v.detach().numpy() for v in (y, *(leaf.grad for leaf in leaves))])
+    for ours, theirs in zip(*found):
+        close(ours, theirs)
 
 
 @given(size=st.integers(1, 20), kernel=st.integers(1, 5), stride=st.integers(1, 4),

@@ -352,8 +352,9 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
         return None
     last, x, g = channels_last(x), plain(x), plain(g)
     lanes = processor.this().lanes(x.dtype.char)
-    down, along = (forward_grid(*each) for each in zip(x.shape[2:], kernel, stride, padding,
-                                                       dilation))
+    # As many outputs as g has: a transposed convolution's output padding may leave room for more.
+    down, along = (Grid(-pad, step, apart, taps, count) for pad, step, apart, taps, count in zip(
+        padding, stride, dilation, kernel, g.shape[2:]))
     run = along.dilation == 1 and groups == 1
     runs, length = (1, kw * inner) if run else (kw, inner)
     blocks = blocks_of(-(-outer // lanes))
