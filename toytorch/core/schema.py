@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +88,25 @@ class Schema:
 
     def __str__(self) -> str:
         return self.text
+
+    def signature(self) -> inspect.Signature:
+        """The parameters of the op's function.
+
+        >>> parse("all(Tensor self, int? dim=None, *, dtype? dtype=None) -> Tensor").signature()
+        <Signature (input, dim=None, *, dtype=None)>
+        """
+        made = []
+        star = False
+        for a in self.args:
+            kind = inspect.Parameter.KEYWORD_ONLY if a.keyword_only or star else (
+                inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            if a.is_variadic:
+                kind, star = inspect.Parameter.VAR_POSITIONAL, True
+            empty = inspect.Parameter.empty
+            default = empty if a.default is REQUIRED or a.is_variadic else a.default
+            made.append(inspect.Parameter("input" if a.name == "self" else a.name, kind,
+                                          default=default))
+        return inspect.Signature(made)
 
     def words(self) -> dict[str, int]:
         """The position of an argument by each name that a caller may use for it.
