@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import state
+from toytorch.core.memory_order import ORDERS
 from toytorch.core.node import SAVED_TWICE, Node, check_version, unpacked
 from toytorch.core.schema import Schema, parse
 from toytorch.core.tensor import Tensor, new, wrap
@@ -63,6 +64,8 @@ class Op:
                 function of the arguments that says so)
     apart       what out= must have for itself: "memory", which arguments may share elsewhere, or
                 "memory and type", where the result is not cast
+    memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
+                all tensors of a list, or as the kernel leaves them; reductions give rows
     words       {name: argument}: further names by which callers may give an argument
     """
 
@@ -73,7 +76,7 @@ class Op:
                  node: str = "", upcast: bool = True, reflected: str = "",
                  results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
                  variant: Any = None, overlap: Any = False, apart: str = "",
-                 words: dict[str, str] | None = None) -> None:
+                 words: dict[str, str] | None = None, memory: str | None = None) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
@@ -83,6 +86,7 @@ class Op:
         if kind not in KINDS or promotion not in PROMOTION:
             raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
         self.kernel, self.kind, self.promotion = kernel, kind, promotion
+        self.memory = memory or ("rows" if kind == "reduction" else "")
         self.expr, self.doc = expr, inspect.cleandoc(doc)
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
@@ -121,6 +125,8 @@ class Op:
                 found = getattr(xp, kernel)
             else:
                 found = functools.partial(kernel, xp)
+            if xp is np:
+                found = ORDERS[self.memory](found)
             self._kernels[id(xp)] = found
         return found
 

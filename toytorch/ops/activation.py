@@ -237,7 +237,7 @@ log_sigmoid = pointwise(
     expr="min(self, 0) - log1p(exp(-abs(self)))", inplace=False,
     checks=_float("log_sigmoid_cpu"),
     d_self=gradient("dx = g / (1 + exp(x))")(lambda g, self: g * (-self).sigmoid()),
-    doc="log(sigmoid(x)) without overflow.")
+    memory="rows", doc="log(sigmoid(x)) without overflow.")
 
 
 def _float_or_complex(common: Any, args: Any) -> None:

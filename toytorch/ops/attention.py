@@ -42,7 +42,8 @@ safe_softmax = reduction(
 def softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int,
                           input_dtype: Any) -> Tensor:
     """The gradient of softmax, from that of its result."""
-    return _softmax_share(grad_output, output, dim).to(input_dtype)  # type: ignore[no-any-return]
+    share = _softmax_share(grad_output, output, dim)
+    return share.to(input_dtype).contiguous()  # type: ignore[no-any-return]
 
 
 def additive_mask(mask: Tensor, like: Tensor) -> Tensor:

@@ -47,7 +47,8 @@ def _copying(name: str, show: Any) -> Any:
         if len(outs) != len(made):
             raise RuntimeError(f"{name}_copy_out() expected an out= argument of size {len(made)}, "
                                f"got size {len(outs)}")
-        pieces = tuple(create.put_out(m.clone(), o) for m, o in zip(made, outs))
+        pieces = tuple(create.put_out(m.clone(memory_format=convert.CONTIGUOUS), o)
+                       for m, o in zip(made, outs))
         return pieces if out is None else None
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"`{name}` in fresh memory."

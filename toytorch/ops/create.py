@@ -13,6 +13,7 @@ from toytorch.core import state
 from toytorch.core.arguments import spread
 from toytorch.core.device import device as device_class
 from toytorch.core.device import sparse_coo
+from toytorch.core.memory_order import ordered
 from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, wrap
@@ -198,8 +199,19 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """
     if (input.layout if layout is None else layout) is sparse_coo:
         refuse_fill("full")
-    return full(input.shape, fill_value, dtype=dtype or input.dtype,
-                device=device or input.device, requires_grad=requires_grad)
+    made = full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device)
+    return lying_as(made, input, memory_format, requires_grad)
+
+
+def lying_as(made: Tensor, input: Tensor, memory_format: Any,
+             requires_grad: builtins.bool) -> Tensor:
+    """A new tensor in the order of memory of another, if no other is asked for."""
+    if memory_format is None or memory_format.name == "preserve_format":
+        if input._array.__class__ is np.ndarray:
+            made._array = ordered(made._array, input._array)
+    elif memory_format.name != "contiguous_format":
+        made = made.contiguous(memory_format=memory_format)
+    return made.requires_grad_() if requires_grad else made
 
 
 @creating

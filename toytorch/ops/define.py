@@ -29,6 +29,12 @@ def pointwise(signature: str, kernel: Any, *, inplace: bool = True, **fields: An
     return define(signature, kernel, kind="pointwise", inplace=inplace, **fields)
 
 
+def special_function(signature: str, kernel: Any, **fields: Any) -> Op:
+    """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand.
+    """
+    return pointwise(signature, kernel, **{"memory": "like", **fields})
+
+
 def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
     """An op of two operands that answers yes or no for each element."""
     return define(f"{name}(Tensor self, Operand other) -> BoolTensor", kernel, kind="pointwise",

@@ -38,7 +38,7 @@ fft_c2c: Op = general(
     method=False, holomorphic=False, node="FftC2CBackward0",
     d_self=lambda g, dim, normalization, forward:
     fft_c2c.function(g, dim, normalization, not forward),
-    doc="The transform of a complex signal, or its inverse.")
+    memory="rows", doc="The transform of a complex signal, or its inverse.")
 
 
 def _r2c(xp: Any, a: Any, dim: Any, normalization: int, onesided: bool) -> Any:
@@ -60,7 +60,7 @@ def _r2c_gradient(g: Any, self_shape: Any, dim: Any, normalization: int, oneside
 fft_r2c = general(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", _r2c,
     method=False, holomorphic=False, node="FftR2CBackward0", d_self=_r2c_gradient,
-    doc="The transform of a real signal, of which one half says all.")
+    memory="rows", doc="The transform of a real signal, of which one half says all.")
 
 
 def _c2r(xp: Any, a: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
@@ -87,7 +87,7 @@ def _c2r_gradient(g: Any, self_shape: Any, dim: Any, normalization: int,
 fft_c2r = general(
     "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor", _c2r,
     method=False, holomorphic=False, node="FftC2RBackward0", d_self=_c2r_gradient,
-    doc="The real signal of half a spectrum.")
+    memory="rows", doc="The real signal of half a spectrum.")
 
 # -- arguments ------------------------------------------------------------------------------------
 

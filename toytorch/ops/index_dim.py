@@ -223,7 +223,7 @@ gather = general("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad
                  _gather, upcast=False, apart="memory and type",
                  d_self=lambda g, self, dim, index:  # saves self as PyTorch
                  g.new_zeros(self.shape).scatter_add(dim, index, g),
-                 doc="out[i][j] = self[index[i][j]][j] (for dim=0).")
+                 memory="rows", doc="out[i][j] = self[index[i][j]][j] (for dim=0).")
 
 
 def cut(source: Any, i: Any) -> Any:

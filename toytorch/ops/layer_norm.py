@@ -125,7 +125,7 @@ native_layer_norm = general(
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)", _layer_norm, method=False,
     out=False, results=(True, False, False), d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
-    d_bias=_layer_norm_bias,
+    d_bias=_layer_norm_bias, memory="rows",
     doc="Normalisation over the last dimensions; Ba, Kiros and Hinton 2016.")
 
 
@@ -227,7 +227,7 @@ native_group_norm = general(
     method=False, out=False, results=(True, True, True), d_input=_group_norm_input,
     d_weight=_group_norm_weight,
     d_bias=_group_norm_bias,
-    doc="Normalisation over groups of channels; Wu and He 2018.")
+    memory="format", doc="Normalisation over groups of channels; Wu and He 2018.")
 
 
 @public("group_norm")
@@ -256,4 +256,5 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None,
     x = input.to(types.float32) if input.dtype.itemsize == 2 else input
     scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
     made = (x * scale).to(input.dtype)
-    return made if weight is None else made * weight  # type: ignore[no-any-return]
+    made = made if weight is None else made * weight
+    return made.contiguous()  # type: ignore[no-any-return]

@@ -34,7 +34,8 @@ def _det_gradient(g: Any, A: Any, result: Any) -> Any:
 
 
 det_op: Op = general("linalg_det(Tensor A) -> Tensor", _det, upcast=False, function=False,
-                     method=False, holomorphic=False, d_A=_det_gradient, doc="The determinant.")
+                     method=False, holomorphic=False, d_A=_det_gradient,
+                     memory="rows", doc="The determinant.")
 
 
 @public("linalg.det", "det", method=True)
@@ -68,7 +69,8 @@ def _slogdet_gradient(gs: Any, A: Any, result0: Any) -> Any:
 
 slogdet_op = general("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", _slogdet,
                      upcast=False, function=False, method=False, d_A=_slogdet_gradient,
-                     results=(True, True), doc="The determinant's sign and log |det A|.")
+                     results=(True, True),
+                     memory="rows", doc="The determinant's sign and log |det A|.")
 
 
 @public("linalg.slogdet", "slogdet", method=True)

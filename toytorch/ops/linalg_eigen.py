@@ -80,7 +80,7 @@ def _eigvalsh_gradient(g: Any, A: Any, UPLO: str) -> Any:
 eigvalsh = general("linalg_eigvalsh(Tensor A, str UPLO='L') -> Tensor", _eigvalsh, upcast=False,
                    method=False, holomorphic=False, d_A=_eigvalsh_gradient,
                    node="LinalgEighBackward0",
-                   doc="Eigenvalues of Hermitian matrices, in rising order.")
+                   memory="rows", doc="Eigenvalues of Hermitian matrices, in rising order.")
 
 
 def _complex(dtype: Any) -> Any:

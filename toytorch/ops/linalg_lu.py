@@ -224,7 +224,7 @@ lu_unpack_op = general(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
     "-> (Tensor P, Tensor L, Tensor U)", _lu_unpack, upcast=False, function=False, method=False,
     results=(False, True, True), d_LU_data=_lu_unpack_gradient,
-    doc="P, L and U from a compact factorisation.")
+    memory="rows", doc="P, L and U from a compact factorisation.")
 
 
 @public("lu_unpack")

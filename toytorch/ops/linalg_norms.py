@@ -294,4 +294,5 @@ def _renorm_gradient(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
 
 renorm = general("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", _renorm,
                  inplace=True, holomorphic=False, d_self=_renorm_gradient,
+                 memory="rows",
                  doc="Slices of a dimension scaled down to a p-norm of at most maxnorm.")

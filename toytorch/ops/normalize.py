@@ -234,6 +234,7 @@ native_batch_norm = general(
     "-> (Tensor output, Tensor mean, Tensor rstd)", _batch_norm, function=False, method=False,
     out=False, upcast=False, results=(True, False, False), d_input=_batch_norm_input,
     d_weight=_batch_norm_weight, d_bias=_batch_norm_bias,
+    memory="format",
     doc="Normalisation of channels over a batch; Ioffe and Szegedy 2015. Writes running means.")
 
 

@@ -131,6 +131,7 @@ def _max_pool(n: int) -> Op:
         node=f"MaxPool{n}DWithIndicesBackward0",
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
         share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1),
+        memory="format",
         doc="The largest element of every window, and its place in the flattened image.")
 
 
@@ -204,7 +205,7 @@ def _average_pool(n: int) -> Op:
         d_self=lambda g, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: share.function(g, tuple(self_shape), kernel_size, stride, padding,
                                          ceil_mode, count_include_pad, divisor_override),
-        doc="The mean of every window.")
+        memory="format" if n == 2 else "rows", doc="The mean of every window.")
     return record
 
 
@@ -233,6 +234,7 @@ def _adaptive_max(n: int) -> Op:
         results=(True, False), node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self_shape, result1: PUT[n].function(gs[0], tuple(self_shape[-n:]),
                                                                result1),
+        memory="format" if n == 2 else "rows",
         doc="The largest elements of even bins, and their places in the flattened image.")
 
 
@@ -283,7 +285,7 @@ def _max_unpool(n: int) -> Op:
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor", forward,
         function=False, method=False, out=False, node=f"MaxUnpool{n}DBackward0",
         d_self=lambda g, indices: _picked(g, indices, n),
-        doc="Elements put at flat places of zero images.")
+        memory="rows", doc="Elements put at flat places of zero images.")
 
 
 MAX_UNPOOL = {n: _max_unpool(n) for n in (2, 3)}

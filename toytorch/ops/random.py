@@ -97,9 +97,9 @@ def _like(name: str, factory: Any) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  requires_grad: builtins.bool = False, memory_format: Any = None,
                  generator: Any = None, pin_memory: Any = False) -> Tensor:
-        return factory(tuple(input.shape), dtype=dtype or input.dtype,  # type: ignore[no-any-return]
-                       device=device or input.device, requires_grad=requires_grad,
-                       generator=generator)
+        made = factory(tuple(input.shape), dtype=dtype or input.dtype,
+                       device=device or input.device, generator=generator)
+        return create.lying_as(made, input, memory_format, requires_grad)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
     return public(name)(creating(function))
@@ -142,8 +142,9 @@ def randint_like(input: Tensor, low: Any = 0, high: Any = None, *, dtype: Any = 
                  memory_format: Any = None) -> Tensor:
     """`randint` in the shape, type and place of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype,
-                   device=device or input.device, requires_grad=requires_grad)
+    made = randint(low, high, tuple(input.shape), dtype=dtype or input.dtype,
+                   device=device or input.device)
+    return create.lying_as(made, input, memory_format, requires_grad)
 
 
 @creating
@@ -371,7 +372,7 @@ def _bernoulli_of(xp: Any, a: Any, generator: Any) -> Any:
 
 bernoulli_of = define("bernoulli.chances(Tensor self, *, Generator? generator=None) -> Tensor",
                       _bernoulli_of, kind="general", function=False, method=False, d_self=_zero,
-                      doc="Ones with the probabilities given, and zeros elsewhere.")
+                      memory="rows", doc="Ones with the probabilities given, and zeros elsewhere.")
 
 
 @public("bernoulli", method=True)
@@ -382,7 +383,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     tensor([0., 1.])
     """
     if p is not None:
-        made = create.empty_like(input)
+        made = create.empty_like(input.contiguous())
         made.bernoulli_(p, generator=generator)
         return create.put_out(made, out)
     return bernoulli_of.function(input, generator=generator, out=out)  # type: ignore

@@ -131,7 +131,7 @@ def _adaptive_average(n: int) -> Op:
         f"_adaptive_avg_pool{n}d(Tensor self, int[] output_size) -> Tensor", forward,
         function=False, method=False, out=False, node=f"AdaptiveAvgPool{n}DBackward0",
         d_self=lambda g, self_shape: share.function(g, tuple(self_shape)),
-        doc="The means of even bins, whatever the size.")
+        memory="format" if n == 2 else "rows", doc="The means of even bins, whatever the size.")
     return record
 
 

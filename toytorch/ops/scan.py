@@ -29,7 +29,7 @@ def _cumsum_gradient(g: Any, dim: int) -> Any:
 
 cumsum = general("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
                  _running("cumsum"), inplace=True, d_self=_cumsum_gradient,
-                 doc="Running sum along a dimension.")
+                 memory="rows", doc="Running sum along a dimension.")
 
 
 def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
@@ -50,7 +50,7 @@ def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
 
 cumprod = general("cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
                   _running("cumprod"), inplace=True, d_self=_cumprod_gradient,
-                  doc="Running product along a dimension.")
+                  memory="rows", doc="Running product along a dimension.")
 
 
 def _running_extreme(name: str) -> Any:
@@ -71,10 +71,10 @@ def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
 
 cummax = general("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
                  _running_extreme("maximum"), results=(True, False), d_self=_put_all,
-                 doc="Running maximum and where it is.")
+                 memory="rows", doc="Running maximum and where it is.")
 cummin = general("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
                  _running_extreme("minimum"), results=(True, False), d_self=_put_all,
-                 doc="Running minimum and where it is.")
+                 memory="rows", doc="Running minimum and where it is.")
 
 
 # -- the logarithm of a running sum ---------------------------------------------------------------
@@ -123,4 +123,5 @@ def _logcumsumexp_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
 
 
 logcumsumexp = general("logcumsumexp(Tensor self, int dim) -> Tensor", _logcumsumexp,
-                       d_self=_logcumsumexp_gradient, doc="log Σ eˣ over the elements so far.")
+                       d_self=_logcumsumexp_gradient, memory="rows",
+                       doc="log Σ eˣ over the elements so far.")

@@ -121,7 +121,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     if len(rows) < size:
         more = rows.new_full((size - len(rows), input.ndim), fill_value)
         rows = shape.cat.function([rows, more])
-    return create.put_out(rows, out)
+    return create.put_out(rows.contiguous(), out)
 
 
 @public("unravel_index", tensor_first=False)

@@ -64,7 +64,8 @@ def _cat_gradient(g: Any, tensors_shape: Any, dim: int) -> list[Any]:
 
 cat = general("cat(Tensor[] tensors, int dim=0) -> Tensor", _cat, method=False, upcast=False,
               apart="memory",
-              d_tensors=_cat_gradient, doc="Tensors joined along a dimension they have.")
+              d_tensors=_cat_gradient, memory="format",
+              doc="Tensors joined along a dimension they have.")
 
 
 def _stack(xp: Any, tensors: Any, dim: int) -> Any:
@@ -80,7 +81,7 @@ def _stack(xp: Any, tensors: Any, dim: int) -> Any:
 
 stack = general("stack(Tensor[] tensors, int dim=0) -> Tensor", _stack, method=False, upcast=False,
                 d_tensors=lambda g, dim: list(g.unbind(dim)),
-                doc="Tensors joined along a new dimension.")
+                memory="rows", doc="Tensors joined along a new dimension.")
 
 
 def _repeat(xp: Any, a: Any, repeats: Any) -> Any:
@@ -111,7 +112,7 @@ def _flip(xp: Any, a: Any, dims: Any) -> Any:
 
 
 flip = general("flip(Tensor self, int... dims) -> Tensor", _flip, out=False, upcast=False,
-               d_self=lambda g, dims: g.flip(dims), doc="Dimensions run backwards.")
+               d_self=lambda g, dims: g.flip(dims), memory="like", doc="Dimensions run backwards.")
 
 
 def _roll(xp: Any, a: Any, shifts: Any, dims: Any) -> Any:
@@ -135,6 +136,7 @@ def _negated(shifts: Any) -> Any:
 
 roll = general("roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor", _roll, out=False,
                upcast=False, d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
+               memory="rows",
                doc="Elements moved along, the last ones coming in again at the front.")
 
 
@@ -183,9 +185,11 @@ def _triangle(name: str) -> Any:
 
 tril = general("tril(Tensor self, int diagonal=0) -> Tensor", _triangle("tril"), inplace=True,
                overlap=True, upcast=False, d_self=lambda g, diagonal: g.tril(diagonal),
+               memory="rows",
                doc="The lower triangle; zeros above a diagonal.")
 triu = general("triu(Tensor self, int diagonal=0) -> Tensor", _triangle("triu"), inplace=True,
                overlap=True, upcast=False, d_self=lambda g, diagonal: g.triu(diagonal),
+               memory="rows",
                doc="The upper triangle; zeros below a diagonal.")
 
 
@@ -236,10 +240,10 @@ def _cast(xp: Any, a: Any, dtype: Any) -> Any:
                       stacklevel=6)
         a = a.real
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
-        return a.astype(np.int64).astype(np.uint8)
+        return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
     if a.dtype == np.float64 and dtype.name == "float16":
-        a = a.astype(np.float32)  # PyTorch rounds twice
-    return a.astype(dtype.numpy)
+        a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
+    return a.astype(dtype.numpy, order=copy_order(a))
 
 
 cast = general("_to_copy(Tensor self, *, dtype dtype) -> Tensor", _cast, function=False,

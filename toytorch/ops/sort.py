@@ -35,7 +35,8 @@ def _back(gs: Any, self_shape: Any, dim: int, result1: Any) -> Any:
 
 sort = general("sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
                "-> (Tensor values, Tensor indices)", _sort, results=(True, False), upcast=False,
-               d_self=_back, doc="Elements in order along a dimension, and where they were.")
+               d_self=_back, memory="like",
+               doc="Elements in order along a dimension, and where they were.")
 
 
 def _topk(xp: Any, a: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:

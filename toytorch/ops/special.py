@@ -14,7 +14,7 @@ import numpy as np
 from toytorch.backends.loop import Loop
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import pointwise, public
+from toytorch.ops.define import pointwise, public, special_function
 from toytorch.ops.one_pass import gradient, kernel
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
@@ -88,10 +88,12 @@ def erfc_array(xp: Any, a: Any) -> Any:
 
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
-erf = pointwise("erf(Tensor self) -> Tensor", erf_array, expr="erf(self)", promotion="float",
+erf = special_function("erf(Tensor self) -> Tensor", erf_array, expr="erf(self)", promotion="float",
                 d_self=lambda g, self: g * ((-(self * self)).exp() * TWO_OVER_ROOT_PI),
                 doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.")
-erfc = pointwise("erfc(Tensor self) -> Tensor", erfc_array, expr="erfc(self)", promotion="float",
+erfc = special_function(
+    "erfc(Tensor self) -> Tensor",
+    erfc_array, expr="erfc(self)", promotion="float",
                  d_self=lambda g, self: g * ((-(self * self)).exp() * -TWO_OVER_ROOT_PI),
                  doc="1 - erf(x), exact for large x.")
 
@@ -112,7 +114,7 @@ def _erfinv(xp: Any, a: Any) -> Any:
     return xp.where(xp.abs(y) > 1, xp.nan, xp.where(y == 0, y, x)).astype(a.dtype)
 
 
-erfinv = pointwise("erfinv(Tensor self) -> Tensor", _erfinv, expr="erfinv(self)",
+erfinv = special_function("erfinv(Tensor self) -> Tensor", _erfinv, expr="erfinv(self)",
                    promotion="float",
                    d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
                    doc="The inverse of erf.")
@@ -142,7 +144,7 @@ def lgamma_array(xp: Any, a: Any) -> Any:
     return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
 
 
-lgamma = pointwise("lgamma(Tensor self) -> Tensor", lgamma_array, expr="lgamma(self)",
+lgamma = special_function("lgamma(Tensor self) -> Tensor", lgamma_array, expr="lgamma(self)",
                    promotion="float", d_self=lambda g, self: g * self.digamma(),
                    doc="log |Γ(x)|.")
 
@@ -164,7 +166,7 @@ def _digamma(xp: Any, a: Any) -> Any:
     return xp.where(xp.isposinf(x), x, value).astype(a.dtype)
 
 
-digamma = pointwise("digamma(Tensor self) -> Tensor", _digamma, expr="digamma(self)",
+digamma = special_function("digamma(Tensor self) -> Tensor", _digamma, expr="digamma(self)",
                     promotion="float", d_self=lambda g, self: g * self.polygamma(1),
                     doc="The derivative of lgamma.")
 
@@ -203,7 +205,7 @@ def _polygamma(xp: Any, a: Any, n: int) -> Any:
     return value.astype(a.dtype)
 
 
-polygamma_of: Op = pointwise(
+polygamma_of: Op = special_function(
     "polygamma(Tensor self, int n) -> Tensor", _polygamma, promotion="float", function=False,
     expr="polygamma(n, self)", d_self=lambda g, self, n: g * polygamma_of.function(self, n + 1),
     doc="The n-th derivative of digamma.")

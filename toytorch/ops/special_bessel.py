@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import special_function
 
 EULER = 0.57721566490153286061
 FAR = 25.0  # from here on the expansions are exact to the last digits
@@ -82,23 +82,29 @@ def _i1e_slope(self: Any, result: Any) -> Any:
     return (i0e.function(self) - result * (self.sgn() + safe.reciprocal())).masked_fill(zero, 0.5)
 
 
-i0 = pointwise("i0(Tensor self) -> Tensor", _modified_i(0, False), expr="i0(self)",
+i0 = special_function("i0(Tensor self) -> Tensor", _modified_i(0, False), expr="i0(self)",
                promotion="float", d_self=lambda g, self: g * i1.function(self),
                doc="The modified Bessel function I₀.")
-i0e: Op = pointwise("special_i0e(Tensor self) -> Tensor", _modified_i(0, True), promotion="float",
+i0e: Op = special_function(
+    "special_i0e(Tensor self) -> Tensor",
+    _modified_i(0, True), promotion="float",
                     expr="exp(-abs(self)) * i0(self)", method=False, inplace=False,
                     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
                     doc="e^{-|x|}·I₀(x).")
-i1: Op = pointwise("special_i1(Tensor self) -> Tensor", _modified_i(1, False), promotion="float",
+i1: Op = special_function(
+    "special_i1(Tensor self) -> Tensor",
+    _modified_i(1, False), promotion="float",
                    expr="i1(self)", method=False, inplace=False,
                    d_self=lambda g, self, result: g * _i1_slope(self, result),
                    doc="The modified Bessel function I₁.")
-i1e: Op = pointwise("special_i1e(Tensor self) -> Tensor", _modified_i(1, True), promotion="float",
+i1e: Op = special_function(
+    "special_i1e(Tensor self) -> Tensor",
+    _modified_i(1, True), promotion="float",
                     expr="exp(-abs(self)) * i1(self)", method=False, inplace=False,
                     d_self=lambda g, self, result: g * _i1e_slope(self, result),
                     doc="e^{-|x|}·I₁(x).")
 for _name, _order in (("i0", 0), ("i1", 1)):
-    pointwise(f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
+    special_function(f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
               _modified_i(_order, False), promotion="float", method=False, inplace=False,
               expr=f"{_name}(self)", doc=f"The modified Bessel function I{'₀₁'[_order]}.")
 
@@ -147,10 +153,10 @@ def _modified_k(order: int, scaled: bool) -> Any:
 
 
 for _order in (0, 1):
-    pointwise(f"special_modified_bessel_k{_order}(Tensor self) -> Tensor",
+    special_function(f"special_modified_bessel_k{_order}(Tensor self) -> Tensor",
               _modified_k(_order, False), promotion="float", method=False, inplace=False,
               expr=f"k{_order}(self)", doc=f"The modified Bessel function K{'₀₁'[_order]}.")
-    pointwise(f"special_scaled_modified_bessel_k{_order}(Tensor x) -> Tensor",
+    special_function(f"special_scaled_modified_bessel_k{_order}(Tensor x) -> Tensor",
               _modified_k(_order, True), promotion="float", method=False, inplace=False,
               expr=f"exp(x) * k{_order}(x)", doc=f"eˣ·K{'₀₁'[_order]}(x).")
 
@@ -237,7 +243,7 @@ def _bessel_y(order: int) -> Any:
 
 for _order in (0, 1):
     for _kind, _make in (("j", _bessel_j), ("y", _bessel_y)):
-        pointwise(f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor", _make(_order),
+        special_function(f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor", _make(_order),
                   promotion="float", method=False, inplace=False,
                   expr=f"bessel_{_kind}{_order}(self)",
                   doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.")
@@ -249,7 +255,9 @@ def _spherical_j0(xp: Any, a: Any) -> Any:
     return xp.where(xp.isinf(a), a.dtype.type(0), xp.where(zero, a.dtype.type(1), value))
 
 
-pointwise("special_spherical_bessel_j0(Tensor x) -> Tensor", _spherical_j0, promotion="float",
+special_function(
+    "special_spherical_bessel_j0(Tensor x) -> Tensor",
+    _spherical_j0, promotion="float",
           method=False, inplace=False, expr="sin(x) / x",
           doc="The spherical Bessel function j₀, sin(x)/x.")
 
@@ -311,5 +319,5 @@ def _airy(xp: Any, a: Any) -> Any:
     return xp.where(xp.isnan(x) | xp.isinf(x), np.nan, value).astype(a.dtype)
 
 
-pointwise("special_airy_ai(Tensor x) -> Tensor", _airy, promotion="float", method=False,
+special_function("special_airy_ai(Tensor x) -> Tensor", _airy, promotion="float", method=False,
           inplace=False, expr="airy_ai(x)", doc="Airy's function Ai, a solution of y'' = xy.")

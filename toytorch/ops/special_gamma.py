@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.ops.define import pointwise, public
+from toytorch.ops.define import public, special_function
 from toytorch.ops.operands import one_tensor, only_floats
 from toytorch.ops.special import BERNOULLI, lgamma_array
 
@@ -103,12 +103,12 @@ def _no_shape_derivative(name: str) -> Any:
     return refuse
 
 
-igamma = pointwise("igamma(Tensor self, Tensor other) -> Tensor", _incomplete(True),
+igamma = special_function("igamma(Tensor self, Tensor other) -> Tensor", _incomplete(True),
                    expr="igamma(self, other)", promotion="float", checks=only_floats("igamma"),
                    d_self=_no_shape_derivative("igamma"),
                    d_other=lambda g, self, other: g * _density(self, other),
                    doc="P(a, x) = ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt / Γ(a).")
-igammac = pointwise("igammac(Tensor self, Tensor other) -> Tensor", _incomplete(False),
+igammac = special_function("igammac(Tensor self, Tensor other) -> Tensor", _incomplete(False),
                     expr="igammac(self, other)", promotion="float",
                     checks=only_floats("igammac"), d_self=_no_shape_derivative("igammac"),
                     d_other=lambda g, self, other: -g * _density(self, other),
@@ -134,10 +134,10 @@ def _mvlgamma_slope(self: Any, p: int) -> Any:
     return slope
 
 
-mvlgamma = pointwise("mvlgamma(Tensor self, int p) -> Tensor", _mvlgamma, promotion="float",
+mvlgamma = special_function("mvlgamma(Tensor self, int p) -> Tensor", _mvlgamma, promotion="float",
                      expr="mvlgamma(self, p)",
                      d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
-                     doc="log Γ_p(x) = log π^{p(p-1)/4} + Σ_{i<p} log Γ(x - i/2).")
+                     memory="rows", doc="log Γ_p(x) = log π^{p(p-1)/4} + Σ_{i<p} log Γ(x - i/2).")
 public("special.multigammaln")(mvlgamma.function)
 
 # -- zeta -----------------------------------------------------------------------------------------
@@ -169,7 +169,9 @@ def _zeta(xp: Any, s: Any, q: Any) -> Any:
             np.result_type(s.dtype, q.dtype))
 
 
-zeta = pointwise("special_zeta(Operand self, Operand other) -> Tensor", _zeta, promotion="float",
+zeta = special_function(
+    "special_zeta(Operand self, Operand other) -> Tensor",
+    _zeta, promotion="float",
                  expr="zeta(self, other)", method=False, inplace=False,
                  checks=one_tensor("special_zeta"),
                  d_self=_no_shape_derivative("special_zeta"),

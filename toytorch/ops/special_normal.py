@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import special_function
 from toytorch.ops.special import TWO_OVER_ROOT_PI, erf_array, erfc_array, erfcx_above, poly
 
 ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
@@ -27,7 +27,7 @@ def erfcx_array(xp: Any, a: Any) -> Any:
     return xp.where(xp.isnan(x), x, xp.where(x > 0.46875, high, near)).astype(a.dtype)
 
 
-erfcx: Op = pointwise(
+erfcx: Op = special_function(
     "special_erfcx(Tensor self) -> Tensor", erfcx_array, expr="exp(self * self) * erfc(self)",
     promotion="float", method=False, inplace=False,
     d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
@@ -41,7 +41,7 @@ def _ndtr(xp: Any, a: Any) -> Any:
     return xp.where(xp.abs(x) < ROOT_HALF, near, xp.where(x > 0, 1 - tail, tail)).astype(a.dtype)
 
 
-ndtr = pointwise(
+ndtr = special_function(
     "special_ndtr(Tensor self) -> Tensor", _ndtr, expr="(1 + erf(self / sqrt(2))) / 2",
     promotion="float", method=False, inplace=False,
     d_self=lambda g, self: g * ((self * self * -0.5).exp() / ROOT_TWO_PI),
@@ -57,7 +57,7 @@ def log_ndtr_array(xp: Any, a: Any) -> Any:
     return xp.where(x < -1, tail, high).astype(a.dtype)
 
 
-log_ndtr = pointwise(
+log_ndtr = special_function(
     "special_log_ndtr(Tensor self) -> Tensor", log_ndtr_array, promotion="float", method=False,
     inplace=False, expr="log((1 + erf(self / sqrt(2))) / 2)",
     d_self=lambda g, self: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
@@ -80,7 +80,7 @@ def _ndtri(xp: Any, a: Any) -> Any:
     return xp.where((p >= 0) & (p <= 1), x, np.nan).astype(a.dtype)
 
 
-ndtri = pointwise(
+ndtri = special_function(
     "special_ndtri(Tensor self) -> Tensor", _ndtri, promotion="float", method=False, inplace=False,
     expr="ndtri(self)",
     d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import special_function
 from toytorch.ops.operands import one_tensor
 
 
@@ -59,7 +59,7 @@ def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
 for _name, (_first, _step, _doc) in FAMILIES.items():
     for _prefix in ("", "shifted_") if _name.startswith("chebyshev") else ("",):
         _full = f"special_{_prefix}{_name}"
-        pointwise(f"{_full}(Operand x, Operand n) -> Tensor",
+        special_function(f"{_full}(Operand x, Operand n) -> Tensor",
                   _polynomial(_first, _step, bool(_prefix)), promotion="float", method=False,
                   inplace=False, checks=one_tensor(_full), expr=f"{_prefix}{_name}(x, n)",
                   doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.")

@@ -59,7 +59,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
     _check_line(input, kernel, stride, padding, dilation, ceil_mode)
     values, places = pools.MAX[2].function(input.unsqueeze(-2), (1, kernel), (1, stride),
                                            (0, padding), (1, dilation), ceil_mode)
-    return values.squeeze(-2), places.squeeze(-2)
+    return values.squeeze(-2).contiguous(), places.squeeze(-2).contiguous()
 
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,

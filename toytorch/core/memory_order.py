@@ -1,0 +1,98 @@
+"""The order in which a kernel's results lie in memory.
+
+NumPy's functions often leave a result in the order of their input; PyTorch's leave it in rows, and
+programs count on it: `.view` of a result works or fails by its strides. A record says which order
+its results have, and its kernel is wrapped by one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+
+
+def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose results are in row-major order.
+
+    >>> rows(np.negative)(np.ones((2, 3)).T).strides
+    (16, 8)
+    """
+    def in_rows(*args: Any) -> Any:
+        made = kernel(*args)
+        if made.__class__ is ndarray:
+            return made if made.flags.c_contiguous else made.copy("C")
+        if made.__class__ is tuple:
+            return tuple(m.copy("C") if m.__class__ is ndarray and not m.flags.c_contiguous else m
+                         for m in made)
+        return made
+    return in_rows
+
+
+def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose results lie as its first argument does, where they have its shape.
+
+    >>> like_first(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
+    (8, 24)
+    """
+    def as_first(*args: Any) -> Any:
+        made, first = kernel(*args), args[0]
+        if first.__class__ is not ndarray:
+            return made
+        if made.__class__ is tuple:
+            return tuple(ordered(m, first) for m in made)
+        return ordered(made, first)
+    return as_first
+
+
+def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel over images, or a list of them: results have channels last if these have, else rows.
+    """
+    def formatted(*args: Any) -> Any:
+        made = kernel(*args)
+        images = args[0] if args[0].__class__ is list else [args[0]]
+        if made.__class__ is ndarray and made.flags.c_contiguous and (
+                not images or images[0].flags.c_contiguous):
+            return made
+        last = all(has_channels_last(a) for a in images if a.size)
+        if made.__class__ is tuple:
+            return tuple(in_format(m, last) for m in made)
+        return in_format(made, last)
+    return formatted
+
+
+def has_channels_last(a: Any) -> bool:
+    """Whether an array (N, C, …) lies as (N, …, C) does, and not in rows."""
+    return bool(a.ndim > 3 and not a.flags.c_contiguous
+                and np.moveaxis(a, 1, -1).flags.c_contiguous)
+
+
+def in_format(made: Any, last: bool) -> Any:
+    """A result with its channels last, or in rows."""
+    if made.__class__ is not ndarray:
+        return made
+    if not last or made.ndim < 4:
+        return made if made.flags.c_contiguous else made.copy("C")
+    moved = np.moveaxis(made, 1, -1)
+    return made if moved.flags.c_contiguous else np.moveaxis(moved.copy("C"), -1, 1)
+
+
+def ordered(made: Any, first: Any) -> Any:
+    """A result in the order of an array of its shape; in rows where that has none of its own."""
+    if made.__class__ is not ndarray or (made.flags.c_contiguous and first.flags.c_contiguous):
+        return made
+    if made.shape != first.shape or 0 in first.strides:
+        return made if made.flags.c_contiguous else made.copy("C")
+    order = sorted(range(made.ndim), key=lambda d: -abs(first.strides[d]))
+    moved = made.transpose(order)
+    if moved.flags.c_contiguous:
+        return made
+    back = sorted(range(made.ndim), key=order.__getitem__)
+    return moved.copy("C").transpose(back)
+
+
+ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "": lambda kernel: kernel, "rows": rows, "like": like_first, "format": one_format}
