@@ -113,13 +113,15 @@ def _readable() -> list[Path]:
     """Where Python, its packages and the course lie."""
     packages = [p for p in sys.path if p.endswith(("site-packages", "dist-packages"))]
     places = [sys.prefix, sys.base_prefix, *packages, "/usr", "/lib", "/lib64", "/dev/urandom"]
-    caches = [os.environ["TOYTORCH_CACHE"]] if os.environ.get("TOYTORCH_CACHE") else []
-    own = [ROOT / "toytorch", ROOT / "course"]
-    return [*own, *(Path(place) for place in [*places, *caches])]
+    return [ROOT / "toytorch", ROOT / "course", *map(Path, places)]
 
 
 def _prepare(job: dict[str, Any]) -> Exercise:
     """Everything that has to be opened or measured before the wall goes up."""
+    # A compiler would open libraries and ask for addresses, which the wall refuses, and an answer
+    # could need it in any call, the first large one or the hundredth. The framework runs on NumPy
+    # in here: start.py sets its switch, and this holds wherever it forgets to look at that.
+    sys.modules["llvmlite"] = None  # type: ignore[assignment]
     module = importlib.import_module(f"course.exercises.ch{job['chapter']:02d}")
     found = next(
         x for x in vars(module).values() if isinstance(x, Exercise) and x.name == job["exercise"]
