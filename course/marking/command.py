@@ -45,13 +45,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _not_marked(judged: list[Judged]) -> list[str]:
-    """What is wrong with this machine or with the marking, and not with an answer; one line each."""
-    unmarked = {m.exercise: m.reason for m in (one.mark for one in judged) if m.verdict == "unmarked"}
+    """What went wrong with this machine or with the marking, not with an answer; a line each."""
+    marks = [one.mark for one in judged]
+    unmarked = {m.exercise: m.reason for m in marks if m.verdict == "unmarked"}
     lines = [f"{name}: {reason}" for name, reason in unmarked.items()]
     lines += [
-        f"{m.student}, {m.exercise or m.notebook}: {m.reason}"
-        for m in (one.mark for one in judged)
-        if m.verdict == "error"
+        f"{m.student}, {m.exercise or m.notebook}: {m.reason}" for m in marks if m.verdict == "error"
     ]
     return [f"Not marked, 0 points for now, in {len(lines)} cases:", *lines] if lines else []
 
