@@ -50,7 +50,9 @@ def _not_marked(judged: list[Judged]) -> list[str]:
     unmarked = {m.exercise: m.reason for m in marks if m.verdict == "unmarked"}
     lines = [f"{name}: {reason}" for name, reason in unmarked.items()]
     lines += [
-        f"{m.student}, {m.exercise or m.notebook}: {m.reason}" for m in marks if m.verdict == "error"
+        f"{m.student}, {m.exercise or m.notebook}: {m.reason}"
+        for m in marks
+        if m.verdict == "error"
     ]
     return [f"Not marked, 0 points for now, in {len(lines)} cases:", *lines] if lines else []
 
