@@ -16,7 +16,6 @@ with the checks or the framework gives itself away.
 from __future__ import annotations
 
 import ast
-import contextlib
 import ctypes
 import enum
 import functools
@@ -38,7 +37,7 @@ from typing import Any
 
 from course import deadline, judge
 from course.contents import ROOT
-from course.marking import cage
+from course.marking import cage, execute
 from course.records import Exercise
 
 # fmt: off
@@ -168,17 +167,18 @@ def _load(pieces: list[list[Any]], function: str) -> Any:
     """Execute the answer's statements as the module ``__main__``, where a notebook has them."""
     space = vars(sys.modules["__main__"])
     space.clear()
-    space.update({"__name__": "__main__", "__builtins__": __builtins__})
-    for label, source, statements in pieces:
+    space.update({"__name__": "__main__", "__builtins__": __builtins__, "display": _unseen})
+    parts = []
+    for label, source, positions in pieces:
         linecache.cache[label] = (len(source), None, source.splitlines(True), label)
         body = ast.parse(source).body
-        for position in statements:
-            code = ast.Module(body=[body[position]], type_ignores=[])
-            plain = not isinstance(body[position], (ast.Assign, ast.AnnAssign, ast.AugAssign))
-            # a value that cannot be made here may not be needed: then its name is missing below
-            with contextlib.nullcontext() if plain else contextlib.suppress(Exception):
-                exec(compile(code, label, "exec", dont_inherit=True), space)
+        parts += [(label, body[position]) for position in positions]
+    execute.run(parts, space)
     return space[function]
+
+
+def _unseen(*_: Any, **__: Any) -> None:
+    """What Jupyter gives every notebook to show things with."""
 
 
 # -- the wall -------------------------------------------------------------------------------------

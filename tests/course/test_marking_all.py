@@ -164,3 +164,34 @@ def test_where_one_reference_fails_the_rest_is_marked(
     said = capsys.readouterr().err
     assert said.count(f"{broken.name}: ") == 1
     assert "no such library" in said
+
+
+HONEST = [
+    "ways = {{}}\nways['it'] = honest\n\ndef {function}(*args):\n    return ways['it'](*args)",
+    "from math import *\n\ndef {function}(*args):\n    return floor(pi) and honest(*args)",
+    "try:\n    import ujson as j\nexcept ImportError:\n    import math as j\n\n"
+    "def {function}(*args):\n    return j and honest(*args)",
+    "ways = []\nfor one in (honest, len):\n    ways.append(one)\nprint(1 / 0)\n\n"
+    "def {function}(*args):\n    return ways[0](*args)",
+    "from __future__ import annotations\n\ndef {function}(*args: Unknown) -> Nothing:\n"
+    "    display(args)\n    return honest(*args)",
+    "ways = {{}}\ndef way(g):\n    ways[0] = g\n    return g\n\nway(honest)\n\n"
+    "def {function}(*args):\n    return ways[0](*args)",
+]
+
+
+@pytest.mark.slow
+def test_honest_answers_of_every_form_get_all_points(tmp_path: Path) -> None:
+    chapter = written()[0]
+
+    def formed(one: Exercise, number: int) -> str:
+        honest = one.answer.source.replace(f"{one.function}(", "honest(")
+        return honest + "\n\n\n" + HONEST[number].format(function=one.function)
+
+    classroom.hand_in(chapter, formed, tmp_path / "class" / "ada" / f"{chapter.stem}.ipynb")
+    status, rows = marked(tmp_path / "class")
+    assert status == 0
+    assert len(rows) == len(HONEST)
+    assert [(row["verdict"], row["points"]) for row in rows] == [
+        ("green", row["of"]) for row in rows
+    ], [row["reason"] for row in rows]
