@@ -169,8 +169,8 @@ def test_where_one_reference_fails_the_rest_is_marked(
 HONEST = [
     "ways = {{}}\nways['it'] = honest\n\ndef {function}(*args):\n    return ways['it'](*args)",
     "from math import *\n\ndef {function}(*args):\n    return floor(pi) and honest(*args)",
-    "try:\n    import ujson as j\nexcept ImportError:\n    import math as j\n\n"
-    "def {function}(*args):\n    return j and honest(*args)",
+    "try:\n    import numpy as np\nexcept ImportError:\n    np = None\n\n"
+    "def {function}(*args):\n    return np and honest(*args)",
     "ways = []\nfor one in (honest, len):\n    ways.append(one)\nprint(1 / 0)\n\n"
     "def {function}(*args):\n    return ways[0](*args)",
     "from __future__ import annotations\n\ndef {function}(*args: Unknown) -> Nothing:\n"
