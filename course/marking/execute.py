@@ -22,8 +22,8 @@ def run(statements: Iterable[tuple[str, ast.stmt]], space: dict[str, Any]) -> No
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             known = (getattr(features, alias.name, None) for alias in node.names)
             flags |= sum(feature.compiler_flag for feature in known if feature)
-        code = compile(ast.Module([node], []), label, "exec", flags, dont_inherit=True)
         try:
+            code = compile(ast.Module([node], []), label, "exec", flags, dont_inherit=True)
             exec(code, space)
         except Exception:
             if isinstance(node, _VITAL):

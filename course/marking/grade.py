@@ -319,7 +319,8 @@ def feedback(judged: list[Judged]) -> dict[str, str]:
         by_student.setdefault(one.mark.student, []).append(one)
     pages: dict[str, str] = {}
     for student, own in by_student.items():
-        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in student)[:80]
+        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in student)
+        stem = stem.encode()[:80].decode(errors="ignore")  # systems count bytes
         taken = {name.lower() for name in pages}  # some systems take "Ada" for "ada"
         tries = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
         name = next(name for name in tries if f"{name}.html".lower() not in taken)

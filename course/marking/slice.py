@@ -49,7 +49,8 @@ class Statement:
     @functools.cached_property
     def _codes(self) -> tuple[_Code, list[_Code], list[_Code]]:
         """The statement's own code, what else runs with it, and what runs when it is called."""
-        own = compile(ast.Module([self.node], []), "<cell>", "exec", dont_inherit=True)
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in Jupyter
+        own = compile(ast.Module([self.node], []), "<cell>", "exec", flags, dont_inherit=True)
         first, *inner = _codes(own)
         if not isinstance(self.node, _DEFINITIONS):
             return first, inner, inner

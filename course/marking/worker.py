@@ -153,6 +153,8 @@ def _trial(found: Exercise, make: Callable[[], Any]) -> tuple[list[list[str]], s
     def load() -> None:
         try:
             made.append(make())
+        except deadline.OutOfTime:
+            raise
         except BaseException as error:  # sys.exit while loading, too
             wrong.append(judge.said(error))
 
@@ -167,7 +169,8 @@ def _load(pieces: list[list[Any]], function: str) -> Any:
     """Execute the answer's statements as the module ``__main__``, where a notebook has them."""
     space = vars(sys.modules["__main__"])
     space.clear()
-    space.update({"__name__": "__main__", "__builtins__": __builtins__, "display": _unseen})
+    space.update({"__name__": "__main__", "__builtins__": __builtins__})
+    exec("def display(*shown, **how): pass", space)  # Jupyter's; its globals are the answer's own
     parts = []
     for label, source, positions in pieces:
         linecache.cache[label] = (len(source), None, source.splitlines(True), label)
@@ -175,10 +178,6 @@ def _load(pieces: list[list[Any]], function: str) -> Any:
         parts += [(label, body[position]) for position in positions]
     execute.run(parts, space)
     return space[function]
-
-
-def _unseen(*_: Any, **__: Any) -> None:
-    """What Jupyter gives every notebook to show things with."""
 
 
 # -- the wall -------------------------------------------------------------------------------------

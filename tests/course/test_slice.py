@@ -173,6 +173,7 @@ def test_what_is_tried_beside_it_changes_nothing(sources: list[str]) -> None:
         "f_shown = 1 / 0", "print(undefined)", "for _ in range(3):\n    undefined.show()",
         "import matplotlib.pyplot as plt", "plt.plot([1, 2])", "assert False", "raise SystemExit",
         "while True:\n    pass", "check('c.d', f_shown)", "%timeit f()", "plt?",
+        "await something()",
     ]  # fmt: skip
     mixed = [cell for source in sources for cell in (*beside, source)]
     texts = [ast.unparse(node) for _, node in kept(*mixed, *beside)]
