@@ -12,7 +12,7 @@ from typing import Any
 
 import toytorch.core.dtype as types
 from toytorch.backends.loop import Loop
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.operands import one_tensor
