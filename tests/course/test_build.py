@@ -29,11 +29,11 @@ def another_processor() -> dict[str, str]:
     """
     features: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
     here = [name for name in features.__cpu_dispatch__ if features.__cpu_features__.get(name)]
-    found = {"NPY_DISABLE_CPU_FEATURES": " ".join(here), "TOYTORCH_NATIVE": "0"}
+    found = {"NPY_DISABLE_CPU_FEATURES": " ".join(here)}
     found |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TOYTORCH_THREADS"), "2")
     if platform.machine().lower() in ("x86_64", "amd64"):
-        found["OPENBLAS_CORETYPE"] = "Nehalem"
-    return found
+        return found | {"OPENBLAS_CORETYPE": "Nehalem", "TOYTORCH_CPU": "sse4"}
+    return found | {"TOYTORCH_NATIVE": "0"}
 
 
 @every
