@@ -152,8 +152,8 @@ def wave(x):
 
 figure, both = plt.subplots(1, 2, figsize=(8, 2.7))
 for axes, f, name in zip(both, (torch.tanh, wave), ("tanh", "wave")):
-    x = torch.linspace(-4, 4, 200, requires_grad=True)
-    y = f(x)
+    x = torch.linspace(-4, 4, 200, dtype=torch.float64)
+    y = f(x.requires_grad_())
     y.sum().backward()  # y[i] depends on x[i] only
     axes.plot(x.detach().numpy(), y.detach().numpy(), label=name)
     axes.plot(x.detach().numpy(), x.grad.numpy(), label="its slope")

@@ -241,9 +241,10 @@ x.requires_grad_()
 y = root.apply(x, circle, by_lbfgs)
 y.sum().backward()
 figure, axes = plt.subplots(figsize=(4.6, 2.9))
-arc = torch.linspace(0, 3.1416, 100)
+arc = torch.linspace(0, 3.1416, 100, dtype=torch.float64)
 axes.plot(arc.cos().numpy(), arc.sin().numpy(), color="#7d8590")
 for a, b, s in zip(x.tolist(), y.tolist(), x.grad.tolist()):
+    b, s = round(b, 3), round(s, 3)  # a search ends near the root
     d = 0.22 / (1 + s * s) ** 0.5
     axes.plot([a - d, a + d], [b - s * d, b + s * d], color="#e2572b")
     axes.plot([a], [b], "o", color="#3b82c4")
@@ -312,6 +313,7 @@ from toytorch.vision import datasets
 
 images, labels = datasets.digits(train=True)
 test_images, test_labels = datasets.digits(train=False)
+images, test_images = images.double(), test_images.double()
 layer = use("extending.affine").apply
 swish = use("extending.swish").apply
 rounded = use("extending.round").apply
@@ -327,7 +329,8 @@ def network(images, w1, b1, w2, b2, step=None):
 def start():
     torch.manual_seed(6)
     sizes = [(64, 32), (32,), (32, 10), (10,)]
-    return [(torch.randn(size) / 6).requires_grad_() for size in sizes]
+    draws = [torch.randn(size).double() / 6 for size in sizes]
+    return [w.requires_grad_() for w in draws]
 
 
 cross_entropy = functional.cross_entropy
@@ -363,7 +366,7 @@ def right(parameters, step=None):
 # %% [markdown] slide="subslide"
 # ## Free, rounded afterwards, rounded all along
 
-# %% slide="more" varies=true
+# %% slide="more"
 free = train()
 careful = train(step=0.5)
 print(f"free weights                {right(free):.1%}")
@@ -489,7 +492,7 @@ look(checks.numerical_jacobian, gradients_agree)
 
 # %%
 targets = functional.one_hot(labels, 10).float()
-pixels = images.flatten(1)  # (1437, 64)
+pixels = images.flatten(1).float()  # (1437, 64)
 
 
 def bowl(w):

@@ -236,7 +236,10 @@ nets = {
     "deviation 0.5": deep(lambda w: nn.init.normal_(w, std=0.5)),
     "Xavier": deep(nn.init.xavier_normal_),
 }
-viz.signal(nets, torch.randn(50, 100), kind=nn.Tanh, span=1.1)
+for net in nets.values():
+    net.double()  # with 16 digits, the same picture on every processor
+x = torch.randn(50, 100).double()
+viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 
 # %% [markdown]
 # Press *Next*. On the left the signal halves in each layer:

@@ -15,7 +15,11 @@ from course.marking.warden import Limits
 
 
 def run(options: argparse.Namespace) -> int:
-    """Mark a folder; the CSV goes to a file, or to standard output."""
+    """Mark a folder; the CSV goes to a file, or to standard output.
+
+    Returns:
+        1 where something could not be marked, which the summary lists; the rest is marked.
+    """
     warnings.simplefilter("ignore", SyntaxWarning)  # of other people's code
     judged = grade(
         options.folder,
@@ -34,7 +38,23 @@ def run(options: argparse.Namespace) -> int:
         for name, page in feedback(judged).items():
             write_atomically(options.feedback / name, page.encode(errors="replace"))
     _summary(judged)
-    return 0
+    failed = _not_marked(judged)
+    for line in failed:
+        print(line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _not_marked(judged: list[Judged]) -> list[str]:
+    """What went wrong with this machine or with the marking, not with an answer; a line each."""
+    marks = [one.mark for one in judged]
+    unmarked = {m.exercise: m.reason for m in marks if m.verdict == "unmarked"}
+    lines = [f"{name}: {reason}" for name, reason in unmarked.items()]
+    lines += [
+        f"{m.student}, {m.exercise or m.notebook}: {m.reason}"
+        for m in marks
+        if m.verdict == "error"
+    ]
+    return [f"Not marked, 0 points for now, in {len(lines)} cases:", *lines] if lines else []
 
 
 def _summary(judged: list[Judged]) -> None:

@@ -20,7 +20,7 @@ from course.build.source import read
 from course.contents import Chapter
 from course.judge import Outcome, Verdict
 from course.marking import extract, screen, warden
-from course.marking.known import baseline
+from course.marking.known import BASELINE, baseline
 from course.marking.submissions import Submission, find
 from course.marking.warden import Limits, Result
 from course.records import Exercise
@@ -33,8 +33,8 @@ _ENDED = {
 }
 
 
-class CannotMark(LookupError):
-    """The course's own answers do not pass on this machine."""
+class CannotMark(Exception):
+    """The course's own answer does not pass on this machine: nobody's can be marked."""
 
 
 @dataclass
@@ -130,8 +130,8 @@ class Marker:
         """Mark one answer. Whatever goes wrong with one costs the others nothing."""
         try:
             return self._judge(task)
-        except CannotMark:
-            raise
+        except CannotMark as error:
+            return Judged(self._mark(task, 0.0, "unmarked", str(error)))
         except Exception as error:
             reason = f"marking it failed ({type(error).__name__}: {error}); look at it yourself"
             return Judged(self._mark(task, 0.0, "error", reason))
@@ -218,17 +218,15 @@ class Marker:
             lock = self._locks.setdefault(found.name, threading.Lock())
         with lock:
             if found.name not in self._known:
-                known = baseline(found)
-                said = known.reports.get("reference", {})
-                kinds = _kinds(said) if said else []
-                if not kinds or set(kinds) != {"ok"}:
-                    why = known.ended or said.get("wrong") or ", ".join(kinds)
-                    raise CannotMark(
-                        f"Nothing can be marked here: the course's own answer to {found.name} "
-                        f"does not pass behind the walls ({why}). Run `python3 -m course test`."
-                    )
-                self._known[found.name] = known
-            return self._known[found.name]
+                self._known[found.name] = baseline(found)
+            known = self._known[found.name]
+        why = _why_not(known)
+        if why:
+            raise CannotMark(
+                f"not marked: the course's own answer to {found.name} does not pass behind the "
+                f"walls ({why}); run `python3 -m course test`"
+            )
+        return known
 
     def _canaries(self, found: Exercise) -> list[str]:
         """The reference and the mutants that fail quickly, in an order nobody can know."""
@@ -273,6 +271,17 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
+def _why_not(known: Result) -> str:
+    """What keeps the reference from passing; empty where it passes."""
+    said = known.reports.get("reference")
+    if said is None:
+        return _ENDED[known.ended or "early"].format(**vars(BASELINE))
+    if said["wrong"] or not said["outcomes"]:
+        return str(said["wrong"] or "it has no checks")
+    failed = next((Outcome(*row) for row in said["outcomes"] if row[1] != "ok"), None)
+    return "" if failed is None else f"{failed.check}: {failed.given} came to {failed.got}"
+
+
 def _kinds(report: dict[str, Any]) -> list[str]:
     return [str(row[1]) for row in report["outcomes"]]
 
@@ -310,7 +319,8 @@ def feedback(judged: list[Judged]) -> dict[str, str]:
         by_student.setdefault(one.mark.student, []).append(one)
     pages: dict[str, str] = {}
     for student, own in by_student.items():
-        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in student)[:80]
+        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in student)
+        stem = stem.encode()[:80].decode(errors="ignore")  # systems count bytes
         taken = {name.lower() for name in pages}  # some systems take "Ada" for "ada"
         tries = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
         name = next(name for name in tries if f"{name}.html".lower() not in taken)

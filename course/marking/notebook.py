@@ -29,6 +29,9 @@ def check(name: str, submission: Any, *, hidden: bool = True) -> float:
         hidden: as students' cells say it; marking always runs every check.
 
     ``TOYTORCH_MARK_SECONDS`` sets the time for one answer; 20 seconds without it.
+
+    Raises:
+        RuntimeError: this machine cannot mark the exercise, which is no fault of the answer.
     """
     from IPython import get_ipython
     from IPython.display import HTML, display
@@ -45,6 +48,8 @@ def check(name: str, submission: Any, *, hidden: bool = True) -> float:
         tasks = marker.tasks(Submission("", Path("notebook"), chapter, notebook))
         task: Task = next(task for task in tasks if task.exercise is found)
         judged = marker.judge(task)
+    if judged.mark.verdict in ("unmarked", "error"):
+        raise RuntimeError(judged.mark.reason)
     if judged.verdict is not None and judged.mark.verdict != "suspect":
         from course.panel import Panel
 

@@ -17,16 +17,25 @@ _MODULES = {
     "tempfile", "textwrap", "threading", "time", "toytorch", "types", "typing", "warnings",
     "weakref",
 }
+STARS = {  # of which all names may be imported: what they give away is no module and no door
+    "bisect", "cmath", "collections", "copy", "course.data", "dataclasses", "decimal", "enum",
+    "fractions", "functools", "heapq", "itertools", "math", "numbers", "numpy", "operator",
+    "random", "re", "statistics", "string", "textwrap", "toytorch", "toytorch.nn",
+    "toytorch.nn.functional", "typing",
+}
 _NAMES = {
     "__builtins__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "eval", "exec",
     "exit", "globals", "input", "open", "quit",
 }
-_ATTRIBUTES = {
+_DOORS = {  # modules that other modules know, under whatever name they lie there
+    "builtins", "ctypes", "ctypeslib", "f2py", "importlib", "os", "shutil", "socket",
+    "subprocess", "sys",
+}
+_ATTRIBUTES = _DOORS | {
     "__builtins__", "__closure__", "__code__", "__globals__", "__import__", "__loader__",
-    "__spec__", "__subclasses__", "_getframe", "ag_frame", "cr_frame", "ctypes", "ctypeslib",
-    "currentframe", "excepthook", "f_back", "f_builtins", "f_globals", "f_locals", "getinnerframes",
-    "getouterframes", "gi_frame", "os", "settrace", "setprofile", "shutil", "socket",
-    "stride_tricks", "subprocess", "sys", "tb_frame", "tofile",
+    "__spec__", "__subclasses__", "_getframe", "ag_frame", "cr_frame", "currentframe",
+    "excepthook", "f_back", "f_builtins", "f_globals", "f_locals", "getinnerframes",
+    "getouterframes", "gi_frame", "settrace", "setprofile", "stride_tricks", "tb_frame", "tofile",
 }
 # fmt: on
 _HIDDEN = {name for name in _ATTRIBUTES | _NAMES if "_" in name}  # as text, for getattr
@@ -43,12 +52,14 @@ def objections(nodes: Iterable[ast.AST]) -> list[str]:
 
 def _objections(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import):
-        yield from (f"imports {n.name}" for n in node.names if not _fine(n.name))
+        yield from (f"imports {n.name}" for n in node.names if not fine(n.name))
     elif isinstance(node, ast.ImportFrom):
-        if node.level or not _fine(node.module or ""):
+        if node.level or not fine(node.module or ""):
             yield f"imports from {node.module or '.'}"
         yield from (f"imports {n.name}" for n in node.names if n.name in _ATTRIBUTES)
-    elif isinstance(node, ast.Name) and node.id in _NAMES:
+        if node.names[0].name == "*" and node.module not in STARS:
+            yield f"imports everything from {node.module or '.'}"
+    elif isinstance(node, ast.Name) and node.id in _NAMES | _DOORS:
         yield f"uses {node.id}"
     elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
         yield f"uses .{node.attr}"
@@ -67,5 +78,6 @@ def _text(node: ast.expr) -> str:
     return ""
 
 
-def _fine(module: str) -> bool:
+def fine(module: str) -> bool:
+    """Whether an answer may import something from a module."""
     return module.split(".")[0] in _MODULES or module == "course.data"

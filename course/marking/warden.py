@@ -1,4 +1,4 @@
-"""Starting workers, watching them, and ending them. No code of a submission runs in here."""
+"""Giving workers their jobs and watching them. No code of a submission runs in here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import os
 import queue
 import secrets
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course.contents import ROOT
+from course.marking import start
+from course.marking.start import Worker
 from course.records import Exercise
 
 _START = 90.0  # seconds until a worker must be ready: reading the framework on a busy machine
 _MOST = 4 * 2**20  # bytes of reports
-_LINE = "import sys; sys.path.insert(0, {root!r}); from course.marking.worker import main; main()"
 
 
 @dataclass(frozen=True)
@@ -81,54 +80,20 @@ def work(
     }
     wanted = ["ready", *(["answer"] if pieces else []), *canaries]
     with tempfile.TemporaryDirectory(prefix="toytorch-mark-", ignore_cleanup_errors=True) as folder:
-        process = _start(Path(folder))
+        worker = start.worker(Path(folder))
         try:
-            return _watch(process, json.dumps(job) + "\n", key, wanted, limits)
+            return _watch(worker, json.dumps(job) + "\n", key, wanted, limits)
         finally:
-            _end(process)
-
-
-def _start(folder: Path) -> subprocess.Popen[bytes]:
-    keep = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONHOME")
-    home = os.path.expanduser("~")
-    cache = os.environ.get("TOYTORCH_CACHE") or (
-        os.path.join(os.environ.get("XDG_CACHE_HOME") or home + "/.cache", "toytorch", "kernels")
-    )
-    env = {name: os.environ[name] for name in keep if name in os.environ} | {
-        # one thread of BLAS: several take address space that is none of the answer's business
-        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-        **dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP"), str(folder)),
-        "TOYTORCH_CACHE": cache,  # to read; the wall lets nobody write
-        "TOYTORCH_PROGRESS": str(folder / "progress.json"),
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",
-    }
-    paths = [path for path in sys.path if path and Path(path).is_dir()]
-    env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT), *paths]))
-    own: dict[str, Any] = (
-        {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
-        if os.name == "nt"
-        else {"start_new_session": True}
-    )
-    return subprocess.Popen(
-        [sys.executable, "-B", "-W", "ignore", "-c", _LINE.format(root=str(ROOT))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-        env=env,
-        **own,
-    )
+            worker.end()
 
 
 def _watch(
-    process: subprocess.Popen[bytes], job: str, key: str, wanted: list[str], limits: Limits
+    process: Worker, job: str, key: str, wanted: list[str], limits: Limits
 ) -> Result:
     """Collect reports until the last that is wanted, or a limit, or the end of the process."""
     lines: queue.Queue[bytes | None] = queue.Queue()
     threading.Thread(target=_read, args=(process, lines), daemon=True).start()
     result = Result()
-    assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.write(job.encode())
         process.stdin.close()
@@ -164,8 +129,7 @@ def _watch(
     return result
 
 
-def _read(process: subprocess.Popen[bytes], lines: queue.Queue[bytes | None]) -> None:
-    assert process.stdout is not None
+def _read(process: Worker, lines: queue.Queue[bytes | None]) -> None:
     left = _MOST
     with contextlib.suppress(OSError, ValueError):
         while left > 0:
@@ -187,27 +151,12 @@ def _signed(line: bytes, key: str, name: str, count: int) -> dict[str, Any] | No
     return report if (report.get("is"), report.get("count")) == (name, count) else None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it may have started."""
-    if os.name == "nt":
-        process.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-
-def _late(process: subprocess.Popen[bytes], asked: float, worked: float, allowed: float) -> bool:
+def _late(process: Worker, asked: float, worked: float, allowed: float) -> bool:
     waited, used = time.monotonic() - asked, processor(process)
     return waited > (3 * allowed if used else allowed) or used - worked > allowed
 
 
-def processor(process: subprocess.Popen[bytes]) -> float:
+def processor(process: Worker) -> float:
     """Seconds of processor time that a process has used; 0 where the system does not tell."""
     try:
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -216,7 +165,7 @@ def processor(process: subprocess.Popen[bytes]) -> float:
         return 0.0
 
 
-def resident(process: subprocess.Popen[bytes]) -> int:
+def resident(process: Worker) -> int:
     """Bytes of memory in use by a process; 0 where the system does not tell."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         if os.name == "nt":
@@ -231,7 +180,7 @@ def resident(process: subprocess.Popen[bytes]) -> int:
     return 0
 
 
-def _resident_windows(process: subprocess.Popen[bytes]) -> int:
+def _resident_windows(process: Worker) -> int:
     import ctypes
 
     class Counters(ctypes.Structure):
@@ -243,6 +192,6 @@ def _resident_windows(process: subprocess.Popen[bytes]) -> int:
     counters = Counters()
     counters.cb = ctypes.sizeof(counters)
     windll: Any = ctypes.windll  # type: ignore[attr-defined,unused-ignore]
-    handle = ctypes.c_void_p(int(process._handle))  # type: ignore[attr-defined,unused-ignore]
+    handle = ctypes.c_void_p(process.handle)
     windll.psapi.GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.cb)
     return int(counters.size)

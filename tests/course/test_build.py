@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from course.build import make
@@ -13,17 +22,82 @@ from course.contents import CHAPTERS, ROOT, Chapter, find, written
 every = pytest.mark.parametrize("chapter", written(), ids=lambda chapter: chapter.stem)
 
 
+def another_processor() -> dict[str, str]:
+    """Variables under which NumPy, BLAS and toytorch compute as on an older machine.
+
+    Their sums are then taken in another order, so that last bits differ.
+    """
+    features: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+    here = [name for name in features.__cpu_dispatch__ if features.__cpu_features__.get(name)]
+    found = {"NPY_DISABLE_CPU_FEATURES": " ".join(here)}
+    found |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TOYTORCH_THREADS"), "2")
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return found | {"OPENBLAS_CORETYPE": "Nehalem", "TOYTORCH_CPU": "sse4"}
+    return found | {"TOYTORCH_NATIVE": "0"}
+
+
 @every
 @pytest.mark.slow
-def test_rebuild_gives_identical_bytes_and_is_in_step(chapter: Chapter, tmp_path: Path) -> None:
+def test_rebuild_gives_identical_bytes_and_is_in_step(
+    chapter: Chapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here with one thread, and then with two on another kind of processor."""
     first = make.build(chapter).files
     assert make.in_step(first) == [], "run python3 -m course build"
     make.save(first, tmp_path)
+    for name, value in another_processor().items():
+        monkeypatch.setenv(name, value)
     second = make.build(chapter, before=tmp_path).files
     for name, text in second.items():
         assert (tmp_path / name).read_bytes() == text.encode(), name
     left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert len(left) == 3, f"half-written files stay behind: {left}"
+
+
+@pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="kinds of BLAS are x86's here"
+)
+def test_another_processor_computes_differently() -> None:
+    """Else the test above would compare a build with itself."""
+    line = (
+        "import toytorch as t; t.manual_seed(0); x = t.randn(300, 300); "
+        "print((x @ x.exp()).numpy().tobytes().hex())"
+    )
+    said = []
+    for variables in ({}, another_processor()):
+        env = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+        said.append(subprocess.run([sys.executable, "-c", line], env=env, capture_output=True,
+                                   text=True, check=True).stdout)  # fmt: skip
+    assert len(said[0]) == len(said[1]) == 720_001
+    assert said[0] != said[1]
+
+
+SHOWN = re.compile(r"<svg.*?</svg>", re.S)
+
+
+def pictures(path: Path) -> Iterator[str]:
+    """The SVG pictures of a built file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", [])]
+        datas = [output.get("data", {}) for output in outputs]
+        text = "".join("".join(d.get(k, "")) for d in datas for k in ("image/svg+xml", "text/html"))
+    yield from SHOWN.findall(text)
+
+
+@pytest.mark.parametrize("folder", ["notebooks", "solutions", "slides"])
+def test_pictures_hold_no_more_digits_than_they_show(folder: str) -> None:
+    """Coordinates have two decimals, what is written six digits."""
+    count = 0
+    for path in sorted((ROOT / folder).iterdir()):
+        for picture in pictures(path) if path.suffix in (".ipynb", ".html") else ():
+            count += 1
+            for tag in re.findall(r"<[^>]*>", picture):
+                assert not re.search(r"\d\.\d{3,}", tag), f"{path.name}: {tag[:200]}"
+            written = re.sub(r"<[^>]*>", " ", picture)
+            for number in re.findall(r"\d+\.\d+", written):
+                assert len(number.replace(".", "").lstrip("0")) <= 6, f"{path.name}: {number}"
+    assert count >= 10
 
 
 def test_start_page_is_in_step() -> None:

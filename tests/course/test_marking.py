@@ -18,13 +18,12 @@ import nbformat
 import pytest
 
 from course import registry
-from course.cli import main
 from course.contents import ROOT, Chapter, find, written
 from course.marking import command, extract, screen
 from course.marking.grade import Judged, Mark, Marker, Task, feedback, write_csv
 from course.marking.submissions import Submission
 from course.marking.submissions import find as submissions
-from course.marking.warden import Limits, Result
+from course.marking.warden import Limits
 
 FIRST = registry.of_chapter(1)[0]
 
@@ -385,15 +384,16 @@ def test_formulas_are_made_harmless(tmp_path: Path) -> None:
 
 def test_names_steer_no_terminal_and_share_no_page(tmp_path: Path) -> None:
     marker = Marker(tmp_path, Limits())
-    names = ["a b", "a_b", "A_b", "<b>", "\x1b[31m", "\u202egnp", "\udcff"]
+    names = ["a b", "a_b", "A_b", "<b>", "\x1b[31m", "\u202egnp", "\udcff", "\U0001d538" * 63]
     problem = "cannot be read"
     every = [
         marker.judge(Task(Submission(name, tmp_path / "x.ipynb", problem=problem)))
         for name in names
     ]
-    assert [one.mark.student for one in every[4:]] == ["�[31m", "�gnp", "�"]
+    assert [one.mark.student for one in every[4:7]] == ["�[31m", "�gnp", "�"]
     pages = feedback(every)
     assert len({name.lower() for name in pages}) == len(names)
+    assert max(len(name.encode()) for name in pages) < 100
     assert not any("<b>" in page for page in pages.values())
 
 
@@ -407,19 +407,6 @@ def test_what_goes_wrong_with_one_answer_is_one_row(
     judged = mark(tmp_path, GOOD)
     assert (judged.mark.verdict, judged.mark.points) == ("error", 0.0)
     assert "a disk is full" in judged.mark.reason
-
-
-def test_where_the_reference_fails_nothing_is_marked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A broken installation is not the students' fault."""
-    report = {"outcomes": [["a", "error", "", "", "", ""]], "wrong": "", "seconds": 0.1}
-    known = Result({"reference": report, "0": report})
-    monkeypatch.setattr("course.marking.grade.baseline", lambda found: known)
-    source = (ROOT / "solutions" / f"{find(1).stem}.ipynb").read_bytes()
-    (tmp_path / "ada_01_tensors.ipynb").write_bytes(source)
-    assert main(["grade", str(tmp_path)]) == 1
-    assert "Nothing can be marked here" in capsys.readouterr().err
 
 
 def test_two_notebooks_of_one_student_are_said() -> None:

@@ -6,7 +6,9 @@ name and give PyTorch's values on its first samples, unless it is listed below w
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
+ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = {info.full_name: info for info in op_db}
 SAMPLES = 4
 
@@ -127,3 +130,12 @@ def test_the_lists_are_true() -> None:
     assert present >= 450
     for name in ABSENT:
         assert ours(ENTRIES[name]) is None, f"{name} is here after all"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
+def test_documents_say_these_numbers(document: str) -> None:
+    text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
+    present = len(ENTRIES) - len(ABSENT)
+    passing = present - len(DIFFERENT.keys() | UNCOMPARED.keys())
+    said = re.findall(r"(\d+) of (?:its )?(\d+)[ (;]+(\d+) pass on its samples", text)
+    assert said == [(str(present), str(len(ENTRIES)), str(passing))]

@@ -46,6 +46,7 @@ def test_page_says_what_the_record_says(name: str) -> None:
         assert formula in text
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex")  # PyTorch says so, too, as a UserWarning
 def test_examples_give_what_they_show() -> None:
     """Re-run every example; most ops have one."""
     shown = 0

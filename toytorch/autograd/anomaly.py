@@ -42,8 +42,7 @@ class detect_anomaly(Mode):
     >>> import warnings
     >>> import toytorch as torch
     >>> x = torch.tensor(-1., requires_grad=True)
-    >>> with warnings.catch_warnings(), detect_anomaly():
-    ...     warnings.simplefilter("ignore")
+    >>> with warnings.catch_warnings(action="ignore"), detect_anomaly():
     ...     x.sqrt().backward()
     Traceback (most recent call last):
     RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.

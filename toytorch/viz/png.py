@@ -1,7 +1,8 @@
 """The scene printer for PNG, on matplotlib's Agg canvas.
 
 Text is drawn as outlines of the face that matplotlib ships, each line scaled to its measured
-width, so the picture is laid out as its SVG is and does not depend on the fonts of the machine.
+width, so the picture is laid out as its SVG is and does not depend on the fonts of the machine. Nor
+does it depend on more digits of a coordinate than the SVG writes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 from typing import Any
 
 from .scene import Path, Rect, Scene, Text
+from .svg import num
 from .text import clean, width
 
 _KAPPA = 0.5522847498  # control distance at which a cubic runs closest to a quarter circle
@@ -89,12 +91,16 @@ def _path(commands: Any) -> Any:
             points.append((0.0, 0.0))
         else:
             codes += [int(kinds[letter])] * len(at)
-            points += at
+            points += [(_short(x), _short(y)) for x, y in at]
     return Outline(points, codes)
 
 
+def _short(value: float) -> float:
+    return float(num(value))
+
+
 def _rounded(box: Rect) -> Any:
-    x, y, w, h = box.x, box.y, box.w, box.h
+    x, y, w, h = map(_short, (box.x, box.y, box.w, box.h))
     r = min(box.r, w / 2, h / 2)
     if r <= 0:
         corners = ((x, y), (x + w, y), (x + w, y + h), (x, y + h))
@@ -127,7 +133,7 @@ def _text_outline(shape: Text, font: Any, to_path: Any) -> Any:
         return None
     natural, _, _ = to_path.get_text_width_height_descent(text, font, False)
     fit = width(wanted, shape.size, bold=shape.bold)
-    left = shape.x - {"start": 0.0, "middle": fit / 2, "end": fit}[shape.anchor]
+    left = _short(shape.x) - {"start": 0.0, "middle": fit / 2, "end": fit}[shape.anchor]
     # the shipped face is larger in the body than the SVG's: 0.95 makes their heights alike
     across, up = fit / natural, shape.size * 0.95 / 100
-    return Outline([(left + x * across, shape.y - y * up) for x, y in points], codes)
+    return Outline([(left + x * across, _short(shape.y) - y * up) for x, y in points], codes)

@@ -1,0 +1,182 @@
+"""Starting workers and ending them.
+
+Reading the framework takes a second or two, so on Linux one process reads it and forks a worker
+whenever it is asked to. That process runs no code of a submission. Elsewhere, where forking is not
+safe or not there, every worker is a Python of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from course.contents import ROOT
+
+_LINE = "import sys; sys.path.insert(0, {root!r}); from course.marking.{0} import {1}; {1}()"
+_KEPT = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONHOME")
+_FORKS = sys.platform.startswith("linux")
+
+
+@dataclass
+class Worker:
+    """A running worker: a job goes into ``stdin``, reports come out of ``stdout``."""
+
+    pid: int
+    stdin: BinaryIO
+    stdout: BinaryIO
+    bury: Callable[[], object]  # waits for its end, so that its number is free again
+    handle: int = 0  # what Windows knows it by
+
+    def end(self) -> None:
+        """End the process and whatever it may have started."""
+        if os.name != "nt":
+            for kill in (os.killpg, os.kill):  # before it has a group of its own, only the second
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self.bury()
+        for pipe in (self.stdin, self.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def worker(folder: Path) -> Worker:
+    """A new worker, whose working folder this is."""
+    return _server().worker(folder) if _FORKS else _alone(folder)
+
+
+def _alone(folder: Path) -> Worker:
+    pipe = subprocess.PIPE
+    process = _python("worker", "main", folder, stdin=pipe, stdout=pipe)
+    assert process.stdin is not None and process.stdout is not None
+
+    def bury() -> None:
+        process.kill()
+        process.wait()
+
+    handle = int(getattr(process, "_handle", 0))
+    return Worker(process.pid, process.stdin, process.stdout, bury, handle)  # type: ignore[arg-type]
+
+
+def _python(module: str, name: str, folder: Path, **pipes: Any) -> subprocess.Popen[bytes]:
+    """A Python that calls a function of this package, with what an answer may know of the world."""
+    env = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
+        # one thread of BLAS: several take address space that is none of the answer's business
+        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        "TOYTORCH_NATIVE": "0",  # nothing is compiled; worker.py says why
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        **_own(folder),
+    }
+    paths = [path for path in sys.path if path and Path(path).is_dir()]
+    env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT), *paths]))
+    group: dict[str, Any] = (
+        {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+        if os.name == "nt"
+        else {"start_new_session": True}
+    )
+    line = _LINE.format(module, name, root=str(ROOT))
+    return subprocess.Popen(
+        [sys.executable, "-B", "-W", "ignore", "-c", line],
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=env,
+        **pipes,
+        **group,
+    )
+
+
+def _own(folder: Path) -> dict[str, str]:
+    """The variables that differ between workers."""
+    homes = ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP")
+    return dict.fromkeys(homes, str(folder)) | {
+        "TOYTORCH_PROGRESS": str(folder / "progress.json")
+    }
+
+
+class _Server:
+    """The process that forks, seen from the one that marks."""
+
+    def __init__(self) -> None:
+        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = _python("start", "serve", ROOT, stdin=theirs, stdout=subprocess.DEVNULL)
+        self._lock = threading.Lock()
+
+    def worker(self, folder: Path) -> Worker:
+        job_out, job_in = os.pipe()
+        report_out, report_in = os.pipe()
+        stdin, stdout = os.fdopen(job_in, "wb"), os.fdopen(report_out, "rb")
+        try:
+            pid = self._ask({"folder": str(folder)}, [job_out, report_in])
+        finally:
+            os.close(job_out)
+            os.close(report_in)
+        return Worker(pid, stdin, stdout, lambda: self._ask({"ended": pid}))
+
+    def _ask(self, message: dict[str, Any], files: Sequence[int] = ()) -> int:
+        with self._lock:
+            socket.send_fds(self._door, [json.dumps(message).encode()], files)
+            said = self._door.recv(64)
+        if not said:
+            raise OSError("the process that starts the marking has ended")
+        return int(said)
+
+
+_lock = threading.Lock()
+_servers: list[_Server] = []  # the last is in use, if it still runs
+
+
+def _server() -> _Server:
+    with _lock:
+        if not _servers or _servers[-1].process.poll() is not None:
+            _servers.append(_Server())
+        return _servers[-1]
+
+
+def serve() -> None:
+    """Fork a worker for every message that names a folder, until nobody is there to send any."""
+    import toytorch  # noqa: F401  # what all workers share
+    from course.marking import worker  # noqa: F401
+
+    with socket.socket(fileno=0) as door:
+        while True:
+            data, files, _, _ = socket.recv_fds(door, 2**16, 2)
+            if not data:
+                return
+            job = json.loads(data)
+            if "ended" in job:
+                os.waitpid(job["ended"], 0)
+                door.send(b"0")
+                continue
+            pid = os.fork()
+            if pid == 0:
+                _become_worker(Path(job["folder"]), files)
+            for number in files:
+                os.close(number)
+            door.send(str(pid).encode())
+
+
+def _become_worker(folder: Path, files: list[int]) -> None:
+    from course.marking import worker
+
+    try:
+        os.setsid()
+        os.chdir(folder)
+        for number, file in enumerate(files):  # the first takes the place of the server's door
+            os.dup2(file, number)
+            os.close(file)
+        os.environ.update(_own(folder))
+        worker.main()
+    finally:
+        os._exit(1)
