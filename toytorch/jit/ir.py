@@ -103,8 +103,10 @@ class Node:
     @property
     def writes(self) -> bool:
         """Whether the first input is written to: aten::mul_."""
-        return self.kind.startswith("aten::") and self.kind[6:].split(".")[0].endswith("_") and (
-            not self.kind.endswith("__"))
+        if not self.kind.startswith("aten::"):
+            return False
+        name = self.kind[6:].partition(".")[0]
+        return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
 
     @property
     def is_view(self) -> bool:

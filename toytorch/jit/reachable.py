@@ -71,9 +71,9 @@ def listed() -> dict[tuple[str, str], Any]:
     """The functions that are listed by name, and the composed ones under their modules."""
     from toytorch.nn import functional
     found: dict[tuple[str, str], Any] = {}
-    for function in (*(vars(Tensor)[n] for n in METHODS.split()), *(getattr(functional, n)
-                     for n in FUNCTIONAL.split()), *(getattr(sys.modules[m], n) for m, n in HELPERS),
-                     *PUBLIC.values()):
+    for function in (*(vars(Tensor)[n] for n in METHODS.split()),
+                     *(getattr(functional, n) for n in FUNCTIONAL.split()),
+                     *(getattr(sys.modules[m], n) for m, n in HELPERS), *PUBLIC.values()):
         place = getattr(function, "__module__", ""), getattr(function, "__name__", "")
         held = getattr(sys.modules.get(place[0]), place[1], None)
         while function is not held and hasattr(function, "__wrapped__"):

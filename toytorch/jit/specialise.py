@@ -86,6 +86,11 @@ class Reading(interpreter.Reader):
             raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
         if node.record is not None and node.record.name in BY_VALUE:
             raise Untraceable(f"{node.kind} has a result whose shape depends on values")
+        if node.writes and node.record is not None and state.local.grad:
+            target = known[node.inputs[0]]
+            owner = target if target._base is None else target._base
+            if owner._rg and owner._edge is None:  # a leaf here, if not outside
+                raise Untraceable("an input that requires a gradient is written to")
         if len(self.tracer.graph.nodes) > LONGEST:
             raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
         return super().run_node(node, known)

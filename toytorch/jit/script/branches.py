@@ -15,16 +15,18 @@ from toytorch.jit.script.scope import Scope
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
-# How a list of statements ends. Where one raises, nothing follows and no flag has to be asked.
-FALLS, EXITS, RAISES, MAYBE = "falls through", "exits", "raises", "may exit"
-LEAVES = (EXITS, RAISES)
+# How a list of statements ends. EXITS is break or continue, after which the names it assigned to
+# are looked at, as they are not where it returns. Where one raises, nothing follows and no flag has
+# to be asked.
+FALLS, EXITS, RETURNS, RAISES, MAYBE = ("falls through", "exits", "returns", "raises", "may exit")
+LEAVES = (EXITS, RETURNS, RAISES)
 
 
 def either_way(a: str, b: str) -> str:
     """How an if ends whose branches end like this."""
     if RAISES in (a, b):
         return b if a == RAISES else a
-    return a if a == b else MAYBE
+    return a if a == b else EXITS if a in LEAVES and b in LEAVES else MAYBE
 
 
 class Branches(Base):
@@ -43,7 +45,7 @@ class Branches(Base):
                 ends.append(run())
             scopes.append(scope)
         for name in dict.fromkeys([*scopes[0].assigned, *scopes[1].assigned]):
-            if name.startswith("#") or any(end not in LEAVES for end in ends):
+            if name.startswith("#") or any(end not in (RETURNS, RAISES) for end in ends):
                 self.join(name, node, scopes, ends, at)
         return either_way(*ends)
 
@@ -78,6 +80,9 @@ class Branches(Base):
         made = self.graph.value(kind, label(name))
         made.node = node
         node.outputs.append(made)
+        if name == "#result":
+            self.results += [made, *(block.outputs[-1] for i, block in enumerate(node.blocks)
+                                     if found[i] is None)]
         self.scope.set(name, made)
 
     def join_known(self, name: str, found: list[Any], free: list[bool]) -> None:
@@ -136,7 +141,7 @@ class Branches(Base):
                 return self.body(statements)
             return emit
         yes, no = list(node.body), list(node.orelse)
-        useful = (EXITS, RAISES) if tells(node.test) else (EXITS,)
+        useful = LEAVES if tells(node.test) else (EXITS, RETURNS)
         moved = bool(rest) and (leaving(yes) in useful or leaving(no) in useful)
         if moved:
             if leaving(yes) in useful:
@@ -300,7 +305,9 @@ def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
 def leaving(statements: Sequence[Any]) -> str:
     """How a list of statements ends, as far as its form tells; FALLS if it does not."""
     for s in statements:
-        if isinstance(s, (ast.Return, ast.Break, ast.Continue)):
+        if isinstance(s, ast.Return):
+            return RETURNS
+        if isinstance(s, (ast.Break, ast.Continue)):
             return EXITS
         if isinstance(s, ast.Raise):
             return RAISES
