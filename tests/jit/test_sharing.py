@@ -234,6 +234,25 @@ def test_a_global_as_an_argument() -> None:
                 assert made(*args).tolist() == with_global(*args).tolist()
 
 
+def test_a_global_and_what_detach_gave_of_it() -> None:
+    w = tt.full((3,), 2.0, requires_grad=True)
+    held, data = w.detach(), w.data
+    for f in (lambda x: (x * w * held).sum(), lambda x: (held * w * x * data).sum(),
+              lambda x: (x * w).sum() + (x * held).sum()):
+        made, grads = tt.compile(f), []
+        for call in (f, made, made, made):
+            w.grad = None
+            call(tt.ones(3)).backward()
+            grads.append(w.grad.tolist())
+            assert held._array is w._array
+        assert grads == [grads[0]] * 4
+    made = tt.compile(lambda x: (x * w).sum())
+    for x, wanted in ((w, 4), (held, 2), (tt.ones(3), 1), (w, 4), (held, 2)):
+        w.grad = None
+        made(x).backward()
+        assert w.grad.tolist() == [wanted] * 3
+
+
 def test_a_trace_for_a_new_shape_does_nothing_twice() -> None:
     """It runs the function on copies; the call itself comes after it."""
     def drawn(x: Any) -> Any:

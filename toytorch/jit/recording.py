@@ -85,10 +85,9 @@ class Recording:
         """The result of the call."""
         self.leaves = list(leaves)
         args, kwargs = tree_unflatten(self.leaves, spec)
-        apart: list[tuple[Tensor, Any]] = []
         try:
             for i, leaf in enumerate(leaves):
-                self.bind(i, leaf, apart)
+                self.bind(i, leaf)
             with effects, warnings.catch_warnings():
                 warnings.simplefilter("ignore", TracerWarning)
                 with state.watching(self.tracer), scoping(self.tracer, self.module):
@@ -96,12 +95,9 @@ class Recording:
                     self.finish(result)
         finally:
             self.tracer.end()
-            for leaf, array in apart:
-                if leaf._array.base is not None and leaf._array.shape == array.shape:
-                    leaf._array = array
         return result
 
-    def bind(self, i: int, leaf: Any, apart: list[tuple[Tensor, Any]]) -> None:
+    def bind(self, i: int, leaf: Any) -> None:
         """Makes an argument an input of the graph; one that is given twice is one input.
 
         What stands for a value is recognised by its array, so of two tensors over one array (one is
@@ -110,10 +106,11 @@ class Recording:
         if not isinstance(leaf, Tensor) or any(leaf is self.leaves[k] for k in self.given):
             return
         if id(leaf._array) in self.tracer.values:
-            apart.append((leaf, leaf._array))
+            self.tracer.apart.append((leaf, leaf._array))
             leaf._memory()
             leaf._array = leaf._array[...]
         self.given.append(i)
+        self.tracer.strangers[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
 
     def finish(self, result: Any) -> None:
