@@ -211,10 +211,10 @@ class Branches(Base):
                             "value instead", node)
         if name == "isinstance" and len(node.args) == 2:
             item = self.expression(node.args[0])
-            wanted = self.kinds(node.args[1])
             if isinstance(item, ModuleValue):
                 return isinstance(item.module, self.classes(node.args[1]))
             have = self.as_value(item, node).type
+            wanted = self.kinds(node.args[1], have)
             if any(w.contains(have) for w in wanted):
                 return True
             if isinstance(have, types.Optional):
@@ -235,15 +235,22 @@ class Branches(Base):
 
     def classes(self, node: ast.expr) -> tuple[Any, ...]:
         """The classes of isinstance, as Python's objects."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        found = [self.expression(p) for p in parts]
+        found = [self.expression(p) for p in alternatives(node)]
         return tuple(f.object for f in found if isinstance(f, Known))
 
-    def kinds(self, node: ast.expr) -> list[Type]:
-        """The types of isinstance's second argument; classes of modules are none."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    def kinds(self, node: ast.expr, have: Type) -> list[Type]:
+        """The types of isinstance's second argument, for a value of the type `have`; classes of
+        modules are none. `list` is the list that the value may be."""
         found = []
-        for part in parts:
+        for part in alternatives(node):
+            family = FAMILIES.get(part.id) if isinstance(part, ast.Name) else None
+            if family is not None:
+                if have == types.ANY:
+                    raise self.fail(f"isinstance of a value of type Any cannot ask for a {family[0]}"
+                                    " of unknown elements", part)
+                inner = have.element if isinstance(have, types.Optional) else have
+                found += [inner] if isinstance(inner, family[1]) else []
+                continue
             try:
                 found.append(self.annotation(part))
             except CompileError:
@@ -279,14 +286,26 @@ class Branches(Base):
                 and len(node.args) == 2 and isinstance(node.args[0], ast.Name)):
             return
         name = node.args[0].id
-        value, wanted = self.scope.find(name), self.kinds(node.args[1])
+        value = self.scope.find(name)
         if not isinstance(value, Value):
             return
+        wanted = self.kinds(node.args[1], value.type)
         if outcome and len(wanted) == 1:
             self.scope.refine(name, self.cast(value, wanted[0], node))
         elif not outcome and isinstance(value.type, types.Optional) and any(
                 w.contains(value.type.element) for w in wanted):
             self.scope.refine(name, self.constant(None, node))
+
+
+FAMILIES = {"list": ("list", types.List), "tuple": ("tuple", types.Tuple),
+            "dict": ("dictionary", types.Dict)}
+
+
+def alternatives(node: ast.expr) -> list[ast.expr]:
+    """The parts of isinstance's second argument, tuples in tuples opened."""
+    if isinstance(node, ast.Tuple):
+        return [part for item in node.elts for part in alternatives(item)]
+    return [node]
 
 
 def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:

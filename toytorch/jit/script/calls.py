@@ -93,7 +93,8 @@ class Calls(Pythons, Attributes):
         known = self.static(node)
         if known is not None:
             return Known(known)
-        value, wanted = self.value(node.args[0]), self.kinds(node.args[1])
+        value = self.value(node.args[0])
+        wanted = self.kinds(node.args[1], value.type)
         return self.one("prim::isinstance", [value], types.BOOL, node,
                         {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)})
 
