@@ -60,8 +60,11 @@ quantile nanquantile rename rename_ refine_names align_to align_as has_names tra
 tolist requires_grad_
 """
 
-# What forward methods of the framework's modules call beside those.
-HELPERS = (("toytorch.nn.modules.batchnorm", "check_dims"),
+# Functions beside those; some are what forward methods of the modules call.
+HELPERS = (("toytorch.core.state", "is_grad_enabled"), ("toytorch.core.random", "manual_seed"),
+           ("toytorch.core.dtype", "promote_types"), ("toytorch.core.dtype", "get_default_dtype"),
+           ("toytorch.ops.create", "as_tensor"), ("toytorch.ops.create", "asarray"),
+           ("toytorch.nn.modules.batchnorm", "check_dims"),
            ("toytorch.nn.modules.transformer", "is_causal_mask"),
            ("toytorch.autograd.modes", "is_inference_mode_enabled"))
 

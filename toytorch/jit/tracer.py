@@ -210,6 +210,23 @@ class Tracer:
             self.bind(tensor, value)
         return result
 
+    def keeps(self, graph: Graph) -> bool:
+        """Whether a call of a scripted function stays a call: its branches and loops, which a trace
+        would freeze, are in the graph then."""
+        return self.met is None and (state.local.grad or not self.recording) and (
+            isinstance(graph.outputs[0].type, types.Tensor) and any(
+                n.kind in ("prim::If", "prim::Loop", "prim::CallFunction") for n in graph.walk()))
+
+    def called(self, graph: Graph, inputs: list[Any], run: Any) -> Any:
+        """A call of a scripted function, as one node."""
+        given = [self.value_of(v) for v in inputs]
+        with state.below(self):
+            result = run(graph, inputs)
+        node = self.add(self.graph.make("prim::CallFunction", given, [types.of(result)],
+                                        {"name": graph.name, "Subgraph": graph}))
+        self.bind(result, node.output)
+        return result
+
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]

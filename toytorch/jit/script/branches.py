@@ -246,8 +246,8 @@ class Branches(Base):
             family = FAMILIES.get(part.id) if isinstance(part, ast.Name) else None
             if family is not None:
                 if have == types.ANY:
-                    raise self.fail(f"isinstance of a value of type Any cannot ask for a {family[0]}"
-                                    " of unknown elements", part)
+                    raise self.fail("isinstance of a value of type Any cannot ask for a "
+                                    f"{family[0]} of unknown elements", part)
                 inner = have.element if isinstance(have, types.Optional) else have
                 found += [inner] if isinstance(inner, family[1]) else []
                 continue
