@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any
 
@@ -157,3 +158,33 @@ def test_a_compiled_network_learns() -> None:
         loss.backward()
         optimizer.step()
     assert loss.item() < first / 10
+
+
+@torch.jit.script
+def chooses(x: torch.Tensor, n: int) -> torch.Tensor:
+    """Branches on elements, loops over a number."""
+    if bool(x.sum() > 0):
+        for _ in range(n):
+            x = x * 2
+        return x
+    return x - 1
+
+
+def test_a_scripted_function_keeps_its_branches() -> None:
+    """A trace holds the call, not the path that the example took."""
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return chooses(x + 1, 2) * 3 + chooses(x, 1)
+    for example in (torch.ones(2), -torch.ones(2)):
+        made = torch.jit.trace(f, example)
+        assert "prim::If" in str(made.inlined_graph)
+        file = io.BytesIO()
+        torch.jit.save(made, file)
+        for traced in (made, torch.jit.load(file)):
+            for value in (3.0, -3.0, -0.5):
+                for size in (2, 3):
+                    x, y = (torch.full((size,), value, requires_grad=True) for _ in range(2))
+                    wanted, found = f(x), traced(y)
+                    assert found.tolist() == wanted.tolist()
+                    wanted.sum().backward()
+                    found.sum().backward()
+                    assert x.grad.tolist() == y.grad.tolist()

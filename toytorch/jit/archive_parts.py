@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 from collections.abc import Iterator
@@ -11,31 +10,24 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dtype as dtypes
-from toytorch.core.op import registry
 from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.jit import types
-from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.check import check
 from toytorch.jit.function import ScriptFunction, TracedFunction
-from toytorch.jit.ir import Graph, Node, op_of
+from toytorch.jit.ir import UNPRINTABLE, Graph, Node
+from toytorch.jit.reachable import found_at, of_kind, where_is
 from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
 from toytorch.jit.text import value_text
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.define import CREATING, PUBLIC
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
 ERRORS = {e.__name__: e for e in (RuntimeError, ValueError, AssertionError, NotImplementedError,
                                   IndexError, KeyError, TypeError, Exception)}
+CALLS = ("prim::CallFunction", "prim::CallMethod")
 DEPTH = 100  # of modules and values inside each other
-REFUSED = ("from_file",)  # operations that reach beyond the graph
-TABLES: dict[str, dict[str, Any]] = {"record": registry, "public": PUBLIC, "creating": CREATING,
-                                     "builtin": BUILTINS}
-OPERATIONS = ("toytorch.ops.", "toytorch.nn.functional", "toytorch.nn.modules.", "toytorch.signal.",
-              "toytorch.sparse.", "toytorch.jit.script.markers", "toytorch.autograd.modes", "math")
-
 
 # -- tensors ---------------------------------------------------------------------------------------
 
@@ -164,69 +156,54 @@ def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[st
     hidden: dict[str, Any] = {}
     constants = []
     for i, node in enumerate(nodes_in_text(function.graph)):
-        refuse(node)
-        kept: dict[str, Any] = {
-            k: node.attributes[k] for k in ("_names", "_class", "_types")
-            if k in node.attributes}
-        told: dict[str, Any] = {
-            k: list(map(str, v)) if k == "_types" else v.__name__ if k == "_class" else list(v)
-            for k, v in kept.items()}
-        if node.kind.startswith("aten::") and op_of(node.kind) is not node.op:
-            told["_op"] = where_is(node.op)
+        told = untold(node)
         if told:
             hidden[str(i)] = told
         constants += [values.packed(v) for _, v in sorted(node.attributes.items())
                       if isinstance(v, (Tensor, np.ndarray))]
-    about = {"name": function.graph.name, "hidden": hidden, "constants": constants,
-             **called(function, values)}
+    name = UNPRINTABLE.sub("_", function.graph.name).replace(".", "_")
+    about = {"name": name if name.isidentifier() else "forward", "hidden": hidden,
+             "constants": constants, **called(function, values)}
     return str(function.graph), about
 
 
+def untold(node: Node) -> dict[str, Any]:
+    """What the printed text of a node does not tell; raises RuntimeError where Python runs it."""
+    refuse(node)
+    told: dict[str, Any] = {}
+    if "_names" in node.attributes:
+        told["_names"] = list(node.attributes["_names"])
+    if "_types" in node.attributes:
+        told["_types"] = list(map(str, node.attributes["_types"]))
+    if "_class" in node.attributes:
+        told["_class"] = node.attributes["_class"].__name__
+        if told["_class"] not in ERRORS:
+            raise RuntimeError(f"an archive holds no exceptions of the class {told['_class']}")
+    if node.kind.startswith("aten::") and of_kind(node.kind) is not node.op:
+        told["_op"] = where_is(node.op)
+        if told["_op"] is None:
+            raise outside(node)
+    return told
+
+
 def refuse(node: Node) -> None:
-    """Refuses a node that Python runs."""
-    outside = node.kind in ("prim::CallMethod", "prim::CallFunction") and (
-        "Subgraph" not in node.attributes)
-    if outside or node.kind == "prim::CreateObject" or (
-            node.kind.startswith("aten::") and op_of(node.kind) is not node.op
-            and where_is(node.op) is None):
-        name = node.attributes.get("name") or node.kind
-        at = f" at {node.source}" if node.source else ""
-        raise RuntimeError(f"Could not export Python function call '{name}'{at}. An archive holds "
-                           "graphs of the framework's operations only")
-    if node.kind == "prim::TupleConstruct" and "_class" in node.attributes:
+    """Refuses a node that Python runs, or that only a plan has."""
+    attributes = node.attributes
+    if "Subgraph" in attributes and node.kind not in CALLS:
+        raise RuntimeError(f"{node.kind} is part of a plan; an archive holds graphs before they "
+                           "are optimised")
+    if node.kind == "prim::CreateObject" or (node.kind in CALLS and not isinstance(
+            attributes.get("Subgraph"), Graph)):
+        raise outside(node)
+    if node.kind == "prim::TupleConstruct" and "_class" in attributes:
         raise RuntimeError("a named tuple cannot be saved in an archive: its class is Python's")
 
 
-def where_is(function: Any) -> list[str] | None:
-    """Where the framework keeps a function, as [table, name]; None for everybody else's."""
-    for table, held in TABLES.items():
-        for name, other in held.items():
-            if other is function:
-                return [table, name]
-    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
-    for table in (module, "method"):
-        if found_at(table, name) is function:
-            return [table, name]
-    return None
-
-
-def found_at(table: str, name: str) -> Any:
-    """The function that a table or a module of operations holds under a name, or None.
-
-    Only modules of operations that are loaded are asked, and only for functions of their own.
-    """
-    if name.split(".")[0] in REFUSED or name.startswith("_"):
-        return None
-    if table in TABLES:
-        return TABLES[table].get(name)
-    if table == "method":
-        found = vars(Tensor).get(name)
-        return found if getattr(found, "__module__", "").startswith("toytorch.ops") else None
-    if not table.startswith(OPERATIONS):
-        return None
-    found = getattr(sys.modules.get(table), name, None)
-    is_function = inspect.isroutine(found) and getattr(found, "__module__", "") == table
-    return found if is_function else None
+def outside(node: Node) -> RuntimeError:
+    """The error for a node that calls Python."""
+    name, at = node.attributes.get("name") or node.kind, f" at {node.source}" if node.source else ""
+    return RuntimeError(f"Could not export Python function call '{name}'{at}. An archive holds "
+                        "graphs of the framework's operations only")
 
 
 def called(function: ScriptFunction, values: Values) -> dict[str, Any]:
@@ -251,14 +228,15 @@ def methods_of(described: Any, reader: Any, values: Values) -> dict[str, ScriptF
 def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFunction:
     """One function: its graph read, completed and checked."""
     text = reader.read(about["graph"]).tobytes().decode()
-    graph = read(text, str(about["name"]), [values.of(c) for c in about["constants"]])
+    if not about["name"].isidentifier():
+        raise ValueError(f"a graph may not be called {about['name']!r}")
+    graph = read(text, about["name"], [values.of(c) for c in about["constants"]])
     nodes = nodes_in_text(graph)
-    for i, kept in about["hidden"].items():
-        complete(nodes[index(int(i))], kept)
     for node in nodes:
         refuse(node)
-        if node.kind.startswith("aten::") and node.kind[6:].split(".")[0] in REFUSED:
-            raise ValueError(f"{node.kind} may not be in an archive")
+        node.op = of_kind(node.kind)
+    for i, kept in about["hidden"].items():
+        complete(nodes[index(int(i))], kept)
     check(graph)
     if about["traced"]:
         result = about["result"]
@@ -276,7 +254,9 @@ def complete(node: Node, kept: Any) -> None:
     """Gives a node what its text does not tell."""
     for key, value in kept.items():
         if key == "_names":
-            node.attributes[key] = tuple(map(str, value))
+            if not all(isinstance(n, str) and n.isidentifier() for n in value):
+                raise ValueError(f"arguments have names, not {value!r}")
+            node.attributes[key] = tuple(value)
         elif key == "_types":
             node.attributes[key] = tuple(map(type_of, value))
         elif key == "_class" and node.kind == "prim::RaiseException":

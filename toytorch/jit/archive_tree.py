@@ -18,6 +18,9 @@ CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScrip
            "Scripted": RecursiveScriptModule, "ScriptModule": ScriptModule}
 
 
+OWN = ("_original", "_methods")  # attributes of a compiled module itself
+
+
 def tree_of(module: Any, methods: dict[str, ScriptFunction], values: Values) -> dict[str, Any]:
     """The modules below a module with their tensors, and the attributes that its graphs read."""
     tree = branch(module, values)
@@ -85,7 +88,7 @@ def grown(tree: Any, values: Values, depth: int = 0) -> Module:
     for key, child in tree["children"].items():
         made.add_module(key, None if child is None else grown(child, values, depth + 1))
     for key, value in tree["attributes"].items():
-        if key.startswith("__") or (hasattr(made, key) and key != "training"):
+        if key.startswith("__") or key in OWN or (hasattr(made, key) and key != "training"):
             raise ValueError(f"an attribute may not be called {key!r}")
         setattr(made, key, values.of(value))
     made.training = bool(tree["training"])

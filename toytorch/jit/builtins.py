@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -365,8 +366,20 @@ builtin("zfill(str self, int width) -> str", str.zfill)
 builtin("expandtabs(str self, int size) -> str", str.expandtabs)
 
 
+class _Fields(string.Formatter):
+    """Fields in their order or by number: a text may not read attributes of what it formats."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        if field_name and not field_name.isdigit():
+            raise ValueError(f"a field of format is empty or a number, not {field_name!r}")
+        return super().get_field(field_name, args, kwargs)
+
+
+_FIELDS = _Fields()
+
+
 def _format(text: str, *parts: Any) -> str:
-    return text.format(*parts)
+    return _FIELDS.vformat(text, parts, {})
 
 
 BUILTINS["format"] = Builtin("format", _format, STR, False, (),

@@ -25,8 +25,9 @@ def check(graph: Graph, after: str = "") -> Graph:
     return graph
 
 
-def _block(block: Block, outside: set[Value], nodes: set[int], names: dict[str, Value]) -> None:
-    seen = set(outside)
+def _block(block: Block, seen: set[Value], nodes: set[int], names: dict[str, Value]) -> None:
+    """Checks one block; `seen` are the values in scope where it begins, and again behind it."""
+    own: list[Value] = []
 
     def make(v: Value, by: Node | None) -> None:
         if v in seen or names.setdefault(v.name, v) is not v:
@@ -34,6 +35,7 @@ def _block(block: Block, outside: set[Value], nodes: set[int], names: dict[str, 
         if v.node is not by:
             raise GraphError(f"{v!r} does not know the node that makes it")
         seen.add(v)
+        own.append(v)
     for v in block.inputs:
         make(v, None)
     for node in block.nodes:
@@ -51,6 +53,7 @@ def _block(block: Block, outside: set[Value], nodes: set[int], names: dict[str, 
     for v in block.outputs:
         if v not in seen:
             raise GraphError(f"{v!r} is returned where it is not known")
+    seen.difference_update(own)
 
 
 def _node(node: Node) -> None:

@@ -72,7 +72,7 @@ class Writer:
         """The variable of a value."""
         found = self.local.get(v)
         if found is None:
-            found = base = v.name.replace(".", "_") if v.name[0].isalpha() else f"v{v.name}"
+            found = base = identifier("" if v.name[0].isalpha() else "v", v)
             i = 0
             while found in self.taken or found in self.names or keyword.iskeyword(found):
                 i += 1
@@ -96,12 +96,12 @@ class Writer:
             return self.place(v)
         value = v.node.attributes["value"]
         if isinstance(value, Tensor):
-            return self.given(value._array, f"c{v.name.replace('.', '_')}")
+            return self.given(value._array, identifier("c", v))
         if value is None or value.__class__ in (int, bool, str):
             return repr(value)
         if value.__class__ is tuple and all(i.__class__ is int for i in value):
             return repr(value)
-        return self.given(value, f"c{v.name.replace('.', '_')}")
+        return self.given(value, identifier("c", v))
 
     # -- nodes -------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Writer:
                 value = v.node.attributes["value"]
                 if value is not None:
                     number = np.asarray(value) if work is None else np.asarray(value).astype(work)
-                    text = self.given(number, f"c{v.name.replace('.', '_')}")
+                    text = self.given(number, identifier("c", v))
             operands.append(text)
         out, result = node.output, ""
         simple = op.plain and len(operands) == 3 and constant(node.inputs[2]) == 1
@@ -206,6 +206,12 @@ class Writer:
         if isinstance(v.type, types.Tensor) and v.type.shape == ():
             name = self.place(v)
             self.lines.append(f"if {name}.__class__ is not ndarray: {name} = asarray({name})")
+
+
+def identifier(prefix: str, v: Value) -> str:
+    """The name of a value as Python's; a name may have come from a file."""
+    name = prefix + v.name.replace(".", "_")
+    return name if name.isascii() and name.isidentifier() else "v"
 
 
 def plain(name: str) -> str:

@@ -54,17 +54,19 @@ class Compiled:
             recorded = self.graphs[key]
         except KeyError:
             return self.first(leaves, spec, key)
+        if recorded is not None and recorded.shadows and not recorded.holds(leaves):
+            return self.first(leaves, spec, key)
         return self.function(*args, **kwargs) if recorded is None else recorded(leaves)
 
     def key(self, leaves: list[Any], spec: Any) -> Any:
         """The kind of a call."""
         arrays = [id(v._array) for v in leaves if isinstance(v, Tensor)]
-        same = None if len(set(arrays)) == len(arrays) else tuple(map(arrays.index, arrays))
+        same = None if len(set(arrays)) == len(arrays) else pattern(leaves)
         return (spec, state.local.grad, same, *self.surroundings.kind(leaves))
 
     def first(self, leaves: list[Any], spec: Any, key: Any) -> Any:
         """The result of a call of a new kind."""
-        if len(self.graphs) >= LIMIT:
+        if len(self.graphs) >= LIMIT and key not in self.graphs:
             self.reason = f"it was called in more than {LIMIT} ways"
             args, kwargs = tree_unflatten(leaves, spec)
             return self.function(*args, **kwargs)
@@ -83,9 +85,17 @@ class Compiled:
         """What runs for such a call, which is made if there was none yet."""
         leaves, spec = tree_flatten((args, kwargs))
         key = self.key(leaves, spec)
-        if key not in self.graphs:
+        found = self.graphs.get(key)
+        if key not in self.graphs or (found is not None and not found.holds(leaves)):
             self.first(leaves, spec, key)
         return self.graphs.get(key)
+
+
+def pattern(leaves: list[Any]) -> tuple[Any, ...]:
+    """Which tensors are one, and which are over one array, as a tensor and what `detach` gives."""
+    tensors = [v for v in leaves if isinstance(v, Tensor)]
+    return tuple(tuple(map(ids.index, ids)) for ids in (
+        [id(t) for t in tensors], [id(t._array) for t in tensors]))
 
 
 @functools.cache

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import state
 from toytorch.core.tensor import Tensor
 from toytorch.jit import interpreter
 from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph, Pass
 from toytorch.jit.passes import pipeline
+from toytorch.jit.passes.aliases import Aliases
 from toytorch.jit.passes.lift import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
+from toytorch.jit.tracer import running
 
 MOST = 256  # plans of one graph; a number that is another at each call makes one each time
 
@@ -29,17 +33,31 @@ class Executor:
         self.plans: dict[Any, Plan | Stepwise] = {}
         self.made = 0  # plans, those included that were dropped
         self.lifted: tuple[Graph, list[Attribute]] | None = None
+        self.writes = False  # to memory it is given: then it counts whether inputs share theirs
+        self.constants: list[Any] = []  # the tensors in it, which inputs may share memory with
 
     def run(self, args: Sequence[Any]) -> Any:
         """The results for arguments."""
         inputs = self.inputs(args)
         if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
+            tracer = running()
+            if tracer is not None and self.owner is None and tracer.keeps(self.graph):
+                return tracer.called(self.graph, inputs, interpreter.run)
             return interpreter.run(self.whole()[0], inputs)
-        key = key_of(inputs) + switches.key
+        key = self.key(inputs)
         plan = self.plans.get(key)
         if plan is None:
             plan = self.prepare(inputs, key)
         return plan(inputs)
+
+    def key(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """What a plan of this graph is made for."""
+        key = key_of(inputs) + switches.key
+        return (*key, self.shares(inputs)) if self.writes else key
+
+    def shares(self, inputs: Sequence[Any]) -> bool:
+        """Whether inputs share memory with each other, or with constants."""
+        return sharing([*inputs, *self.constants])
 
     def whole(self) -> tuple[Graph, list[Attribute]]:
         """The graph with attributes of modules as inputs behind its own."""
@@ -69,6 +87,11 @@ class Executor:
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
             joint = specialise(graph, inputs, state.local.grad)
+            if Aliases(joint.graph).writes_outside:
+                self.note_writes(graph)
+                key = self.key(inputs)
+                if self.shares(inputs):
+                    raise Untraceable("it writes to its inputs, and two of them share memory")
             first, last = pipeline.stages(switches.chosen(self.passes))
             joint.replace(pipeline.run(joint.graph, first))
             plan = Plan(graph, joint, last)
@@ -79,10 +102,17 @@ class Executor:
         self.plans[key] = plan
         return plan
 
+    def note_writes(self, graph: Graph) -> None:
+        """From now on a key says whether inputs share memory."""
+        if not self.writes:
+            self.writes = True
+            self.constants = [n.attributes["value"] for n in graph.nodes_of("prim::Constant")
+                              if isinstance(n.attributes["value"], Tensor)]
+
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
         """The plan that arguments like these run on."""
         inputs = self.inputs(args)
-        key = key_of(inputs) + switches.key
+        key = self.key(inputs)
         return self.plans.get(key) or self.prepare(inputs, key)
 
     def graph_for(self, args: Sequence[Any]) -> Graph:
@@ -102,6 +132,33 @@ def key_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(key)
 
 
+def sharing(inputs: Sequence[Any]) -> bool:
+    """Whether two of the tensors share memory: what is written to the one changes the other.
+
+    Views have the array that owns their memory as `base`, so few pairs have to be looked at.
+    """
+    owners: dict[int, list[Any]] = {}
+    for value in inputs:
+        for array in arrays_of(value):
+            base = getattr(array, "base", None)
+            others = owners.setdefault(id(array if base is None else base), [])
+            if array.__class__ is not np.ndarray and others:
+                return True
+            if any(np.may_share_memory(array, other) for other in others):
+                return True
+            others.append(array)
+    return False
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """The arrays under a tensor, and under those in a list, tuple or dictionary."""
+    if isinstance(value, Tensor):
+        return [value._array]
+    if isinstance(value, (list, tuple)):
+        return [array for item in value for array in arrays_of(item)]
+    return [a for v in value.values() for a in arrays_of(v)] if isinstance(value, dict) else []
+
+
 def kind_of(value: Any) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
@@ -110,4 +167,15 @@ def kind_of(value: Any) -> Any:
         hash(value)
     except TypeError:
         return type(value)
-    return value.__class__, value
+    return value.__class__, exact(value)
+
+
+def exact(value: Any) -> Any:
+    """A number as a key: 0.0 and -0.0 are two, and nan is one.
+
+    >>> exact(0.0) == exact(-0.0), exact(1.5)
+    (False, 1.5)
+    """
+    if value.__class__ is complex or (value.__class__ is float and (not value or value != value)):
+        return repr(value)
+    return value

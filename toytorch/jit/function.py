@@ -83,7 +83,7 @@ class TracedFunction(ScriptFunction):
         result = self.general(args)
         known = self.versions[signature(args)]
         found = known.executor.plans.get(key)
-        if known.spec is None and isinstance(found, Plan):
+        if known.spec is None and isinstance(found, Plan) and not known.executor.writes:
             if len(self.ready) >= limit():
                 self.ready.clear()
             self.ready[key] = found

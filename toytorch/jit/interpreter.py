@@ -176,3 +176,4 @@ ATTRIBUTES = ("dtype", "device", "layout", "itemsize", "nbytes", "grad", "requir
               "imag", "data")  # prim::dtype and so on: what a tensor knows of itself
 LANGUAGE.update({f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),)
                  for name in ATTRIBUTES})
+LANGUAGE["prim::data"] = lambda node, t: (t.detach(),)  # an operation, which a tracer sees

@@ -13,6 +13,7 @@ else. `prim::` nodes are the language itself: constants, lists, branches, loops.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,9 @@ CREATES = frozenset((  # what makes a new tensor, but no random one
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
     "tensor", "scalar_tensor", "arange", "range", "linspace", "logspace", "empty_strided",
     "empty_permuted", "tril_indices", "triu_indices", "detach"))
+
+
+UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,10 @@ class Node:
     @property
     def writes(self) -> bool:
         """Whether the first input is written to: aten::mul_."""
-        return self.kind.startswith("aten::") and self.kind[6:].split(".")[0].endswith("_") and (
-            not self.kind.endswith("__"))
+        if not self.kind.startswith("aten::"):
+            return False
+        name = self.kind[6:].partition(".")[0]
+        return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
 
     @property
     def is_view(self) -> bool:
@@ -170,7 +176,12 @@ class Graph(Block):
         self._next = 0
 
     def new_name(self, wanted: str = "") -> str:
-        """A name that no value has: the wanted one, with a number behind it if it is taken."""
+        """A name that no value has: the wanted one, with a number behind it if it is taken.
+
+        What is no letter, digit, underscore or dot becomes an underscore, as in the name of a child
+        module called "my layer".
+        """
+        wanted = UNPRINTABLE.sub("_", wanted)
         if not wanted:
             while str(self._next) in self._names:
                 self._next += 1

@@ -65,8 +65,11 @@ class Plan:
         """Which results share memory with an input or with an earlier result; refuses writes that
         need the tensors' own rules."""
         roots: dict[Value, Value] = {}
+        same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
         graph = halves.forward
         for node in graph.nodes:
+            if node.writes:
+                same[node.output] = same.get(node.inputs[0], node.inputs[0])
             if node.inputs and (node.is_view or node.writes or node.kind in (
                     "aten::detach", "prim::ListUnpack") or may_pass(node)):
                 for out in node.outputs:
@@ -76,14 +79,16 @@ class Plan:
             root = roots.get(node.inputs[0], node.inputs[0]) if node.writes else None
             if root in needs:
                 raise Untraceable("an input that requires a gradient is written to")
-            if root in graph.inputs and root is not node.inputs[0]:
+            if root in graph.inputs and root is not same.get(node.inputs[0], node.inputs[0]):
                 raise Untraceable("a view of an input is written to")
+            if root in graph.inputs and getattr(node.output.type, "requires_grad", False):
+                raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
         first: dict[Value, int] = {}
         for k, v in enumerate(graph.outputs[:self.count]):
             root = roots.get(v, v)
             if root in graph.inputs:
-                self.sharing.append((k, "same" if v is root else "input",
+                self.sharing.append((k, "same" if same.get(v, v) is root else "input",
                                      graph.inputs.index(root)))
             elif root in first:
                 self.sharing.append((k, "result", first[root]))

@@ -23,9 +23,8 @@ from toytorch.jit.ir import Block, Graph, Node, Source, Value
 from toytorch.jit.read_parts import DEPTH, GraphSyntaxError, Line, literal
 
 HEAD = re.compile(r"(?:with (?P<group>[\w:.]+) = )?graph\(")
+SCOPE = ", scope: "
 OPENS = re.compile(r"\s*block\d+\(")
-TAIL = re.compile(r"(?:, scope: (?P<scope>.*?))?"
-                  r"(?: # (?P<file>.*):(?P<line>\d+):(?P<column>\d+))?$")
 
 
 def read(text: str, name: str = "forward", tensors: Sequence[Any] | None = None) -> Graph:
@@ -151,13 +150,9 @@ class Text:
         line.need("(")
         inputs = line.uses(known)
         line.need(")")
-        tail = TAIL.match(line.rest())
-        if tail is None:
-            raise line.wrong("expected the end of the line, ', scope: …' or ' # file:line:column'")
-        if tail["scope"]:
-            attributes["_scope"] = tail["scope"]
-        source = Source(tail["file"], int(tail["line"]), int(tail["column"])) if tail["file"] \
-            else None
+        scope, source = self.tail(line)
+        if scope:
+            attributes["_scope"] = scope
         plain, _, number = kind.rpartition("_")
         grouped = number.isdigit() and plain in GROUPED
         node = Node(plain if grouped else kind, inputs, attributes, source)
@@ -166,11 +161,26 @@ class Text:
         node.outputs = outputs
         return node
 
+    def tail(self, line: Line) -> tuple[str, Source | None]:
+        """What stands behind a node: `, scope: …`, then ` # file:line:column`, or neither."""
+        rest = line.rest()
+        scoped = rest.startswith(SCOPE)
+        before, mark, place = rest.partition(" # ")
+        file, *numbers = place.rsplit(":", 2)
+        source = None
+        if mark and len(numbers) == 2 and all(n.isascii() and n.isdigit() for n in numbers):
+            source, rest = Source(file, int(numbers[0]), int(numbers[1])), before
+        if rest and not scoped:
+            raise line.wrong("expected the end of the line, ', scope: …' or ' # file:line:column'")
+        return rest[len(SCOPE):], source
+
     def attributes(self, line: Line, outputs: list[Value]) -> dict[str, Any]:
         """What stands in brackets: name=value, name=value."""
         found: dict[str, Any] = {}
         while True:
             name = line.word()
+            if name == "Subgraph" or name.startswith("_"):
+                raise line.wrong(f"an attribute {name!r} is never printed")
             line.need("=")
             text = line.value_text()
             if text.startswith(("<", "array(")) or (

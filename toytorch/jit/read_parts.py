@@ -13,7 +13,7 @@ from toytorch.core.dtype import dtype
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 
-NAME = re.compile(r"[^\s:,()%]+")
+NAME = re.compile(r"[\w.]+")
 WORD = re.compile(r"[\w:.]+")
 CLASS = re.compile(r"__torch__\.[^\s,()\[\]?]*")
 NUMBERS = re.compile(r"-?\d+(?:, -?\d+)*")
@@ -108,13 +108,14 @@ class Line:
         if depth > DEPTH:
             raise self.wrong("types stand too deep in each other")
         made = self.plain_type(depth)
-        while True:
+        for _ in range(DEPTH):
             if self.skip("[]"):
                 made = types.List(made)
             elif self.skip("?"):
                 made = types.Optional(made)
             else:
                 return made
+        raise self.wrong("types stand too deep in each other")
 
     def plain_type(self, depth: int) -> types.Type:
         """A type without [] and ? behind it."""

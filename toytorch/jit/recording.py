@@ -16,7 +16,7 @@ from toytorch.jit.ir import Graph
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.side_effects import SideEffects
 from toytorch.jit.surroundings import PLAIN, Getter, Surroundings
-from toytorch.jit.trace import alias_of, scoping
+from toytorch.jit.trace import scoping
 from toytorch.jit.tracer import Tracer, TracerWarning
 from toytorch.nn import Module
 
@@ -32,17 +32,26 @@ class Recorded:
         spec: how they are nested; None for one tensor.
         kept: arguments that the kind of the call knows by their id: they must not make room for
             others.
+        shadows: arguments that stood in a place, too, where the function may read them; whether it
+            did cannot be told, so the graph holds only while they stand there.
     """
 
     def __init__(self, function: TracedFunction, given: list[int], places: list[Getter],
-                 template: list[Any], spec: TreeSpec | None, kept: list[Any]) -> None:
+                 template: list[Any], spec: TreeSpec | None, kept: list[Any],
+                 shadows: list[tuple[int, Getter]]) -> None:
         self.function, self.given, self.places = function, given, places
         self.template, self.spec, self.kept = template, spec, kept
+        self.shadows = shadows
         self.slots = [i for i, v in enumerate(template) if v is Tensor]
 
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's inputs."""
         return [*[leaves[i] for i in self.given], *[place() for place in self.places]]
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Whether arguments stand where they stood."""
+        return all(getattr(place(), "_array", None) is leaves[i]._array
+                   for i, place in self.shadows)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         out = self.function(*self.inputs(leaves))
@@ -62,6 +71,7 @@ class Recording:
         self.tracer = Tracer(Graph("compiled"), seen=True)
         self.tracer.met, self.tracer.strict = [], strict
         self.leaves: list[Any] = []
+        self.given: list[int] = []  # the arguments that are inputs of the graph
         self.outputs: list[Any] = []
         self.out_spec: TreeSpec | None = None
 
@@ -73,9 +83,11 @@ class Recording:
     def run(self, function: Callable[..., Any], leaves: Sequence[Any], spec: TreeSpec,
             effects: SideEffects) -> Any:
         """The result of the call."""
-        self.leaves = [self.bound(v) for v in leaves]
+        self.leaves = list(leaves)
         args, kwargs = tree_unflatten(self.leaves, spec)
         try:
+            for i, leaf in enumerate(leaves):
+                self.bind(i, leaf)
             with effects, warnings.catch_warnings():
                 warnings.simplefilter("ignore", TracerWarning)
                 with state.watching(self.tracer), scoping(self.tracer, self.module):
@@ -85,16 +97,21 @@ class Recording:
             self.tracer.end()
         return result
 
-    def bound(self, leaf: Any) -> Any:
-        """An argument as the function sees it: a tensor in an array of its own, bound to an input
-        of the graph."""
-        if not isinstance(leaf, Tensor):
-            return leaf
-        if id(leaf._array) in self.tracer.values:  # of two tensors over one array, one is a view
-            leaf = alias_of(leaf)
+    def bind(self, i: int, leaf: Any) -> None:
+        """Makes an argument an input of the graph; one that is given twice is one input.
+
+        What stands for a value is recognised by its array, so of two tensors over one array (one is
+        what `detach` gave of the other) the second gets another while the call runs.
+        """
+        if not isinstance(leaf, Tensor) or any(leaf is self.leaves[k] for k in self.given):
+            return
+        if id(leaf._array) in self.tracer.values:
+            self.tracer.apart.append((leaf, leaf._array))
+            leaf._memory()
             leaf._array = leaf._array[...]
+        self.given.append(i)
+        self.tracer.strangers[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
-        return leaf
 
     def finish(self, result: Any) -> None:
         """Notes the results; those that are no tensors are the same in every call of this kind."""
@@ -107,10 +124,16 @@ class Recording:
             elif v.__class__ not in PLAIN and not isinstance(v, Size):
                 self.tracer.stop(f"it returns {type(v).__name__}, which is no tensor or number")
 
+    def shadows(self, surroundings: Surroundings) -> list[tuple[int, Getter]]:
+        """The arguments that also stand somewhere else in the function's reach."""
+        numbers = {id(self.leaves[i]._array): i for i in self.given}
+        return [(numbers[id(t._array)], place) for place, t in surroundings.places(())
+                if id(t._array) in numbers]
+
     def finished(self, surroundings: Surroundings) -> Recorded:
         """What runs for such calls from now on: planned and compiled."""
         met = self.tracer.met or []
-        given = [i for i, v in enumerate(self.leaves) if isinstance(v, Tensor)]
+        given = self.given
         places = [surroundings.place_of(t, self.leaves) for t in met]
         function = TracedFunction(
             "compiled", eliminate_dead_code(self.tracer.graph), None, None, None,
@@ -119,7 +142,8 @@ class Recording:
         single = self.out_spec is not None and self.out_spec.build is None and (
             isinstance(self.outputs[0], Tensor))
         made = Recorded(function, given, places, template, None if single else self.out_spec,
-                        [v for v in self.leaves if not isinstance(v, Tensor)])
+                        [v for v in self.leaves if not isinstance(v, Tensor)],
+                        self.shadows(surroundings))
         function.executor.plan_for(made.inputs(self.leaves))
         self.leaves = self.outputs = []
         return made

@@ -20,6 +20,7 @@ import numpy as np
 
 from toytorch.core.dtype import dtype
 from toytorch.core.tensor import Tensor
+from toytorch.jit.executor import exact
 from toytorch.nn import Module
 
 Getter = Callable[[], Any]
@@ -113,7 +114,7 @@ class Surroundings:
         if isinstance(value, Tensor):
             kinds += (value._array.shape, value.dtype, value._rg)
         elif value.__class__ in PLAIN:
-            kinds += (value.__class__, value)
+            kinds += (value.__class__, exact(value))
         elif isinstance(value, Module):
             self.add_module(value, kinds, depth)
         elif depth < DEEPEST and (found := parts_of(value)) is not None:
@@ -148,7 +149,7 @@ class Surroundings:
         for name, value in module.__dict__.items():
             if name[0] != "_" and (not own or name in self.names or name == "training"):
                 if value.__class__ in PLAIN:
-                    kinds += (value.__class__, value)
+                    kinds += (value.__class__, exact(value))
                 else:
                     self.add(value, kinds, depth + 1)
         for child in module._modules.values():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from toytorch.core import random, state
-from toytorch.core.pytree import tree_flatten, tree_leaves
+from toytorch.core.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
 from toytorch.jit.function import TracedFunction, signature
@@ -107,10 +108,10 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
                                "and (possibly nested) Lists, Dicts, and Tuples of Tensors can be "
                                "traced")
         shown = alias_of(item)
+        shown._array = item._array[...]  # its own: the item may be another input, or a parameter
         leaves.append(shown)
         made = tracer.graph.add_input(types.of_tensor(item), names[i] if names else "")
         tracer.bind(shown, made)
-    from toytorch.core.pytree import tree_unflatten
     try:
         with state.watching(tracer), scoping(tracer, owner):
             result = func(*tree_unflatten(leaves, spec))
@@ -121,13 +122,39 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
     graph = eliminate_dead_code(tracer.graph)
 
     def again(*more: Any) -> TracedFunction:
-        with warnings.catch_warnings():
+        """A trace for other shapes, on copies: the call itself is still to come."""
+        with warnings.catch_warnings(), untouched(owner):
             warnings.simplefilter("ignore", TracerWarning)
-            return traced_function(func, more, name, owner, strict)
+            return traced_function(func, tree_map(copy_of, more), name, owner, strict)
     plain = isinstance(result, Tensor) or (isinstance(result, tuple) and len(result) > 1 and all(
         isinstance(r, Tensor) for r in result))
     return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat),
                           nested=not all(isinstance(a, Tensor) for a in args))
+
+
+def copy_of(item: Any) -> Any:
+    """A tensor of its own like this one, and a leaf where it is one."""
+    if not isinstance(item, Tensor):
+        return item
+    made = item.detach().clone().requires_grad_(item._rg)
+    return made if item.is_leaf or not state.local.grad else made.clone()
+
+
+@contextlib.contextmanager
+def untouched(owner: Module | None) -> Iterator[None]:
+    """Gives random numbers and a module's buffers back as they were; the buffers are copies
+    meanwhile."""
+    generator = random.default_generator.rng.bit_generator
+    place = generator.state
+    held = [] if owner is None else [(m._buffers, dict(m._buffers)) for m in owner.modules()]
+    for buffers, before in held:
+        buffers.update({k: copy_of(b) for k, b in before.items()})
+    try:
+        yield
+    finally:
+        generator.state = place
+        for buffers, before in held:
+            buffers.update(before)
 
 
 def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
@@ -257,6 +284,5 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
 
 def tree_clone(tree: Any) -> Any:
     """Copies of all tensors, with the same wish for gradients."""
-    from toytorch.core.pytree import tree_map
     return tree_map(lambda t: t.detach().clone().requires_grad_(t.requires_grad)
                     if isinstance(t, Tensor) else t, tree)

@@ -47,6 +47,8 @@ class Tracer:
         self.recording = seen and state.local.grad  # whether no_grad inside has to be written down
         self.shown: list[Tensor] = []
         self.met: list[Tensor] | None = None  # where a list, strangers become inputs: see `compile`
+        self.strangers: dict[int, Tensor] = {}  # by id of the array
+        self.apart: list[tuple[Tensor, Any]] = []  # tensors with another array object, and theirs
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
 
@@ -70,7 +72,9 @@ class Tracer:
         """The value in the graph for what a function was called with."""
         if isinstance(item, Tensor):
             found = self.values.get(id(item._array))
-            return found[0] if found is not None else self.outside(item)
+            if found is None or (self.met is not None and self.set_apart(item)):
+                return self.outside(item)
+            return found[0]
         if isinstance(item, TracedInt):
             return item.value
         if item.__class__ is Size:
@@ -81,6 +85,17 @@ class Tracer:
             made = types.of(item)
             return self.add(self.graph.make(kind, parts, [made])).output
         return self.constant(item)
+
+    def set_apart(self, item: Tensor) -> bool:
+        """Gives a tensor from outside an array object of its own until the trace ends, if it has
+        that of another, of which it is what `detach` or `data` gave."""
+        other = self.strangers.get(id(item._array))
+        if other is None or other is item or item._rg is other._rg or item._edge is not None:
+            return False
+        self.apart.append((item, item._array))
+        item._memory()
+        item._array = item._array[...]
+        return True
 
     def constant(self, item: Any) -> Value:
         """A constant; equal ones are one value."""
@@ -101,6 +116,7 @@ class Tracer:
                                    {"name": name})
         elif self.met is not None:
             self.met.append(tensor)
+            self.strangers[id(tensor._array)] = tensor
             made = self.graph.add_input(types.of_tensor(tensor))
             self.values[id(tensor._array)] = made, tensor._array
             return made
@@ -194,6 +210,23 @@ class Tracer:
             self.bind(tensor, value)
         return result
 
+    def keeps(self, graph: Graph) -> bool:
+        """Whether a call of a scripted function stays a call: its branches and loops, which a trace
+        would freeze, are in the graph then."""
+        return self.met is None and (state.local.grad or not self.recording) and (
+            isinstance(graph.outputs[0].type, types.Tensor) and any(
+                n.kind in ("prim::If", "prim::Loop", "prim::CallFunction") for n in graph.walk()))
+
+    def called(self, graph: Graph, inputs: list[Any], run: Any) -> Any:
+        """A call of a scripted function, as one node."""
+        given = [self.value_of(v) for v in inputs]
+        with state.below(self):
+            result = run(graph, inputs)
+        node = self.add(self.graph.make("prim::CallFunction", given, [types.of(result)],
+                                        {"name": graph.name, "Subgraph": graph}))
+        self.bind(result, node.output)
+        return result
+
     def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
@@ -223,6 +256,10 @@ class Tracer:
             if tensor.__class__ is Traced:
                 tensor.__class__ = Tensor  # type: ignore[assignment]  # they have one layout
         self.shown.clear()
+        for tensor, array in self.apart:
+            if tensor._array.base is not None and tensor._array.shape == array.shape:
+                tensor._array = array
+        self.apart.clear()
 
 
 def is_traced(item: Any) -> bool:

@@ -27,6 +27,7 @@ class Aliases:
         self.outside = Value("outside", types.TENSOR)
         self.returned = set(graph.outputs)
         self.dirty: list[Value] = []  # one value of each family that is written to
+        self.targets: list[Value] = []  # what operations write to, for certain
         for v in graph.inputs:
             self.join(v, self.outside)
         self.block(graph)
@@ -34,6 +35,12 @@ class Aliases:
         self.escaping = {self.root(v) for v in graph.outputs} | {self.root(self.outside)}
         self.sets_attributes = any(n.kind == "prim::SetAttr" or n.kind in CALLS
                                    for n in graph.walk())
+
+    @property
+    def writes_outside(self) -> bool:
+        """Whether one of its operations writes to memory that it is given."""
+        outside = self.root(self.outside)
+        return any(self.root(v) is outside for v in self.targets)
 
     def root(self, v: Value) -> Value:
         """The value that stands for a family."""
@@ -69,6 +76,7 @@ class Aliases:
                 self.join(tensors[0], v)
         if node.writes:
             self.dirty += node.inputs[:1]
+            self.targets += node.inputs[:1]
         elif not node.pure and not node.removable:  # it may write to any of them
             self.dirty += [v for v in node.inputs if holds_memory(v.type)]
 

@@ -8,14 +8,16 @@ from toytorch.jit.ir import Block, Graph, Value, copy_node, each_block, replace
 def inline(graph: Graph) -> Graph:
     """Puts the body of every prim::CallFunction and prim::CallMethod where the call stands."""
     made = graph.copy()
+    changed: dict[Value, Value] = {}
     for block in list(each_block(made)):
-        inline_block(made, block)
+        inline_block(made, block, changed)
+    replace(made, changed)
     return made
 
 
-def inline_block(graph: Graph, block: Block) -> None:
-    """Inlines the calls of one block, and those in what was put in their place."""
-    nodes, changed = [], {}
+def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> None:
+    """Inlines the calls of one block; notes what stands for their results from now on."""
+    nodes = []
     for node in block.nodes:
         if node.kind not in ("prim::CallFunction", "prim::CallMethod") or (
                 "Subgraph" not in node.attributes):  # Python runs it
@@ -30,8 +32,6 @@ def inline_block(graph: Graph, block: Block) -> None:
             nodes.append(copy)
         changed.update({out: known.get(v, v) for out, v in zip(node.outputs, inner.outputs)})
     block.nodes = nodes
-    if changed:
-        replace(graph, changed)
 
 
 def rename(graph: Graph, node: object) -> None:

@@ -70,6 +70,7 @@ class Base:
         self.level = 0  # how many loops are open
         self.returns: Type | None = None  # declared, or of the returns so far
         self.declared = False
+        self.results: list[Value] = []  # what stands for the result on its way, typed in the end
         self.no_grad = 0
 
     # -- nodes ---------------------------------------------------------------------------------

@@ -15,16 +15,18 @@ from toytorch.jit.script.scope import Scope
 from toytorch.jit.script.values import Known, ModuleValue
 from toytorch.jit.types import Type
 
-# How a list of statements ends. Where one raises, nothing follows and no flag has to be asked.
-FALLS, EXITS, RAISES, MAYBE = "falls through", "exits", "raises", "may exit"
-LEAVES = (EXITS, RAISES)
+# How a list of statements ends. EXITS is break or continue, after which the names it assigned to
+# are looked at, as they are not where it returns. Where one raises, nothing follows and no flag has
+# to be asked.
+FALLS, EXITS, RETURNS, RAISES, MAYBE = ("falls through", "exits", "returns", "raises", "may exit")
+LEAVES = (EXITS, RETURNS, RAISES)
 
 
 def either_way(a: str, b: str) -> str:
     """How an if ends whose branches end like this."""
     if RAISES in (a, b):
         return b if a == RAISES else a
-    return a if a == b else MAYBE
+    return a if a == b else EXITS if a in LEAVES and b in LEAVES else MAYBE
 
 
 class Branches(Base):
@@ -43,7 +45,7 @@ class Branches(Base):
                 ends.append(run())
             scopes.append(scope)
         for name in dict.fromkeys([*scopes[0].assigned, *scopes[1].assigned]):
-            if name.startswith("#") or any(end not in LEAVES for end in ends):
+            if name.startswith("#") or any(end not in (RETURNS, RAISES) for end in ends):
                 self.join(name, node, scopes, ends, at)
         return either_way(*ends)
 
@@ -78,6 +80,9 @@ class Branches(Base):
         made = self.graph.value(kind, label(name))
         made.node = node
         node.outputs.append(made)
+        if name == "#result":
+            self.results += [made, *(block.outputs[-1] for i, block in enumerate(node.blocks)
+                                     if found[i] is None)]
         self.scope.set(name, made)
 
     def join_known(self, name: str, found: list[Any], free: list[bool]) -> None:
@@ -136,7 +141,7 @@ class Branches(Base):
                 return self.body(statements)
             return emit
         yes, no = list(node.body), list(node.orelse)
-        useful = (EXITS, RAISES) if tells(node.test) else (EXITS,)
+        useful = LEAVES if tells(node.test) else (EXITS, RETURNS)
         moved = bool(rest) and (leaving(yes) in useful or leaving(no) in useful)
         if moved:
             if leaving(yes) in useful:
@@ -206,10 +211,10 @@ class Branches(Base):
                             "value instead", node)
         if name == "isinstance" and len(node.args) == 2:
             item = self.expression(node.args[0])
-            wanted = self.kinds(node.args[1])
             if isinstance(item, ModuleValue):
                 return isinstance(item.module, self.classes(node.args[1]))
             have = self.as_value(item, node).type
+            wanted = self.kinds(node.args[1], have)
             if any(w.contains(have) for w in wanted):
                 return True
             if isinstance(have, types.Optional):
@@ -230,15 +235,22 @@ class Branches(Base):
 
     def classes(self, node: ast.expr) -> tuple[Any, ...]:
         """The classes of isinstance, as Python's objects."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        found = [self.expression(p) for p in parts]
+        found = [self.expression(p) for p in alternatives(node)]
         return tuple(f.object for f in found if isinstance(f, Known))
 
-    def kinds(self, node: ast.expr) -> list[Type]:
-        """The types of isinstance's second argument; classes of modules are none."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    def kinds(self, node: ast.expr, have: Type) -> list[Type]:
+        """The types of isinstance's second argument, for a value of the type `have`; classes of
+        modules are none. `list` is the list that the value may be."""
         found = []
-        for part in parts:
+        for part in alternatives(node):
+            family = FAMILIES.get(part.id) if isinstance(part, ast.Name) else None
+            if family is not None:
+                if have == types.ANY:
+                    raise self.fail("isinstance of a value of type Any cannot ask for a "
+                                    f"{family[0]} of unknown elements", part)
+                inner = have.element if isinstance(have, types.Optional) else have
+                found += [inner] if isinstance(inner, family[1]) else []
+                continue
             try:
                 found.append(self.annotation(part))
             except CompileError:
@@ -274,14 +286,26 @@ class Branches(Base):
                 and len(node.args) == 2 and isinstance(node.args[0], ast.Name)):
             return
         name = node.args[0].id
-        value, wanted = self.scope.find(name), self.kinds(node.args[1])
+        value = self.scope.find(name)
         if not isinstance(value, Value):
             return
+        wanted = self.kinds(node.args[1], value.type)
         if outcome and len(wanted) == 1:
             self.scope.refine(name, self.cast(value, wanted[0], node))
         elif not outcome and isinstance(value.type, types.Optional) and any(
                 w.contains(value.type.element) for w in wanted):
             self.scope.refine(name, self.constant(None, node))
+
+
+FAMILIES = {"list": ("list", types.List), "tuple": ("tuple", types.Tuple),
+            "dict": ("dictionary", types.Dict)}
+
+
+def alternatives(node: ast.expr) -> list[ast.expr]:
+    """The parts of isinstance's second argument, tuples in tuples opened."""
+    if isinstance(node, ast.Tuple):
+        return [part for item in node.elts for part in alternatives(item)]
+    return [node]
 
 
 def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
@@ -300,7 +324,9 @@ def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
 def leaving(statements: Sequence[Any]) -> str:
     """How a list of statements ends, as far as its form tells; FALLS if it does not."""
     for s in statements:
-        if isinstance(s, (ast.Return, ast.Break, ast.Continue)):
+        if isinstance(s, ast.Return):
+            return RETURNS
+        if isinstance(s, (ast.Break, ast.Continue)):
             return EXITS
         if isinstance(s, ast.Raise):
             return RAISES

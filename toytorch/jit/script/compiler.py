@@ -40,6 +40,8 @@ class Compiler(Modules):
         result = self.scope.find("#result")
         if not isinstance(result, Value):
             result = self.constant(None, end)
+        for value in self.results:  # what was returned later may have made the type wider
+            value.type = result.type
         self.graph.outputs = [result]
         returns = self.returns if self.declared and self.returns is not None else result.type
         graph = check(clean(self.graph), "compilation")

@@ -73,7 +73,8 @@ class Loops(Statements):
         if stops:
             self.scope.set(f"#break{level}", self.constant(False, at))
         if returns and self.scope.find("#result") is None:
-            self.scope.set("#result", self.uninitialized(self.block, types.NEVER, at))
+            self.results.append(self.uninitialized(self.block, types.NEVER, at))
+            self.scope.set("#result", self.results[-1])
         counts = count is not None and stops  # with a counter of its own
         carried = self.carried([*targets, *statements], level, stops, returns)
         initial = [self.scope.find(n) for n in carried]
@@ -157,9 +158,8 @@ class Loops(Statements):
         """The type of a result that was not known before the loop."""
         kind = types.join(node.inputs[place + 2].type, block.outputs[place + 1].type)
         assert kind is not None
-        for value in (node.outputs[place], block.inputs[place + 1], node.inputs[place + 2]):
-            if value.type == types.NEVER or value is not node.inputs[place + 2]:
-                value.type = kind
+        self.results += [node.outputs[place], block.inputs[place + 1]]
+        node.outputs[place].type = block.inputs[place + 1].type = kind
 
     def one_builtin(self, name: str, args: Sequence[Any], at: Any) -> Value:
         """The value of a builtin."""

@@ -17,7 +17,15 @@ from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled
-from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, Branches
+from toytorch.jit.script.branches import (
+    EXITS,
+    FALLS,
+    LEAVES,
+    MAYBE,
+    RAISES,
+    RETURNS,
+    Branches,
+)
 from toytorch.jit.script.values import Known
 from toytorch.jit.types import Type
 
@@ -167,7 +175,7 @@ class Statements(Branches):
             self.returns = both
         self.scope.set("#result", value)
         self.raise_flags(s, 0)
-        return EXITS
+        return RETURNS
 
     def raise_flags(self, at: Any, lowest: int) -> None:
         """Says that all loops down to a level are left."""
