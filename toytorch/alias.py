@@ -74,11 +74,9 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Runs nothing: the module was run under its own name."""
         module.__spec__ = spec_of(module)
 
-    def find_distributions(self, context: importlib.metadata.DistributionFinder.Context =
-                           importlib.metadata.DistributionFinder.Context()
-                           ) -> Iterable[importlib.metadata.Distribution]:
+    def find_distributions(self, context: Any = None) -> Iterable[Distribution]:
         """For programs that ask which version of PyTorch is installed."""
-        return [Distribution()] if context.name == TAKEN else []
+        return [Distribution()] if context is not None and context.name == TAKEN else []
 
 
 class Distribution(importlib.metadata.Distribution):
@@ -179,7 +177,8 @@ def install() -> Any:
     if found is None:
         NAMES.add(TAKEN)
         version.__version__ = version.compatible
-        torch_version.__version__ = toytorch.__version__ = TorchVersion(version.compatible)
+        for module in (torch_version, toytorch):
+            vars(module)["__version__"] = TorchVersion(version.compatible)
         rename(all_classes())
         for name, module in list(sys.modules.items()):
             if is_ours(name):

@@ -177,7 +177,7 @@ def test_imports_leave_the_same_attributes_under_both_names() -> None:
 
 
 def test_attributes_are_pytorchs() -> None:
-    """Submodules are there after `import torch` where PyTorch's are, and functions where its are."""
+    """Submodules are there after `import torch` where PyTorch's are, as are functions."""
     alias, theirs = kinds("alias"), kinds("torch", *shared())
     hidden = {name for name, what in theirs[1].items() if what == "nothing"}  # deleted by PyTorch
     for name in set(shared()) - hidden:
@@ -244,9 +244,9 @@ def test_the_own_version_is_kept_where_no_name_was_taken() -> None:
                ).stdout.startswith("0.1.0 0.1.0 <module 'toytorch.nn' from")
 
 
-VERSIONS = names("1 1.0 1.10 1.9 2.0a1 2.0b2 2.0rc1 2.0 2.0.dev3 2.0.post1 2.0.post1.dev2 2.0a1.dev1 "
-                 "2.0+cpu 2.0+cpu.1 2.0+2 2.0.0 v2.0 1!0.1 2.0-1 2.0_alpha 2.0.preview3 parrot "
-                 "2.13.0+toytorch 2.13.0a0+gitabc")  # fmt: skip
+VERSIONS = names("1 1.0 1.10 1.9 2.0a1 2.0b2 2.0rc1 2.0 2.0.dev3 2.0.post1 2.0.post1.dev2 "
+                 "2.0a1.dev1 2.0+cpu 2.0+cpu.1 2.0+2 2.0.0 v2.0 1!0.1 2.0-1 2.0_alpha 2.0.preview3 "
+                 "parrot 2.13.0+toytorch 2.13.0a0+gitabc")  # fmt: skip
 
 
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge,

@@ -558,10 +558,11 @@ class Tensor:
         """What the user gave this tensor: attributes, or what its class says; None if nothing."""
         cls = type(self)
         if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
-            return self.__getstate__()  # type: ignore[operator]  # before Python 3.11
+            return self.__getstate__()
         state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
         slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
-        held = {k: getattr(self, k) for k in slots if k not in Tensor.__slots__ and hasattr(self, k)}
+        held = {k: getattr(self, k) for k in slots
+                if k not in Tensor.__slots__ and hasattr(self, k)}
         return (state, held) if held else state or None
 
     def __setstate__(self, state: Any) -> None:
@@ -595,7 +596,7 @@ def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, off
     if flat.dtype != kind.numpy:  # the memory is known by the type of another view
         whole = flat.nbytes // kind.itemsize * kind.itemsize
         flat = flat.view("uint8")[:whole].view(kind.numpy)
-    made = new(cls)
+    made: Any = new(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
     made.dtype, made._rg, made._edge, made._storage = kind, False, None, memory
     return made

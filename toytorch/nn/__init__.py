@@ -1,8 +1,16 @@
 """Networks: modules, their functions without state, and starting values."""
 # ruff: noqa: F403 - modules say in __all__ what is public
 
-from toytorch.nn import (attention, common_types, functional, init, modules, parallel, parameter,
-                         utils)
+from toytorch.nn import (
+                         attention,
+                         common_types,
+                         functional,
+                         init,
+                         modules,
+                         parallel,
+                         parameter,
+                         utils,
+)
 from toytorch.nn.modules import *
 from toytorch.nn.parallel import DataParallel
 from toytorch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

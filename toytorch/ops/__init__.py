@@ -108,19 +108,18 @@ __all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compar
            "complex_parts", "conv", "convert", "copies", "covariance", "create", "differences",
            "distance", "drop", "elementary", "embedding", "fft", "fft_frequencies", "floating",
            "fold", "foreach", "histograms", "index", "index_dim", "indexing", "integer",
-           "integrals",
-           "joining", "layer_norm", "layout", "linalg_blocks", "linalg_checks", "linalg_cholesky",
-           "linalg_det", "linalg_eigen", "linalg_exp", "linalg_ldl", "linalg_lowrank",
-           "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products", "linalg_qr",
-           "linalg_solve", "linalg_svd", "linalg_triangular", "load_library",
-           "loaded_libraries", "loss", "loss_ctc", "loss_pairs", "masked_reduce", "matmul", "names", "normalize", "operands", "operators",
-           "order_statistics", "overloads", "pad", "parts", "pointwise", "pool", "printing",
-           "products", "questions", "random", "ranges", "reduce", "registry", "reshaping", "resize",
-           "sampling", "scan", "scatter_reduce", "scattering", "searching", "segment", "shape",
-           "shared", "signal_windows", "sort", "sparse_coo", "sparse_create", "sparse_kernels",
-           "sparse_layout", "sparse_products", "sparse_reduce", "special", "special_bessel",
-           "special_gamma", "special_names", "special_normal", "special_polynomial", "statistics",
-           "stft", "view"]
+           "integrals", "joining", "layer_norm", "layout", "linalg_blocks", "linalg_checks",
+           "linalg_cholesky", "linalg_det", "linalg_eigen", "linalg_exp", "linalg_ldl",
+           "linalg_lowrank", "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products",
+           "linalg_qr", "linalg_solve", "linalg_svd", "linalg_triangular", "load_library",
+           "loaded_libraries", "loss", "loss_ctc", "loss_pairs", "masked_reduce", "matmul", "names",
+           "normalize", "operands", "operators", "order_statistics", "overloads", "pad", "parts",
+           "pointwise", "pool", "printing", "products", "questions", "random", "ranges", "reduce",
+           "registry", "reshaping", "resize", "sampling", "scan", "scatter_reduce", "scattering",
+           "searching", "segment", "shape", "shared", "signal_windows", "sort", "sparse_coo",
+           "sparse_create", "sparse_kernels", "sparse_layout", "sparse_products", "sparse_reduce",
+           "special", "special_bessel", "special_gamma", "special_names", "special_normal",
+           "special_polynomial", "statistics", "stft", "view"]
 
 
 loaded_libraries: set[str] = set()

@@ -17,7 +17,7 @@ from toytorch.core.device import device, layout
 from toytorch.core.dtype import dtype
 from toytorch.core.size import Size
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, warn_of_hooks
 from toytorch.nn.modules.state import StateDict
 from toytorch.nn.parameter import Parameter
 from toytorch.serialization import allowed
@@ -209,6 +209,7 @@ class Pickler:
         self.write(self._storage(None, None, value._flat))
 
     def _tensor(self, tensor: Tensor) -> None:
+        warn_of_hooks(tensor)
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
         call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor, wanted)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
-from toytorch.core.homes import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.create import full

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
-from toytorch.core.homes import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
