@@ -109,7 +109,8 @@ def plain_objects() -> dict[str, Any]:
     return {
         "arrays": [np.arange(3.0), np.asfortranarray(np.arange(6).reshape(2, 3)), np.array(5),
                    np.zeros((0, 3)), np.array([1, 2], ">f8"), np.array([True]),
-                   np.array(["ab", ""]), np.array([b"x"]), np.arange(4, dtype=np.complex64), np.ones(2, np.float16)],
+                   np.array(["ab", ""]), np.array([b"x"]), np.ones(2, np.float16),
+                   np.arange(4, dtype=np.complex64)],
         "dates": np.array(["2020-01-01", "NaT"], "M8[s]"), "spans": np.array([3], "m8[25us]"),
         "numbers": [np.float32(1.5), np.int64(-3), np.bool_(True), np.float64("nan"), np.str_("a")],
         "types": [np.dtype("f4"), np.dtype(">i2"), np.float64, int, dict, np.dtype("U3")],
