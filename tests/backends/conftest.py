@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from toytorch.backends import processor
 from toytorch.backends.loops import parallel, set_thread_count
 
 
@@ -15,3 +16,10 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     yield request.param
     parallel._count = 0
     parallel.note_threads()
+
+
+@pytest.fixture
+def wide_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are written for 32 registers of 512 bits; LLVM makes narrower vectors of them."""
+    wide = processor.this()._replace(vector=64, registers=32)
+    monkeypatch.setattr(processor, "this", lambda: wide)

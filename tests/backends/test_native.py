@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends import native, threads
+from toytorch.backends import processor, threads
 from toytorch.backends.loop import Loop
+from toytorch.backends.loops import machine
 from toytorch.backends.product import product
 
 RNG = np.random.default_rng(0)
@@ -22,7 +23,7 @@ def random(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [native.SMALLEST, 5003, 100_001])
+@pytest.mark.parametrize("size", [machine.SMALLEST, 5003, 100_001])
 def test_loop(dtype: Any, size: int) -> None:
     loop = Loop("d = x - y\nz = d * 2 if x > y else -sqrt(c * d * d) / maximum(x, 3)",
                 "z x y", "c")  # fmt: skip
@@ -34,7 +35,7 @@ def test_loop(dtype: Any, size: int) -> None:
 
 
 def test_loop_keeps_nan() -> None:
-    x = random(native.SMALLEST)
+    x = random(machine.SMALLEST)
     x[:3] = np.nan, np.inf, -np.inf
     y = np.empty_like(x)
     assert Loop("y = maximum(x, 0)", "y x")(y, x)
@@ -57,7 +58,7 @@ def test_loop_in_another_order_of_memory() -> None:
 
 @pytest.mark.parametrize("case", ["small", "type", "strided", "length"])
 def test_loop_leaves_to_numpy(case: str) -> None:
-    n = 2 * native.SMALLEST
+    n = 2 * machine.SMALLEST
     p, g = random(n), random(n)
     if case == "small":
         p, g = p[:100].copy(), g[:100].copy()
@@ -75,7 +76,7 @@ def test_loop_leaves_to_numpy(case: str) -> None:
 def test_loop_refuses_what_it_cannot_say() -> None:
     loop = Loop("p = gamma(p)", "p")
     with pytest.raises(NameError, match="gamma"):
-        loop(random(native.SMALLEST))
+        loop(random(machine.SMALLEST))
 
 
 def orders(m: Any) -> list[Any]:
@@ -86,6 +87,7 @@ def orders(m: Any) -> list[Any]:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(64, 64, 64), (64, 100, 256), (72, 41, 96), (125, 200, 127)])
+@pytest.mark.usefixtures("wide_registers")
 def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> None:
     monkeypatch.setattr(threads, "of_blas", lambda: 1)
     m, k, n = shape
@@ -102,6 +104,7 @@ def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> N
                 assert error < tolerance, (x.strides, y.strides, shift is None)
 
 
+@pytest.mark.usefixtures("wide_registers")
 def test_product_leaves_to_blas(monkeypatch: Any) -> None:
     a, b = random(64, 64), random(64, 64)
     monkeypatch.setattr(threads, "of_blas", lambda: 1)
@@ -114,9 +117,21 @@ def test_product_leaves_to_blas(monkeypatch: Any) -> None:
     assert product(a, b) is None
 
 
+@pytest.mark.parametrize("registers", [16, 32])
+def test_products_of_narrow_vectors_are_left_to_blas(
+        monkeypatch: Any, registers: int) -> None:
+    """With fewer than 32 registers of 512 bits the tile spills: twice BLAS's time."""
+    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    narrow = processor.this()._replace(vector=32, registers=registers)
+    monkeypatch.setattr(processor, "this", lambda: narrow)
+    x = random(64, 64)
+    assert product(x, x) is None
+    assert product(x, x.T) is None
+
+
 def test_without_compiler() -> None:
     """With TOYTORCH_NATIVE=0 everything still runs, on NumPy."""
-    code = ("import toytorch as t; from toytorch.backends.native import works; "
+    code = ("import toytorch as t; from toytorch.backends.loops.machine import works; "
             "w = t.ones(5000, requires_grad=True); o = t.optim.SGD([w], lr=0.5); "
             "(w.relu() * 2).sum().backward(); o.step(); print(works(), w[0].item())")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,

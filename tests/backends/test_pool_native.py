@@ -46,7 +46,7 @@ def sizes(case: Any) -> tuple[int, ...]:
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_max(monkeypatch: Any, case: Any, last: bool, dtype: Any) -> None:
-    monkeypatch.setattr(pool_native.native, "SMALLEST", 0)
+    monkeypatch.setattr(machine, "SMALLEST", 0)
     shape, *how, _ = case
     x, out = images(shape, dtype, last), sizes(case)
     want, places = max_arrays(np, x, *how, out)
@@ -61,7 +61,7 @@ def test_max(monkeypatch: Any, case: Any, last: bool, dtype: Any) -> None:
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_mean(monkeypatch: Any, case: Any, last: bool) -> None:
-    monkeypatch.setattr(pool_native.native, "SMALLEST", 0)
+    monkeypatch.setattr(machine, "SMALLEST", 0)
     shape, kernel, stride, padding, _, ceil = case
     out = sizes((shape, kernel, stride, padding, (1, 1), ceil))
     x = np.nan_to_num(images(shape, np.float64, last))

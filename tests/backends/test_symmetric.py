@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import toytorch
-from toytorch.backends import native
+from toytorch.backends.loops import machine
 from toytorch.backends.product import are_twins, is_symmetric, product
 
-pytestmark = pytest.mark.skipif(not native.works(), reason="compiled products need llvmlite")
+pytestmark = pytest.mark.skipif(not machine.works(), reason="compiled products need llvmlite")
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,7 @@ def normal(*shape: int, type: str = "float32") -> Any:
     return np.random.default_rng(3).standard_normal(shape).astype(type)
 
 
+@pytest.mark.usefixtures("wide_registers")
 @pytest.mark.parametrize("type", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(1024, 128), (203, 77), (64, 64), (101, 300), (520, 16)])
 def test_a_matrix_by_its_transpose(shape: tuple[int, int], type: str) -> None:
@@ -41,6 +42,7 @@ def test_a_matrix_by_its_transpose(shape: tuple[int, int], type: str) -> None:
         np.testing.assert_array_equal(c, c.T)
 
 
+@pytest.mark.usefixtures("wide_registers")
 def test_enough_shapes_are_done_here() -> None:
     assert all(product(a, a.T) is not None for a in (normal(1024, 128), normal(64, 64)))
 

@@ -8,17 +8,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from toytorch.backends import native
 from toytorch.backends.loops import cache, machine
 
 _lock = threading.Lock()
-_linked: dict[str, Any] = {}
-
-
-def width(kind: str) -> int:
-    """Numbers of a type ("f" or "d") in one of this processor's vectors."""
-    size = 64 if native.has("avx512f") else 32 if native.has("avx") else 16
-    return size // (4 if kind == "f" else 8)
+addresses: dict[str, int] = {}  # of the kernels in use
 
 
 class Emitter:
@@ -81,21 +74,21 @@ class Emitter:
 
 def linked(what: str, build: Any, arguments: list[Any]) -> Any:
     """A ctypes function of run_NAME, from the cache of kernels or from build(name)'s LLVM text."""
-    with _lock:
-        if what not in _linked:
-            _linked[what] = ctypes.CFUNCTYPE(None, *arguments)(address(what, build, "run"))
-        return _linked[what]
+    return ctypes.CFUNCTYPE(None, *arguments)(address(what, build, "run"))
 
 
 def address(what: str, build: Any, part: str) -> int:
     """The address of PART_NAME in build(name)'s LLVM text, or in the code that is kept of it."""
-    target = machine.target()
-    name = "c" + cache.digest(what, target.words, source_digest())
-    code = cache.read(name)
-    if code is None:
-        code = target.compile(build(name))
-        cache.write(name, code)
-    return target.link(code, name, (part,))[part]
+    with _lock:
+        if what not in addresses:
+            target = machine.target()
+            name = "c" + cache.digest(what, target.words, source_digest())
+            code = cache.read(name)
+            if code is None:
+                code = target.compile(build(name))
+                cache.write(name, code)
+            addresses[what] = target.link(code, name, (part,))[part]
+        return addresses[what]
 
 
 @functools.cache

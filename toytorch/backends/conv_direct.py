@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import native
-from toytorch.backends.conv_code import width
+from toytorch.backends import processor
 from toytorch.backends.conv_pack import (
     CHUNK,
     channels_last,
@@ -152,8 +151,8 @@ def fits(x: Any, w: Any, images: int, outputs: int, groups: int) -> bool:
     kind = x.dtype.char
     if kind not in "fd" or w.dtype.char != kind or x.ndim != 4 or not machine.works():
         return False
-    lanes, each = width(kind), outputs // groups
-    return bool(x.size and w.size and native.ENABLED and (
+    lanes, each = processor.this().lanes(kind), outputs // groups
+    return bool(x.size and w.size and (
         each % lanes == 0 or (groups == 1 and each >= lanes // 2)))
 
 
@@ -169,7 +168,7 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     """Images of a shape, made by jobs (weights by group, grid of lines, grid along lines)."""
     last, x = channels_last(x), plain(x)
     y = empty_images(shape, x.dtype, last)
-    lanes = width(x.dtype.char)
+    lanes = processor.this().lanes(x.dtype.char)
     wide = -(-shape[1] // lanes) * lanes  # channels of the output, in whole vectors
     start = np.zeros(wide, x.dtype)
     if bias is not None:
@@ -251,7 +250,7 @@ def plan(job: Any, size: Any, line: int, left: int, wide: int, shape: Any, group
     fewest   the smallest number of images that are done at a time
     """
     taps, down, along = job
-    lanes, outer = width(taps.dtype.char), taps.shape[4]
+    lanes, outer = processor.this().lanes(taps.dtype.char), taps.shape[4]
     blocks = blocks_of(-(-outer // lanes))
     layout = Layout(tuple(size), line, left, wide, tuple(shape), groups)
     weights = taps
@@ -306,7 +305,7 @@ def block_call(kind: str, lines: Any, columns: Any, layout: Layout, taps: Any, b
     """The call for outputs (i, end) x (j, end), which see taps (m, last) x (q, last)."""
     (down, (i, i_end, m, m_end)), (along, (j, j_end, q, q_end)) = lines, columns
     _, kw, inner, outer = taps
-    channels, vector = layout.size[1], blocks * width(kind)
+    channels, vector = layout.size[1], blocks * processor.this().lanes(kind)
     line, height, breadth, wide = layout.line, *layout.shape[2:], layout.wide
     # How far it is, in A and in C, from a line to the next and from a column to the next.
     ways = [(i_end - i, down.stride * line * channels, down.every * breadth * wide),
@@ -352,9 +351,10 @@ def weight_gradient(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dila
     if g.size * inner * kh * kw < SMALLEST:
         return None
     last, x, g = channels_last(x), plain(x), plain(g)
-    lanes = width(x.dtype.char)
-    down, along = (forward_grid(*each) for each in zip(x.shape[2:], kernel, stride, padding,
-                                                       dilation))
+    lanes = processor.this().lanes(x.dtype.char)
+    # As many outputs as g has: a transposed convolution's output padding may leave room for more.
+    down, along = (Grid(-pad, step, apart, taps, count) for pad, step, apart, taps, count in zip(
+        padding, stride, dilation, kernel, g.shape[2:]))
     run = along.dilation == 1 and groups == 1
     runs, length = (1, kw * inner) if run else (kw, inner)
     blocks = blocks_of(-(-outer // lanes))
@@ -405,7 +405,7 @@ def pixel_calls(kind: str, grids: tuple[Grid, Grid], images: tuple[int, int, int
     """
     (down, along), (height, line, channels), (h, w, wide) = grids, images, pixels
     groups, kh, runs, length, columns = made
-    vector = blocks * width(kind)
+    vector = blocks * processor.this().lanes(kind)
     kernel = tile(kind, tall, blocks, 1, True)
     words = {
         "n1": columns // vector, "b1": vector, "c1": vector, "n3": length, "a3": 1, "c3": columns,

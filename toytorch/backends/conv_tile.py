@@ -21,8 +21,8 @@ import ctypes
 import functools
 from typing import Any
 
-from toytorch.backends import native
-from toytorch.backends.conv_code import Emitter, linked, width
+from toytorch.backends import processor
+from toytorch.backends.conv_code import Emitter, linked
 
 TILES, SUMS = 4, 3  # the loops over tiles, the last of them along the rows; and those of the sum
 # What a call is told, in a table of words: sizes of the loops, and strides in elements.
@@ -33,8 +33,7 @@ WORDS = (*(f"n{k}" for k in range(TILES)), *(f"{x}{k}" for k in range(TILES) for
 
 def most_rows(kind: str, blocks: int = 2) -> int:
     """The rows of a tile that leave a register for each vector of B and one for a number of A."""
-    registers = 32 if native.has("avx512f") or native.has("neon") else 16
-    return min(14, (registers - blocks - 1) // blocks)
+    return min(14, (processor.this().registers - blocks - 1) // blocks)
 
 
 def rows(length: int, kind: str, blocks: int = 2) -> int:
@@ -52,7 +51,7 @@ class Tile(Emitter):
         adds: the sums start from what C holds, instead of from `start`."""
         super().__init__(ir, name, kind, "ipppp")
         self.rows, self.blocks, self.step, self.adds = rows, blocks, step, adds
-        self.lanes = width(kind)
+        self.lanes = processor.this().lanes(kind)
         self.vector = ir.VectorType(self.real, self.lanes)
         self.multiply_add = ir.Function(
             self.module, ir.FunctionType(self.vector, [self.vector] * 3),
@@ -118,7 +117,7 @@ class Tile(Emitter):
 @functools.cache
 def tile(kind: str, rows: int, blocks: int, step: int, adds: bool) -> Any:
     """The compiled kernel, kept on disk: tile(words, A, B, C, start), with addresses."""
-    what = f"tile {kind} {rows} {blocks} {step} {adds} {width(kind)}"
+    what = f"tile {kind} {rows} {blocks} {step} {adds} {processor.this().lanes(kind)}"
 
     def build(name: str) -> str:
         from llvmlite import ir

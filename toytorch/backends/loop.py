@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.loops import Program, machine, run
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 
 
 def dense(a: Any) -> bool:

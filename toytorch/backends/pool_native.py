@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import native
+from toytorch.backends import processor
 from toytorch.backends.conv_code import Emitter, linked
 from toytorch.backends.conv_pack import (
     channels_last,
@@ -143,7 +143,7 @@ def kernel(kind: str, rule: str, lanes: int) -> Any:
 def fits(a: Any) -> bool:
     """Whether images are large and of a type that is compiled."""
     return (a.__class__ is np.ndarray and a.dtype.char in "fd" and a.ndim in (3, 4)
-            and a.size >= native.SMALLEST and planes(a) >= 8 and machine.works())
+            and a.size >= machine.SMALLEST and planes(a) >= 8 and machine.works())
 
 
 def planes(a: Any) -> int:
@@ -191,8 +191,7 @@ class Run:
         """The same over arrays (N, H, W, C)."""
         n, h, w, c = made.shape
         words = np.array([n, h, w, c, *source.shape[1:3], *self.steps], np.int64)
-        full = native.has("avx512f") or native.has("avx")
-        lanes = 16 if c >= 16 and full and made.itemsize == 4 else 8
+        lanes = 16 if c >= 16 and processor.this().vector >= 32 and made.itemsize == 4 else 8
         kernel(made.dtype.char, self.rule, lanes)(*(0 if v is None else v.ctypes.data for v in (
             words, self.lines, self.columns, source, places, made, self.factor)))
 

@@ -6,6 +6,9 @@ sum, with B packed into a strip that the tile reads in order (Goto and van de Ge
 level of blocking, which is what matrices that fit the second-level cache need). The last tile of a
 row or column overlaps the one before it, so there is no separate code for the remainder.
 
+The tile holds ROWS·2 sums, which only processors with 32 registers of 512 bits keep there: with the
+16 of AVX2 products took twice BLAS's time, so everywhere else BLAS does them.
+
 A product of a matrix and its own transpose is symmetric: the tiles on and below the diagonal are
 computed, and stored a second time, turned, above it.
 """
@@ -13,18 +16,26 @@ computed, and stored a second time, turned, above it.
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
 
-from toytorch.backends import native, threads
+from toytorch.backends import processor, threads
+from toytorch.backends.conv_code import Emitter, linked
+from toytorch.backends.loops import machine
+from toytorch.backends.loops.reader import DATA
 
 ROWS = 8  # of a tile of C; each row of it is two vectors
 BLOCK = 8  # numbers in the vectors that are turned
 LARGEST = 1 << 19  # elements of an operand: what a second-level cache holds
 LEAST = 24  # terms of a sum; of fewer, BLAS makes as much as this, which sets up each tile
 SMALLEST = 1 << 17  # multiplications; below, a call of NumPy's is as fast
-_compiled: dict[Any, Any] = {}
+
+
+def fits() -> bool:
+    """Whether this processor's registers hold a tile: 32 of 512 bits."""
+    return machine.works() and processor.this().vector == 64
 
 
 def product(a: Any, b: Any, bias: Any = None) -> Any:
@@ -35,9 +46,9 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
         return None
     kind, step = a.dtype.char, a.itemsize
     if not (rows * columns * inner >= SMALLEST and kind in "fd" and kind == b.dtype.char
-            and a.size <= LARGEST and b.size <= LARGEST and threads.of_blas() == 1):
+            and a.size <= LARGEST and b.size <= LARGEST and threads.of_blas() == 1 and fits()):
         return None  # with several threads, BLAS is left the larger products
-    width = 2 * vector_width(kind)
+    width = 2 * processor.this().lanes(kind)
     done = -(-rows // ROWS) * ROWS * -(-columns // width) * width  # with what tiles do twice
     if done > 1.1 * rows * columns:
         return None
@@ -47,15 +58,8 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
             or (bias is not None and (bias.dtype.char != kind or bias.strides != (step,)))
             or any(s % step or s < 0 for s in (*a.strides, *b.strides))):
         return None
-    key = kind, turned, bias is not None, bias is None and are_twins(a, b)
-    run = _compiled.get(key)
-    if run is None:
-        arguments = [ctypes.c_int64] * 6 + [ctypes.c_void_p] * 5
-        run = _compiled[key] = native.works() and native.compiled(
-            lambda ir: Product(ir, *key).module, "product", arguments)
-    if run is False:
-        return None
-    c, strip = np.empty((rows, columns), a.dtype), np.empty((inner + 8) * width, a.dtype)
+    c, strip = np.empty((rows, columns), a.dtype), np.empty(inner * width, a.dtype)
+    run = product_kernel(kind, turned, bias is not None, bias is None and are_twins(a, b))
     run(rows, columns, inner, a.strides[0] // step, a.strides[1] // step,
         b.strides[turned] // step, id(c), id(a), id(b), id(strip), id(c if bias is None else bias))
     return c
@@ -73,101 +77,78 @@ def is_symmetric(a: Any) -> bool:
     if a.shape != (rows, rows) or kind not in "fd" or a.strides != (rows * step, step) or (
             rows < 2 * BLOCK or rows % BLOCK):
         return False
-    key = kind, "symmetric"
-    run = _compiled.get(key)
-    if run is None:
-        arguments = [ctypes.c_int64] + [ctypes.c_void_p] * 2
-        run = _compiled[key] = native.works() and native.compiled(
-            lambda ir: Symmetry(ir, kind).module, "symmetric", arguments)
-    if run is False:
+    if not machine.works():
         return False
     found = np.zeros(1, np.int64)
-    run(rows, id(a), id(found))
+    symmetry_kernel(kind)(rows, id(a), id(found))
     return bool(found[0])
 
 
-def vector_width(kind: str) -> int:
-    """Numbers in one of this processor's vectors."""
-    bytes_ = 64 if native.has("avx512f") else 32
-    return bytes_ // (4 if kind == "f" else 8)
+@functools.cache
+def product_kernel(kind: str, turned: bool, biased: bool, symmetric: bool) -> Any:
+    """The compiled product; arrays are given as the addresses of their Python objects."""
+    def build(name: str) -> str:
+        from llvmlite import ir
+        return str(Product(ir, name, kind, turned, biased, symmetric).module)
+    return linked(f"product {kind} {turned} {biased} {symmetric} {processor.this().lanes(kind)}",
+                  build, [ctypes.c_int64] * 6 + [ctypes.c_void_p] * 5)
 
 
-class Writer:
-    """LLVM for loops over matrices."""
+@functools.cache
+def symmetry_kernel(kind: str) -> Any:
+    """The compiled question whether a matrix is symmetric."""
+    def build(name: str) -> str:
+        from llvmlite import ir
+        return str(Symmetry(ir, name, kind).module)
+    return linked(f"symmetric {kind}", build, [ctypes.c_int64] + [ctypes.c_void_p] * 2)
 
-    ir: Any
-    b: Any
-    function: Any
-    size: Any
-    vector: Any
-    align: int
 
-    def smaller(self, x: Any, y: Any) -> Any:
-        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+class Matrices(Emitter):
+    """An LLVM function over arrays that are given as the addresses of their Python objects.
 
-    def loop(self, end: Any, step: Any, body: Any, carried: Any = (),
-             start: Any = None) -> list[Any]:
-        """for i in range(start, end, step): carried = body(i, *carried); at least one turn."""
-        b, before = self.b, self.b.block
-        head = self.function.append_basic_block()
-        after = self.function.append_basic_block()
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.phi(self.size)
-        i.add_incoming(self.size(0) if start is None else start, before)
-        phis = [b.phi(v.type) for v in carried]
-        for phi, v in zip(phis, carried):
-            phi.add_incoming(v, before)
-        results = body(i, *phis) or []
-        following = b.add(i, step, flags=["nsw"])
-        i.add_incoming(following, b.block)
-        for phi, v in zip(phis, results):
-            phi.add_incoming(v, b.block)
-        b.cbranch(b.icmp_signed("<", following, end), head, after)
-        b.position_at_end(after)
-        return list(results)
+    `id(array)` takes 30 ns, `array.ctypes.data` 700, of which a small product would need five.
+    """
 
-    def load(self, base: Any, at: Any, kind: Any = None) -> Any:
-        b, kind = self.b, kind or self.vector
-        return b.load(b.bitcast(b.gep(base, [at]), kind.as_pointer()), align=self.align)
+    def elements(self, array: Any, pointer: Any) -> Any:
+        """The address of the elements of an array object."""
+        place = self.b.gep(array, [self.size(8 * DATA)])
+        return self.b.load(self.b.bitcast(place, pointer.as_pointer()))
+
+    def load(self, base: Any, at: Any, kind: Any) -> Any:
+        return self.b.load(self.at(base, at, kind), align=self.bytes)
 
     def store(self, value: Any, base: Any, at: Any) -> None:
-        b = self.b
-        b.store(value, b.bitcast(b.gep(base, [at]), value.type.as_pointer()), align=self.align)
+        self.b.store(value, self.at(base, at, value.type), align=self.bytes)
 
 
-class Product(Writer):
+class Product(Matrices):
     """LLVM for product(M, N, K, A's two strides, B's long stride, C, A, B, strip, bias)."""
 
-    def __init__(self, ir: Any, kind: str, turned: bool, biased: bool, symmetric: bool) -> None:
-        self.ir, self.biased, self.symmetric = ir, biased, symmetric
-        self.real = ir.FloatType() if kind == "f" else ir.DoubleType()
-        self.size, self.align = ir.IntType(64), 4 if kind == "f" else 8
-        self.width = vector_width(kind)
+    def __init__(self, ir: Any, name: str, kind: str, turned: bool, biased: bool,
+                 symmetric: bool) -> None:
+        super().__init__(ir, name, kind, "wwwwwwbbbbb")
+        self.biased, self.symmetric = biased, symmetric
+        self.width = processor.this().lanes(kind)
+        if self.width % BLOCK:  # `mirror` and `pack_turned` go by whole blocks
+            raise ValueError(f"vectors of {self.width} numbers are no multiple of {BLOCK}")
         self.vector = ir.VectorType(self.real, self.width)
-        array = ir.IntType(8).as_pointer()
-        self.module = ir.Module("product")
         self.fma = ir.Function(  # x·y + z, rounded once
             self.module, ir.FunctionType(self.vector, [self.vector] * 3),
             f"llvm.fma.v{self.width}f{32 if kind == 'f' else 64}")
-        function = ir.Function(self.module, ir.FunctionType(
-            ir.VoidType(), [self.size] * 6 + [array] * 5), "product")
-        self.function = function
-        m, n, k, self.down, self.along, self.long, *arrays = function.args
-        b = self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        m, n, k, self.down, self.along, self.long, *arrays = self.function.args
+        b = self.b
         self.c, self.a, self.bm, self.strip, self.bias = (
-            native.elements(ir, b, a, self.real.as_pointer()) for a in arrays)
+            self.elements(a, self.real.as_pointer()) for a in arrays)
         self.n, self.k = n, k
         tile = self.size(2 * self.width)
 
         def strips(j: Any) -> None:
             j = self.smaller(j, b.sub(n, tile))
             (self.pack_turned if turned else self.pack)(j)
-            start = b.and_(j, self.size(-ROWS)) if symmetric else None
-            self.loop(m, self.size(ROWS),
-                      lambda i: self.tile(self.smaller(i, b.sub(m, self.size(ROWS))), j),
-                      start=start)
-        self.loop(n, tile, strips)
+            start = b.and_(j, self.size(-ROWS)) if symmetric else self.size(0)
+            self.loop(start, m, self.size(ROWS),
+                      lambda i: self.tile(self.smaller(i, b.sub(m, self.size(ROWS))), j))
+        self.count(n, strips, 2 * self.width)
         b.ret_void()
 
     def pack(self, j: Any) -> None:
@@ -177,9 +158,9 @@ class Product(Writer):
         def row(k: Any) -> None:
             for half in (0, self.width):
                 at = b.add(b.mul(k, self.long), b.add(j, self.size(half)))
-                self.store(self.load(self.bm, at), self.strip,
+                self.store(self.load(self.bm, at, self.vector), self.strip,
                            b.add(b.mul(k, width), self.size(half)))
-        self.loop(self.k, self.size(1), row)
+        self.count(self.k, row)
 
     def pack_turned(self, j: Any) -> None:
         """The same for a B that lies column after column: blocks of 8 by 8 turned in registers."""
@@ -194,7 +175,7 @@ class Product(Writer):
                 for r, line in enumerate(transposed(self.ir, b, lines)):
                     self.store(line, self.strip, b.add(b.mul(b.add(k, self.size(r)), width),
                                                        self.size(first)))
-        self.loop(self.k, self.size(BLOCK), rows)
+        self.count(self.k, rows, BLOCK)
 
     def tile(self, i: Any, j: Any) -> None:
         """ROWS rows of C from row i, two vectors from column j."""
@@ -204,26 +185,22 @@ class Product(Writer):
 
         def step(k: Any, *sums: Any) -> list[Any]:
             at = b.mul(k, self.size(2 * width))
-            halves = [self.load(self.strip, b.add(at, self.size(h))) for h in (0, width)]
+            halves = [self.load(self.strip, b.add(at, self.size(h)), self.vector)
+                      for h in (0, width)]
             along = b.mul(k, self.along)
             out = []
             for r in range(ROWS):
-                x = b.load(b.gep(first[r], [along]))
-                lane = b.insert_element(ir.Constant(self.vector, ir.Undefined), x,
-                                        ir.IntType(32)(0))
-                spread = b.shuffle_vector(lane, ir.Constant(self.vector, ir.Undefined),
-                                          ir.Constant(ir.VectorType(ir.IntType(32), width),
-                                                      [0] * width))
+                spread = self.spread(b.load(b.gep(first[r], [along])), self.vector)
                 out += [b.call(self.fma, [spread, half, sums[2 * r + h]])
                         for h, half in enumerate(halves)]
             return out
-        sums = self.loop(self.k, self.size(1), step, [zero] * (2 * ROWS))
+        sums = self.count(self.k, step, carried=[zero] * (2 * ROWS))
         for r in range(ROWS):
             for h in (0, 1):
                 value = sums[2 * r + h]
                 column = b.add(j, self.size(h * width))
                 if self.biased:
-                    value = b.fadd(value, self.load(self.bias, column))
+                    value = b.fadd(value, self.load(self.bias, column, self.vector))
                 self.store(value, self.c, b.add(b.mul(b.add(i, self.size(r)), self.n), column))
         if self.symmetric:
             self.mirror(sums, i, j)
@@ -240,35 +217,27 @@ class Product(Writer):
                     self.store(line, self.c, b.add(b.mul(row, self.n), i))
 
 
-class Symmetry(Writer):
+class Symmetry(Matrices):
     """LLVM for symmetric(N, A, result): result[0] = 1 if A equals its transpose.
 
     Blocks of 8 by 16 (whole lines of the cache) are compared with the ones across the diagonal.
     """
 
-    def __init__(self, ir: Any, kind: str) -> None:
-        self.ir = ir
-        real = ir.FloatType() if kind == "f" else ir.DoubleType()
-        self.size, self.align = ir.IntType(64), 4 if kind == "f" else 8
-        self.vector = ir.VectorType(real, BLOCK)
-        self.module = ir.Module("symmetric")
-        array = ir.IntType(8).as_pointer()
-        self.function = ir.Function(self.module, ir.FunctionType(
-            ir.VoidType(), [self.size, array, array]), "symmetric")
+    def __init__(self, ir: Any, name: str, kind: str) -> None:
+        super().__init__(ir, name, kind, "wbb")
+        self.vector = ir.VectorType(self.real, BLOCK)
         self.n, a, found = self.function.args
-        b = self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.a = native.elements(ir, b, a, real.as_pointer())
-        self.found = native.elements(ir, b, found, self.size.as_pointer())
+        b = self.b
+        self.a = self.elements(a, self.real.as_pointer())
+        self.found = self.elements(found, self.size.as_pointer())
         self.end = self.function.append_basic_block("end")
-        b.branch(self.function.append_basic_block("start"))
-        b.position_at_end(self.function.blocks[-1])
         high, wide = self.size(2 * BLOCK), self.size(BLOCK)
 
         def band(i: Any) -> None:
             i = self.smaller(i, b.sub(self.n, high))
-            self.loop(b.add(i, high), wide,
+            self.loop(self.size(0), b.add(i, high), wide,
                       lambda j: self.compare(i, self.smaller(j, b.sub(self.n, wide))))
-        self.loop(self.n, high, band)
+        self.count(self.n, band, 2 * BLOCK)
         b.store(self.size(1), self.found)
         b.branch(self.end)
         b.position_at_end(self.end)
@@ -280,8 +249,7 @@ class Symmetry(Writer):
         differs = None
         for half in (0, BLOCK):
             top = b.add(i, self.size(half))
-            lines, others = ([self.load(self.a, b.add(b.mul(b.add(row, self.size(r)), self.n), at))
-                              for r in range(BLOCK)] for row, at in ((top, j), (j, top)))
+            lines, others = (self.rows(row, at) for row, at in ((top, j), (j, top)))
             for x, y in zip(lines, transposed(ir, b, others)):
                 apart = b.fcmp_unordered("!=", x, y)
                 differs = apart if differs is None else b.or_(differs, apart)
@@ -289,6 +257,12 @@ class Symmetry(Writer):
         following = self.function.append_basic_block()
         b.cbranch(b.icmp_unsigned("==", bits, ir.IntType(BLOCK)(0)), following, self.end)
         b.position_at_end(following)
+
+    def rows(self, first: Any, column: Any) -> list[Any]:
+        """BLOCK numbers of each of BLOCK rows."""
+        b = self.b
+        return [self.load(self.a, b.add(b.mul(b.add(first, self.size(r)), self.n), column),
+                          self.vector) for r in range(BLOCK)]
 
 
 def transposed(ir: Any, b: Any, block: list[Any]) -> list[Any]:

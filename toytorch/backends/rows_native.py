@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import native
 from toytorch.backends.conv_code import Emitter, address, linked
 from toytorch.backends.loops import machine
 from toytorch.backends.loops.entry import CONTEXT
@@ -23,7 +22,7 @@ PICKED = 256  # numbers in a table, from which one of each row is picked by a co
 def fits(table: Any, numbers: Any, count: int) -> bool:
     """Whether so many rows are worth a compiled loop, and the arrays are what it reads."""
     return (table.__class__ is np.ndarray and table.dtype.char in "fd" and numbers.dtype == np.int64
-            and table.ndim == 2 and count * table.shape[1] >= native.SMALLEST
+            and table.ndim == 2 and count * table.shape[1] >= machine.SMALLEST
             and table.flags.c_contiguous and machine.works())
 
 
@@ -178,7 +177,7 @@ def mask(shape: Any, dtype: Any, p: float, key: int) -> Any:
     """
     made = np.empty(shape, dtype)
     limit = min(round(p * (1 << 32)), (1 << 32) - 1)
-    if made.size >= native.SMALLEST and made.dtype.char in "fd" and machine.works():
+    if made.size >= machine.SMALLEST and made.dtype.char in "fd" and machine.works():
         scale = np.array([1 / (1 - p)], made.dtype)
         mask_kernel(made.dtype.char)(made.size, key & 0xffffffff, key >> 32, limit,
                                      scale.ctypes.data, made.ctypes.data)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.loops import Recipe, machine, parallel
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 
 SHARED = 1 << 18  # elements of which several threads sum parts
 PARTS = 64

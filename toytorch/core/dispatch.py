@@ -20,6 +20,7 @@ from toytorch.backends.sparse import SparseArray
 from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
 from toytorch.core import state
+from toytorch.core.arguments import not_a_tensor
 from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
 from toytorch.core.node import Node, Output, pack, remember, sequence
 from toytorch.core.op import Op
@@ -164,13 +165,6 @@ def fits(argument: Any, value: Any) -> bool:
     if value is None:
         return bool(argument.is_optional)
     return bool(argument.takes_number) and isinstance(value, NUMBERS)
-
-
-def not_a_tensor(op: Op, i: int, value: Any) -> str:
-    """What to say of an argument that should be a tensor."""
-    name = "input" if op.schema.args[i].name == "self" else op.schema.args[i].name
-    return (f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-            f"{type(value).__name__}")
 
 
 def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:

@@ -4,41 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from toytorch.core import dispatch, fast, state
+from toytorch.core import arguments, dispatch, fast
 from toytorch.core.op import Op, generate
 from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
-
-# NumPy's names for PyTorch's parameters, accepted as PyTorch does.
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "self", "a": "self", "x1": "self",
-           "x2": "other", "input": "self"}
-
-
-def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The ints of `f(2, 3)` or of `f((2, 3))`."""
-    for v in values:
-        if v.__class__ is not int:
-            break
-    else:
-        return values
-    if len(values) == 1 and not isinstance(values[0], int) and (
-            isinstance(values[0], (tuple, list)) or (
-                isinstance(values[0], Tensor) and values[0].ndim)):
-        values = tuple(values[0])
-    return tuple(v if v.__class__ is int else as_int(v) for v in values)
-
-
-def as_int(value: Any) -> int:
-    """An integer from what Python may use as an index; a traced one stays what it is."""
-    if isinstance(value, int) and value.__class__ is not bool:
-        return value
-    try:
-        return int(value.__index__())
-    except (AttributeError, TypeError):
-        raise TypeError("expected a sequence of ints, but found an element of type "
-                        f"{type(value).__name__}") from None
 
 
 def make_function(op: Op) -> Any:
@@ -47,83 +16,69 @@ def make_function(op: Op) -> Any:
     if short is not None:
         short.__doc__ = describe(op)
         return short
-    params, passed, star = [], [], False
+    params, passed, checks, star = [], [], [], False
     defaults: dict[str, Any] = {}
-    variadic = None
-    for a in op.schema.args:
-        name = "input" if a.name == "self" else a.name
+    for i, a in enumerate(op.schema.args):
+        name = arguments.called(op, i)
         if a.is_variadic:
             params.append(f"*{name}")
-            passed.append(f"spread({name}) if not more else spread(more_dims(OP, more))")
-            star, variadic = True, name
+            passed.append(f"spread({name})")
+            star = True
             continue
         if a.keyword_only and not star:
             params.append("*")
             star = True
-        if a.default is REQUIRED:
-            params.append(name)
-        else:
-            defaults[f"default_{name}"] = a.default
-            params.append(f"{name}=default_{name}")
+        defaults[f"default_{name}"] = a.default
+        params.append(f"{name}=default_{name}" if a.default is not REQUIRED else f"{name}=REQUIRED")
         passed.append(name)
+        if a.default is REQUIRED and not a.is_tensor:
+            checks.append(f"    if {name} is REQUIRED:\n        "
+                          f"raise TypeError(missing(op, [{i}]))\n")
     if op.has_out:
-        if not star:
-            params.append("*")
-        params.append("out=None")
-    if variadic:
-        params.append("**more")
-    source = fast.make_general(op, params, passed)
-    if source is not None:
-        function = fast.compiled(op, source)
-        function.__doc__ = describe(op)
-        return function
-    python_name = op.name.replace(".", "_")
-    python_name += "_" if python_name in ("and", "or", "not") else ""
-    out = ", out" if op.has_out else ""
-    tuple_args = "".join(p + ", " for p in passed)
-    body = f"call(OP, ({tuple_args.rstrip()}){out})"
-    source = f"def {python_name}({', '.join(params)}):\n    return {body}\n"
-    if op.kind == "view" and not op.many:
-        source = fast.VIEW.format(name=python_name, params=", ".join(params), args=tuple_args,
-                                  first=passed[0])
-    namespace = {"call": dispatch.call, "OP": op, "spread": spread, "more_dims": more_dims,
-                 "state": state, "ndarray": np.ndarray, "kernel": op.on_cpu,
-                 "view_of": dispatch.view_of, "record": dispatch.record,
-                 "__name__": "toytorch.ops", **defaults}
-    generate(op.name, source, namespace)
-    op.function_source = source  # type: ignore[attr-defined]
-    function = namespace[python_name]
+        params += ["out=None"] if star else ["*", "out=None"]
+    params.append("**more")
+    source = fast.make_general(op, params, passed, "".join(checks))
+    if source is None:
+        source = plain(op, params, passed, "".join(checks))
+    function = fast.compiled(op, source, defaults)
     function.__doc__ = describe(op)
     return function
 
 
-def more_dims(op: Op, more: dict[str, Any]) -> tuple[Any, ...]:
-    """The value of `size=` or `dims=`, given by name where positions are usual."""
-    (name, value), *rest = more.items()
-    known = next(a.name for a in op.schema.args if a.is_variadic)
-    if rest or name not in (known, "size", "shape", "dims", "sizes", "repeats"):
-        raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
-    return (value,)
+def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
+    """The source of a function that leaves everything to `dispatch`, or of a view."""
+    name = fast.python_name(op)
+    args = "".join(p + ", " for p in passed)
+    if op.kind == "view" and not op.many:
+        return fast.VIEW.format(name=name, params=", ".join(params), args=args, first=passed[0],
+                                checks=checks)
+    out = ", out" if op.has_out else ""
+    return (f"def {name}({', '.join(params)}):\n    if more:\n"
+            f"        return call(op, bound(op, ({args.rstrip()}), more)[0]{out})\n{checks}"
+            f"    return call(op, ({args.rstrip()}){out})\n")
 
 
 def make_inplace(op: Op) -> Any:
     """The form with an underscore, which writes into its first argument."""
-    params, passed, star = [], [], False
-    defaults: dict[str, Any] = {}
+    params, passed, star = list[str](), list[str](), False
+    defaults: dict[str, Any] = {"REQUIRED": REQUIRED}
     for a in op.schema.args:
         if a.keyword_only and not star:
             params.append("*")
             star = True
-        if a.default is REQUIRED:
-            params.append(a.name)
-        else:
-            defaults[f"default_{a.name}"] = a.default
-            params.append(f"{a.name}=default_{a.name}")
+        defaults[f"default_{a.name}"] = a.default
+        params.append(a.name if not passed else f"{a.name}=default_{a.name}")
         passed.append(a.name)
-    name = op.name.replace(".", "_") + "_"
-    source = (f"def {name}({', '.join(params)}):\n"
-              f"    return inplace(OP, ({', '.join(passed)},))\n")
-    namespace = {"inplace": dispatch.inplace, "OP": op, "__name__": "toytorch.ops", **defaults}
+    name = fast.python_name(op) + "_"
+    values = f"({', '.join(passed)},)"
+    checks = "".join(f" or {a.name} is REQUIRED" for a in op.schema.args[1:]
+                     if a.default is REQUIRED)
+    source = (f"def {name}({', '.join([*params, '**more'])}):\n"
+              f"    if more{checks}:\n"
+              f"        return inplace(op, bound(op, {values}, more)[0])\n"
+              f"    return inplace(op, {values})\n")
+    namespace = {"inplace": dispatch.inplace, "bound": arguments.bound, "op": op,
+                 "__name__": "toytorch.ops", **defaults}
     generate(f"{op.name}_", source, namespace)
     function = namespace[name]
     function.__doc__ = f"In-place form of `{op.name}`.\n\n{describe(op)}"

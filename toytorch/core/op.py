@@ -63,6 +63,7 @@ class Op:
                 function of the arguments that says so)
     apart       what out= must have for itself: "memory", which arguments may share elsewhere, or
                 "memory and type", where the result is not cast
+    words       {name: argument}: further names by which callers may give an argument
     """
 
     def __init__(self, signature: str, kernel: Any, *, kind: str = "general",
@@ -71,8 +72,11 @@ class Op:
                  function: bool = True, out: bool = True, holomorphic: bool = True,
                  node: str = "", upcast: bool = True, reflected: str = "",
                  results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
-                 variant: Any = None, overlap: Any = False, apart: str = "") -> None:
+                 variant: Any = None, overlap: Any = False, apart: str = "",
+                 words: dict[str, str] | None = None) -> None:
         self.schema: Schema = parse(signature)
+        self.words = self.schema.words()
+        self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
         self.name = self.schema.name
         if self.name in registry:
             raise ValueError(f"op {self.name!r} is defined twice")

@@ -9,11 +9,25 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-REQUIRED = object()
+
+class Required:
+    """Stands for an argument that was not given and has no default."""
+
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+REQUIRED = Required()
+# NumPy's words for PyTorch's, which its functions and methods take as well.
+NUMPY_WORDS = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"),
+               "other": ("x2",)}
+# How a size of one number or several is called where it is given by name.
+SIZE_WORDS = ("size", "shape", "dims", "sizes", "repeats")
 DEFAULTS = {"None": None, "True": True, "False": False, "[]": ()}
 ARGUMENT = re.compile(r"(?P<type>[A-Za-z_]+(?:\[\])?\??(?:\.\.\.)?)\s+"
                       r"(?P<name>\w+)(?:=(?P<default>.+))?$")
@@ -74,6 +88,38 @@ class Schema:
 
     def __str__(self) -> str:
         return self.text
+
+    def signature(self) -> inspect.Signature:
+        """The parameters of the op's function.
+
+        >>> parse("all(Tensor self, int? dim=None, *, dtype? dtype=None) -> Tensor").signature()
+        <Signature (input, dim=None, *, dtype=None)>
+        """
+        made = []
+        star = False
+        for a in self.args:
+            kind = inspect.Parameter.KEYWORD_ONLY if a.keyword_only or star else (
+                inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            if a.is_variadic:
+                kind, star = inspect.Parameter.VAR_POSITIONAL, True
+            empty = inspect.Parameter.empty
+            default = empty if a.default is REQUIRED or a.is_variadic else a.default
+            made.append(inspect.Parameter("input" if a.name == "self" else a.name, kind,
+                                          default=default))
+        return inspect.Signature(made)
+
+    def words(self) -> dict[str, int]:
+        """The position of an argument by each name that a caller may use for it.
+
+        >>> parse("all(Tensor self, int dim) -> BoolTensor").words()
+        {'input': 0, 'x': 0, 'a': 0, 'x1': 0, 'dim': 1, 'axis': 1}
+        """
+        found: dict[str, int] = {}
+        for i, a in enumerate(self.args):
+            name = "input" if a.name == "self" else a.name
+            for word in (name, *NUMPY_WORDS.get(name, ()), *(SIZE_WORDS if a.is_variadic else ())):
+                found.setdefault(word, i)
+        return found
 
 
 def split_commas(text: str) -> list[str]:

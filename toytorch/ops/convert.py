@@ -16,7 +16,7 @@ from toytorch.core.op import Op
 from toytorch.core.size import is_contiguous as is_row_major
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
 from toytorch.ops import create, shape, view
-from toytorch.ops.define import creating, general, public
+from toytorch.ops.define import creating, general, public, takes_words
 
 
 def _to_device(xp: Any, a: Any, device: Any) -> Any:
@@ -104,6 +104,7 @@ for _name, _dtype in {"float": types.float32, "double": types.float64, "half": t
     setattr(Tensor, _name, _caster(_name, _dtype))
 
 
+@takes_words()
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The values in the type of another tensor."""
     return to(self, other.dtype)
@@ -155,6 +156,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 CONTIGUOUS = format_class("contiguous_format")
 
 
+@takes_words()
 def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or read as another type."""
     if shape_ and shape_[0].__class__ is int and dtype is None:
@@ -176,7 +178,7 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
     torch.Size([2, 2])
     """
-    from toytorch.core.function import spread
+    from toytorch.core.arguments import spread
     from toytorch.core.size import infer_size, view_strides
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
@@ -270,7 +272,7 @@ _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.sh
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
-    from toytorch.core.function import spread
+    from toytorch.core.arguments import spread
     wanted = spread(sizes)
     if self._rg:
         raise RuntimeError("cannot resize variables that require grad")

@@ -9,7 +9,7 @@ from toytorch.core.op import Op
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops import complex_pairs, convert, create, view
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, public, with_words
 from toytorch.ops.reshaping import expand, split_with_sizes, unbind
 
 # -- fresh memory for what a view shows -----------------------------------------------------------
@@ -37,6 +37,8 @@ VIEWS = {"alias": view.alias.function, "as_strided": view.as_strided.function, "
 
 
 def _copying(name: str, show: Any) -> Any:
+    show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
+
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         made = show(*args, **kwargs)
         if isinstance(made, Tensor):

@@ -10,13 +10,13 @@ import numpy as np
 from toytorch.backends import base, sparse
 from toytorch.core import dtype as types
 from toytorch.core import state
+from toytorch.core.arguments import spread
 from toytorch.core.device import device as device_class
 from toytorch.core.device import sparse_coo
-from toytorch.core.function import spread
 from toytorch.core.size import copy_order
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.define import creating, public
+from toytorch.ops.define import creating, public, takes_words
 
 _default_device: Any = None
 
@@ -486,6 +486,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 asarray = as_tensor
 
 
+@takes_words(s="value")
 @creating
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None,
                   requires_grad: builtins.bool = False) -> Tensor:

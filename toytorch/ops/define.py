@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from toytorch.core import state
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
+from toytorch.core.schema import NUMPY_WORDS, SIZE_WORDS
 from toytorch.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,19 +65,68 @@ def underived(name: str) -> Callable[[Any], Any]:
 
 
 def public(*names: str, method: bool | str = False,
-           tensor_first: bool = True) -> Callable[[F], F]:
+           tensor_first: bool = True, words: dict[str, str] | None = None) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
 
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
+    words         {name: parameter}: further names by which callers may give an argument
     """
     def register(function: F) -> F:
+        named = with_words(function, words)
         for name in names:
-            PUBLIC[name] = need_tensor(function, name) if tensor_first else function
+            PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
-            setattr(Tensor, method if isinstance(method, str) else function.__name__, function)
+            setattr(Tensor, method if isinstance(method, str) else function.__name__, named)
         return function
     return register
+
+
+def with_words(function: F, words: dict[str, str] | None = None) -> F:
+    """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
+
+    A size of several numbers, which Python takes by position only, may be given by name too.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return function
+    known = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    several = [k for k, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL]
+    renamed = dict(words or {})
+    for name, spelled in zip(known, spelled_by_callers(parameters, known)):
+        for word in (spelled, *NUMPY_WORDS.get(spelled, ())):
+            if word not in known:
+                renamed.setdefault(word, name)
+    if several:
+        sizes = {parameters[several[0]].name, *SIZE_WORDS}.difference(known)
+        renamed.update(dict.fromkeys(sizes, "*"))
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        for word in renamed.keys() & kwargs.keys():
+            name = renamed[word]
+            if name in kwargs or (name in known and known.index(name) < len(args)):
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument "
+                                f"'{word}'")
+            kwargs[name] = kwargs.pop(word)
+        if "*" in kwargs:
+            before = [kwargs.pop(name) for name in known[len(args):several[0]] if name in kwargs]
+            args = (*args, *before, kwargs.pop("*"))
+        return function(*args, **kwargs)
+    return cast(F, run) if renamed else function
+
+
+def spelled_by_callers(parameters: list[Any], known: list[str]) -> list[str]:
+    """PyTorch's names of parameters: the first tensor is called `input`."""
+    first = parameters[0] if parameters else None
+    tensor = first is not None and first.kind is first.POSITIONAL_OR_KEYWORD and (
+        first.name == "self" or "Tensor" in str(first.annotation)) and "input" not in known
+    return ["input", *known[1:]] if tensor else known
+
+
+def takes_words(**words: str) -> Callable[[F], F]:
+    """Marks a function that is public under its own name; see `with_words`."""
+    return lambda function: with_words(function, words)
 
 
 def creating(function: F, name: str = "") -> F:

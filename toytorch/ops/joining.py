@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.function import spread
+from toytorch.core.arguments import spread
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import create, pointwise, shape, view
@@ -89,9 +89,11 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 @public("repeat_interleave", method=True)
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
+def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:
     """Every element repeated where it stands."""
+    if input is None:
+        input, repeats = repeats, None
     if repeats is None:
         repeats, input, dim = input, arange(len(input)), 0
     if not isinstance(repeats, Tensor):

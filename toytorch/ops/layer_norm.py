@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.backends.conv_pack import channels_last
 from toytorch.backends.loops import Recipe, machine
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 from toytorch.core import dtype as types
 from toytorch.core import state
 from toytorch.core.device import channels_last as last_format

@@ -103,7 +103,7 @@ lstsq_op = general(
     doc="The X with the smallest ‖AX - B‖, and of these the smallest X.")
 
 
-@public("linalg.lstsq")
+@public("linalg.lstsq", words={"b": "B"})
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
     made = lstsq_op.function(A, B, rcond, driver=driver)

@@ -183,7 +183,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     return put_out(inverse.reshape((*end, *start)), out)
 
 
-@public("linalg.tensorsolve")
+@public("linalg.tensorsolve", words={"other": "B", "x2": "B"})
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A go to its end first."""
     if dims is not None:

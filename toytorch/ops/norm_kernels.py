@@ -15,7 +15,7 @@ import numpy as np
 
 from toytorch.backends.conv_pack import channels_last, empty_images
 from toytorch.backends.loops import Recipe, machine
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 
 FORWARD = """
     m = mean[{over}](x)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
+
 from toytorch.core import fast
-from toytorch.core.dispatch import NUMBERS
+from toytorch.core.dispatch import NUMBERS, fits
 from toytorch.core.tensor import Tensor
 from toytorch.ops import compare, pointwise, shape
 from toytorch.ops.complex_parts import positive
+from toytorch.ops.create import from_numpy
 from toytorch.ops.products import matmul_
 from toytorch.ops.reshaping import unbind
 
@@ -23,39 +26,65 @@ def _binary(op: Any) -> Any:
     return made or op.function
 
 
+def _serves(op: Any, other: Any) -> builtins.bool:
+    """Whether an op takes this as its second operand; what it does not take may have an operator of
+    its own (`__radd__`), which Python asks if ours says NotImplemented."""
+    return isinstance(other, Tensor) or fits(op.schema.args[1], other)
+
+
 def _reflected(name: str, op: Any) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
             raise TypeError(f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
                             f"apply to a '{type(self).__name__}' object")
-        return op.function(other, self)
+        return op.function(other, self) if _serves(op, other) else NotImplemented
     return method
 
 
-def _rsub(self: Tensor, other: Any) -> Tensor:
-    return pointwise.rsub.function(self, other)  # type: ignore[no-any-return]
+def _rsub(self: Tensor, other: Any) -> Any:
+    if not _serves(pointwise.sub, other):
+        return NotImplemented
+    return pointwise.rsub.function(self, other)
 
 
-def _rtruediv(self: Tensor, other: Any) -> Tensor:
-    return pointwise.reciprocal.function(self) * other  # type: ignore[no-any-return]
+def _rtruediv(self: Tensor, other: Any) -> Any:
+    try:
+        return pointwise.reciprocal.function(self) * other  # which may be other's `__rmul__`
+    except TypeError:
+        return NotImplemented
 
 
-def _in_place(name: str) -> Any:
+def _in_place(name: str, op: Any) -> Any:
     def method(self: Tensor, other: Any) -> Any:
-        return getattr(self, name + "_")(other)
+        return getattr(self, name + "_")(other) if _serves(op, other) else NotImplemented
     return method
+
+
+def _matmul(self: Tensor, other: Any) -> Any:
+    return matmul_(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return matmul_(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+def _beside_array(op: Any, self: Tensor, other: Any) -> Any:
+    """A comparison with an array of NumPy's, whose numbers PyTorch compares."""
+    if isinstance(other, np.ndarray) and other.dtype.kind in "biufc":
+        return op.function(self, from_numpy(other))
+    return NotImplemented
 
 
 def _equal(self: Tensor, other: Any) -> Any:
     if isinstance(other, (Tensor, *NUMBERS)):
         return compare.eq.function(self, other)
-    return False if other is None or isinstance(other, (str, list, tuple, dict)) else NotImplemented
+    return _beside_array(compare.eq, self, other)
 
 
 def _not_equal(self: Tensor, other: Any) -> Any:
     if isinstance(other, (Tensor, *NUMBERS)):
         return compare.ne.function(self, other)
-    return True if other is None or isinstance(other, (str, list, tuple, dict)) else NotImplemented
+    return _beside_array(compare.ne, self, other)
 
 
 def _contains(self: Tensor, value: Any) -> builtins.bool:
@@ -94,12 +123,12 @@ for _name, _target in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div
                        "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "mod": "remainder",
                        "floordiv": "floor_divide", "pow": "pow", "lshift": "bitwise_left_shift",
                        "rshift": "bitwise_right_shift"}.items():
-    setattr(Tensor, f"__i{_name}__", _in_place(_target))
+    setattr(Tensor, f"__i{_name}__", _in_place(_target, OPERATORS[_name]))
 SPECIAL = {"__rsub__": _rsub, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__eq__": _equal,
            "__ne__": _not_equal, "__contains__": _contains, "__iter__": _iterate, "__abs__": _abs,
            "__reversed__": _reversed, "__neg__": pointwise.neg.function,
            "__pos__": positive, "__invert__": compare.bitwise_not.function,
-           "__matmul__": matmul_, "__rmatmul__": lambda self, other: matmul_(other, self)}
+           "__matmul__": _matmul, "__rmatmul__": _rmatmul}
 for _name, _method in SPECIAL.items():
     setattr(Tensor, _name, _method)
 Tensor.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]  # setting __eq__ removes it

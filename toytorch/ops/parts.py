@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.function import spread
+from toytorch.core.arguments import spread
 from toytorch.core.size import wrap_dim
 from toytorch.core.tensor import Tensor
 from toytorch.ops import create, shape, view
 from toytorch.ops.define import general, public
-from toytorch.ops.reshaping import tensor_split
+from toytorch.ops.reshaping import PLACES, tensor_split
 
 # -- splits without the ties between their parts --------------------------------------------------
 
@@ -38,7 +38,7 @@ def _tuple_of(op: Any) -> Any:
         return tuple(op.function(input, split_size, dim))
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.function.__doc__
-    return public(op.name, method=op.name)(function)
+    return public(op.name, method=op.name, words={"split_sizes": "split_size"})(function)
 
 
 _tuple_of(unsafe_split)
@@ -80,7 +80,7 @@ def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
         return tensor_split(input, indices_or_sections, dim)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return public(name, method=True)(function)
+    return public(name, method=True, words=PLACES)(function)
 
 
 hsplit = _along("hsplit", 1, lambda x: 0 if x.ndim == 1 else 1,

@@ -12,7 +12,7 @@ from typing import Any
 
 import toytorch.core.dtype as types
 from toytorch.backends.loop import Loop
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 from toytorch.core.op import Op
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.operands import one_tensor
@@ -204,7 +204,8 @@ def _pow_variant(self: Any, other: Any) -> int:
 
 pow = pointwise("pow(Operand self, Operand other) -> Tensor", _pow, expr="pow(self, other)",
                 variant=_pow_variant, checks=one_tensor("pow", _no_fraction),
-                d_self=_pow_self, d_other=_pow_other, doc="Power, selfᵒᵗʰᵉʳ.")
+                d_self=_pow_self, d_other=_pow_other, words={"exponent": "other"},
+                doc="Power, selfᵒᵗʰᵉʳ.")
 neg = pointwise("neg(Tensor self) -> Tensor", "negative", expr="-self", d_self="-g",
                 checks=_no_bool("Negation, the `-` operator, on a bool tensor is not "
                                 "supported. If you are trying to invert a mask, use the `~` or "

@@ -10,7 +10,7 @@ from toytorch.core.composed import cast_to, operands
 from toytorch.core.size import broadcast_pair, wrap_dims
 from toytorch.core.tensor import Tensor
 from toytorch.ops import convert, create, matmul, pointwise, view
-from toytorch.ops.define import public
+from toytorch.ops.define import public, takes_words
 
 
 @public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
@@ -66,6 +66,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return create.put_out(made, out)
 
 
+@takes_words()
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
            out: Any = None) -> Tensor:
     """x·Wᵀ + b."""

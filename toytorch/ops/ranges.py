@@ -31,7 +31,7 @@ def _steps_between(start: Any, end: Any, step: Any) -> int:
 
 @public("arange", tensor_first=False)
 @creating
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: builtins.bool = False,
            pin_memory: Any = False) -> Tensor:
     """start, start + step, … before end.
@@ -41,8 +41,10 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     """
     if end is None:
         start, end = 0, start
+    if end is None:
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v
-                        for v in (start, end, step))
+                        for v in (0 if start is None else start, end, step))
     if dtype is None and out is not None:
         dtype = out.dtype
     if dtype is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.loops import Recipe, machine
-from toytorch.backends.native import SMALLEST
+from toytorch.backends.loops.machine import SMALLEST
 from toytorch.backends.sums import total
 from toytorch.core.size import wrap_dim, wrap_dims
 from toytorch.ops.define import reduction, view

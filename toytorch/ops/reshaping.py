@@ -12,7 +12,7 @@ from toytorch.core.size import broadcast_shapes as common_shape
 from toytorch.core.tensor import Tensor
 from toytorch.ops import convert, shape, view
 from toytorch.ops.complex_parts import conj
-from toytorch.ops.define import public
+from toytorch.ops.define import PUBLIC, public
 
 
 @public(method=True)
@@ -148,7 +148,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         input, tuple(places[d] if d in places else next(rest) for d in range(input.ndim)))
 
 
-@public("swapaxes", "swapdims", method=True)
+@public("swapaxes", "swapdims", method=True, words={"dim0": "axis0", "dim1": "axis1"})
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """`transpose` under NumPy's name."""
     return view.transpose.function(input, axis0, axis1)  # type: ignore[no-any-return]
@@ -181,7 +181,7 @@ def _hermitian(self: Tensor) -> Tensor:
     return conj(_swapped(self, "H"))
 
 
-Tensor.moveaxis, Tensor.swapdims = movedim, swapaxes  # type: ignore[attr-defined]
+Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]
 Tensor.T = property(_transposed)  # type: ignore[attr-defined]
 Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]
 Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
@@ -191,7 +191,11 @@ Tensor.repeat = shape.repeat.function  # type: ignore[attr-defined]
 # -- parts of a dimension --------------------------------------------------------------------------
 
 
-@public("split", method=True)
+# How PyTorch calls the two things that one parameter takes.
+PLACES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+
+
+@public("split", method=True, words={"split_size": "split_size_or_sections"})
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a dimension, as views: of one size, or of given sizes.
 
@@ -221,7 +225,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(view.split.function(input, size, dim))
 
 
-@public("tensor_split", method=True)
+@public("tensor_split", method=True, words=PLACES)
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of nearly equal size, or parts cut at given places."""
     if input.ndim == 0:

@@ -75,7 +75,8 @@ unique_dim = _distinct("unique_dim", "UniqueDimBackward0", _unique)
 consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _consecutive)
 
 
-@public("isin", tensor_first=False)
+@public("isin", tensor_first=False, words={"element": "elements",
+                                            "test_element": "test_elements"})
 def isin(elements: Any, test_elements: Any, *, assume_unique: builtins.bool = False,
          invert: builtins.bool = False, out: Any = None) -> Tensor:
     """Whether each element is one of test_elements.

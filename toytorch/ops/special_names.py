@@ -15,9 +15,7 @@ from toytorch.ops import (
     special_bessel,
     special_gamma,
 )
-from toytorch.ops.define import PUBLIC
-from toytorch.ops.overloads import logsumexp
-from toytorch.ops.special import polygamma
+from toytorch.ops.define import PUBLIC, takes_words
 
 # They make the records.
 assert all((elementary, floating, pointwise, special, special_bessel, special_gamma))
@@ -29,14 +27,17 @@ NAMES = {"digamma": "digamma", "psi": "digamma", "gammaln": "lgamma", "erf": "er
          "gammainc": "igamma", "gammaincc": "igammac", "round": "round"}
 for _name, _source in NAMES.items():
     PUBLIC[f"special.{_name}"] = registry[_source].function
-PUBLIC.update({"special.logsumexp": logsumexp, "special.polygamma": polygamma})
+PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"],
+               "special.polygamma": PUBLIC["polygamma"]})
 
 
+@takes_words()
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """`torch.softmax`."""
     return reduce.softmax.function(input, dim, dtype)  # type: ignore[no-any-return]
 
 
+@takes_words()
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """`torch.log_softmax`."""
     return reduce.log_softmax.function(input, dim, dtype)  # type: ignore[no-any-return]

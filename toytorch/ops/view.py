@@ -493,6 +493,7 @@ def _join(gs: Any, dim: int) -> Any:
 
 
 split = view("split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]", _split,
+             words={"split_size": "split_size_or_sections"},
              d_self=lambda gs, dim: _join(gs, dim), doc="Parts of a dimension, as views.")
 
 

@@ -224,6 +224,8 @@ def test_errors_say_what_was_wrong() -> None:
         run(q, np.empty(3, "float32"), w, x)
     with pytest.raises(Unsupported, match="in another order"):
         run(Program.parse("x[i,j] -> y[i,j]\n y = x + 1"), y[:3, :3], y[:3, :3].T)
-    odd = np.zeros(17, "uint8")[1:].view("float32")
+    whole = np.zeros(20, "uint8")
+    first = 1 + -whole.ctypes.data % 4
+    odd = whole[first:first + 16].view("float32")
     with pytest.raises(Unsupported, match="not aligned"):
         run(Program.parse("x[i] -> y[i]\n y = x + x"), np.empty(4, "float32"), odd)

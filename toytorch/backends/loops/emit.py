@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from toytorch.backends.loops.coefficients import ROUND
-
-
-class Processor(NamedTuple):
-    """What kernels are written differently for."""
-
-    fma: bool  # x·y + z in one instruction, rounded once
-    masks: bool  # any lanes of a vector can be left out (AVX-512)
-    scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
+from toytorch.backends.processor import Processor
 
 
 class Emit:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.nest import Buffer, Nest
 from toytorch.backends.loops.print_llvm import Core, has_angles, strides_of
 from toytorch.backends.loops.types import TYPES, kind
+from toytorch.backends.processor import Processor
 
 FUNCTIONS = ("PyMem_RawMalloc", "PyMem_RawFree", "PyEval_SaveThread", "PyEval_RestoreThread",
              "PyFloat_AsDouble", "PyLong_AsLongLong", "PyErr_Occurred", "Py_IncRef")

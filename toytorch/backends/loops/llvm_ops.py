@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.power import Power
 from toytorch.backends.loops.primitives import PRIMITIVES
 from toytorch.backends.loops.types import TYPES, kind
+from toytorch.backends.processor import Processor
 
 
 class Operations:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.loops import cache
-from toytorch.backends.loops.emit import Processor
+from toytorch.backends import processor
+from toytorch.backends.loops import cache, half
 from toytorch.backends.loops.entry import CONTEXT, FUNCTIONS
 from toytorch.backends.loops.nest import Nest
 from toytorch.backends.loops.print_llvm import LOOP
@@ -32,22 +32,11 @@ from toytorch.backends.loops.reader import (
     card,
 )
 
+SMALLEST = 4096  # elements; below, a call of compiled code costs more than it saves
 VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 METH_FASTCALL = 0x80
-# LLVM joins the roundings to float and to half and calls what only compilers' libraries have; here,
-# a store keeps them apart.
-TO_HALF = """
-define weak half @__truncdfhf2(double %x) noinline {
-  %place = alloca float
-  %float = fptrunc double %x to float
-  store volatile float %float, ptr %place
-  %again = load volatile float, ptr %place
-  %half = fptrunc float %again to half
-  ret half %half
-}
-"""
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
 _linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
@@ -101,12 +90,8 @@ class Target:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
-        self.cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
-        self.features = features.flatten()
-        self.processor = Processor(features.get("fma", False) or features.get("neon", False),
-                                   features.get("avx512bw", False),
-                                   features.get("avx512f", False)
-                                   and llvm.llvm_version_info >= (22,))
+        self.processor = processor.this()
+        self.cpu, self.features = self.processor.name, self.processor.features
         self.machine = llvm.Target.from_default_triple().create_target_machine(
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault")
         self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
@@ -168,8 +153,7 @@ def llvm_text(nest: Nest, name: str) -> str:
     Entry(ir, module, nest, name, target().processor)
     # A loop's note has to name itself, which llvmlite cannot write.
     text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
-    if "half" in text and "double" in text:
-        text += TO_HALF
+    text += half.functions(text, target().processor)
     wide = f'"prefer-vector-width"="{VECTORS}"'
     return text.replace("noinline nounwind", f"noinline nounwind {wide}")
 

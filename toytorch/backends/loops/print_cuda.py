@@ -50,7 +50,7 @@ from toytorch.backends.loops.print_llvm import strides_of
 from toytorch.backends.loops.program import Argument
 from toytorch.backends.loops.types import TYPES, computed, kind
 
-THREADS = 256  # of a block; divides the blocks of 4096 elements in which rows are added
+THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
 BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
 INDEX = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "quotient": "{0} / {1}",
          "rest": "{0} % {1}", "minimum": "{0} < {1} ? {0} : {1}"}

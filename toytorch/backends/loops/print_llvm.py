@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toytorch.backends.loops.emit import Processor
 from toytorch.backends.loops.llvm_ops import Operations
 from toytorch.backends.loops.nest import (
     Buffer,
@@ -28,6 +27,7 @@ from toytorch.backends.loops.nest import (
 from toytorch.backends.loops.primitives import PRIMITIVES
 from toytorch.backends.loops.program import Argument
 from toytorch.backends.loops.types import TYPES, computed, kind
+from toytorch.backends.processor import Processor
 
 ANGLES = ("sin", "cos", "tan")
 REMAINDERS = ("fmod", "remainder", "floordiv")

@@ -12,9 +12,9 @@ otherwise, so that no exp is computed twice.
     >>> print(schedule(p, rows))
     rows r from lo to hi:
         var a_total float64 = 0.0
-        serial k from 0 to n1 step 4096:
+        serial k from 0 to n1 step 1024:
             rest = sub(n1, k)
-            size = minimum(rest, 4096)
+            size = minimum(rest, 1024)
             var a_part float32 = 0.0
             lanes j from 0 to size:
                 x_0 = x[r, k + j]

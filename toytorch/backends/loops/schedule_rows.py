@@ -1,6 +1,6 @@
 """Reductions along rows: the reduced axes lie innermost, a row is a turn of the outer loop.
 
-A sum is taken in blocks of 4096 elements in the array's own type, by vector instructions, and the
+A sum is taken in blocks of 1024 elements in the array's own type, by vector instructions, and the
 blocks are added in float64.
 """
 
@@ -15,7 +15,7 @@ from toytorch.backends.loops.program import Argument, Reduce
 from toytorch.backends.loops.schedule import Schedule, Where
 from toytorch.backends.loops.types import kind
 
-BLOCK = 4096
+BLOCK = 1024
 
 
 class Rows(Schedule):

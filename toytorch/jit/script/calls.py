@@ -148,7 +148,7 @@ class Calls(Pythons, Attributes):
             return self.one("aten::tolist", [value], types.ANY, at, function=function)
         inplace = registry.get(name.removesuffix("_")) if name.endswith("_") else None
         if inplace is not None and inplace.has_inplace and getattr(
-                function, "__globals__", {}).get("OP") is inplace:  # not written by hand
+                function, "__globals__", {}).get("op") is inplace:  # not written by hand
             return self.call_record(name[:-1], [value, *given], at, True, named)
         record = RECORDS.get(id(function))
         if record is not None:

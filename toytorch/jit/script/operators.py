@@ -197,8 +197,9 @@ class Operators(Expressions):
     def check_call(self, function: Any, name: str, given: list[Value], named: dict[str, Value],
                    at: Any) -> None:
         """Refuses arguments that the function's signature has no place for."""
+        op = getattr(function, "__globals__", {}).get("op")  # a record's own function
         try:
-            signature = inspect.signature(function)
+            signature = op.schema.signature() if isinstance(op, Op) else inspect.signature(function)
         except (TypeError, ValueError):
             return
         try:

@@ -10,7 +10,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops import activation, pointwise, reduce
 from toytorch.ops.activation import softsign, tanhshrink
-from toytorch.ops.define import PUBLIC
+from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.special import gelu as gelu_record
 
 __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
@@ -23,6 +23,7 @@ __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "har
 prelu = PUBLIC["prelu"]
 
 
+@takes_words()
 def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
     """x·Φ(x), with Φ itself or its approximation by "tanh"; Hendrycks and Gimpel 2016."""
     return gelu_record.function(  # type: ignore[no-any-return]
@@ -130,6 +131,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     return activation.hardshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
 
 
+@takes_words()
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, and 0 near 0."""
     return activation.softshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
@@ -155,6 +157,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(activation.mish, input, inplace)  # type: ignore[no-any-return]
 
 
+@takes_words()
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *,
              out: Tensor | None = None) -> Tensor:
     """log(1 + e^{βx})/β."""

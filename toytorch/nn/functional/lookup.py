@@ -10,11 +10,13 @@ from toytorch.core.dtype import int64
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops import embedding as tables
 from toytorch.ops.attention import bilinear
+from toytorch.ops.define import takes_words
 from toytorch.ops.products import linear
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
 
+@takes_words()
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A vector of zeros with a 1 at each class number."""
     if not isinstance(tensor, Tensor):

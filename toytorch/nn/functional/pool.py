@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.ops import pool as pools
 from toytorch.ops import resize
-from toytorch.ops.define import tensor_first
+from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.pool_arrays import pooled_size
 from toytorch.ops.resize import adaptive_avg_pool1d
 from toytorch.ops.windows import sizes_text
@@ -170,6 +170,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @tensor_first
+@takes_words()
 def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of every window of (B, C, L)."""
@@ -184,6 +185,7 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return made.squeeze(-2)  # type: ignore[no-any-return]
 
 
+@takes_words()
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -193,6 +195,7 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
         out=out)
 
 
+@takes_words()
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:

@@ -1,0 +1,79 @@
+"""What callers give to ops: by position, by name, one number or several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.schema import REQUIRED
+from toytorch.core.tensor import Tensor
+
+
+def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The ints of `f(2, 3)` or of `f((2, 3))`."""
+    for v in values:
+        if v.__class__ is not int:
+            break
+    else:
+        return values
+    if len(values) == 1 and not isinstance(values[0], int) and (
+            isinstance(values[0], (tuple, list)) or (
+                isinstance(values[0], Tensor) and values[0].ndim)):
+        values = tuple(values[0])
+    return tuple(v if v.__class__ is int else as_int(v) for v in values)
+
+
+def as_int(value: Any) -> int:
+    """An integer from what Python may use as an index; a traced one stays what it is."""
+    if isinstance(value, int) and value.__class__ is not bool:
+        return value
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError("expected a sequence of ints, but found an element of type "
+                        f"{type(value).__name__}") from None
+
+
+def called(op: Op, i: int) -> str:
+    """An argument's name, as callers spell it."""
+    name = op.schema.args[i].name
+    return "input" if name == "self" else name
+
+
+def missing(op: Op, places: list[int]) -> str:
+    """What to say where arguments without defaults were not given."""
+    names = ", ".join(f'"{called(op, i)}"' for i in places)
+    return (f"{op.schema.name.split('.')[0]}() missing {len(places)} required positional "
+            f"argument{'s' * (len(places) == 1)}: {names}")
+
+
+def not_a_tensor(op: Op, i: int, value: Any) -> str:
+    """What to say of an argument that should be a tensor."""
+    if value is REQUIRED:
+        return missing(op, [i])
+    name = called(op, i)
+    return (f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
+            f"{type(value).__name__}")
+
+
+def bound(op: Op, values: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """An op's arguments and its `out`, some of which were given by other names than the function's
+    own parameters: options, and NumPy's words (`axis=`).
+
+    values  the arguments as far as the function's parameters have them, in the schema's order
+    """
+    given, out = list(values), None
+    for word, value in more.items():
+        if word == "out" and op.has_out:
+            out = value
+            continue
+        i = op.words.get(word, -1)
+        a = op.schema.args[i]
+        if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
+            raise TypeError(f"{op.name.split('.')[0]}() got an unexpected keyword argument "
+                            f"'{word}'")
+        given[i] = spread((value,)) if a.is_variadic else value
+    lacking = [i for i, value in enumerate(given) if value is REQUIRED]
+    if lacking:
+        raise TypeError(missing(op, lacking))
+    return tuple(given), out
