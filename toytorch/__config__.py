@@ -8,7 +8,7 @@ import platform
 import numpy as np
 
 from toytorch.backends import threads
-from toytorch.version import __version__
+from toytorch.version import own
 
 
 def show() -> str:
@@ -17,7 +17,7 @@ def show() -> str:
     >>> show().split()[0]
     'toytorch'
     """
-    lines = [f"toytorch {__version__} built on:", f"  - Python {platform.python_version()}",
+    lines = [f"toytorch {own} built on:", f"  - Python {platform.python_version()}",
              f"  - NumPy {np.__version__}", f"  - {_compiler()}", f"  - {_cuda()}",
              f"  - {platform.machine()}, {os.cpu_count()} cores"]
     return "\n".join(lines) + "\n"

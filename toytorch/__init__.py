@@ -30,7 +30,8 @@ from toytorch.core.storage import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
 
 from toytorch.ops.define import PUBLIC as _PUBLIC
-from toytorch.version import __version__
+from toytorch import version
+from toytorch.torch_version import __version__
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 int, float, bool = _dtype.int, _dtype.float, _dtype.bool
@@ -127,6 +128,6 @@ def __getattr__(name: str) -> Any:
     if name in SELDOM:
         return importlib.import_module(f"toytorch.{name}")
     if name in LACKING:
-        raise AttributeError(f"module 'torch' has no attribute '{name}': toytorch {__version__} "
+        raise AttributeError(f"module 'torch' has no attribute '{name}': toytorch {version.own} "
                              f"has no {LACKING[name]}")
-    raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {__version__})")
+    raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {version.own})")

@@ -2,7 +2,9 @@
 
     python -m toytorch train.py --epochs 3
 
-The name is given to this process only, and only if PyTorch itself has not been imported.
+The name is given to this process only, and only if PyTorch itself has not been imported. From then
+on modules and classes are called torch, so that what programs print, pickle and ask is PyTorch's.
+Functions keep the name of their module, by which the compiler's archives find them.
 """
 
 from __future__ import annotations
@@ -10,38 +12,94 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
+import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from toytorch.core.homes import home_of
+from toytorch.core.package import NAMES, is_ours
+
+OWN, TAKEN = "toytorch", "torch"
+STAND_IN = Path(__file__).parent / "stand_in"  # on the path of processes that are started
+
 
 class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `torch.nn` where `toytorch.nn` is: one module under two names."""
+    """Finds `torch.nn` where `toytorch.nn` is: one module under two names.
 
-    def __init__(self) -> None:
-        self.specs: dict[ModuleType, Any] = {}
+    A module is entered in `sys.modules` under both as soon as it has run. So the import system
+    takes `import torch.autograd.gradcheck` for the import of something that is there, as it is in
+    PyTorch, and leaves alone what the package made of the name afterwards.
+    """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None,
                   target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
+        package, _, rest = fullname.partition(".")
+        if package == OWN:
+            return self._native(fullname, path, target)
+        if package != TAKEN:
             return None
+        parent = fullname.rpartition(".")[0]
+        if rest and sys.modules.get(parent) is not sys.modules.get(own_name(parent)):
+            return None  # below a module that somebody else put there
         return importlib.machinery.ModuleSpec(fullname, self)
 
+    def _native(self, fullname: str, path: Sequence[str] | None,
+                target: ModuleType | None) -> importlib.machinery.ModuleSpec | None:
+        """What finds any module, with a loader that takes the module in when it has run."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_take_in(module: ModuleType) -> None:
+                run(module)
+                rename(classes_in(module, module.__name__))
+                take_in(module)
+            spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]
+        return spec
+
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        own = "toy" + spec.name
+        own = own_name(spec.name)
         try:
-            module = importlib.import_module(own)
+            return importlib.import_module(own)
         except ModuleNotFoundError as error:
             if error.name != own:
                 raise
             raise ModuleNotFoundError(lacking(spec.name), name=spec.name) from None
-        self.specs[module] = module.__spec__
-        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs nothing: the module was run under its own name, and keeps what it says of it."""
-        module.__spec__ = self.specs.pop(module)
+        """Runs nothing: the module was run under its own name."""
+        module.__spec__ = spec_of(module)
+
+    def find_distributions(self, context: Any = None) -> Iterable[Distribution]:
+        """For programs that ask which version of PyTorch is installed."""
+        return [Distribution()] if context is not None and context.name == TAKEN else []
+
+
+class Distribution(importlib.metadata.Distribution):
+    """PyTorch as an installed package: its name and version."""
+
+    def read_text(self, filename: str) -> str | None:
+        from toytorch.version import compatible
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: {TAKEN}\nVersion: {compatible}\n"
+        return None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(__file__).parent / path
+
+
+def own_name(name: str) -> str:
+    """`toytorch.nn` for `torch.nn`."""
+    return OWN + name.removeprefix(TAKEN)
+
+
+def taken_name(name: str) -> str:
+    """`torch.nn` for `toytorch.nn`."""
+    return TAKEN + name.removeprefix(OWN)
 
 
 def lacking(name: str) -> str:
@@ -51,16 +109,81 @@ def lacking(name: str) -> str:
     return f"No module named '{name}' (toytorch has no {why or 'part of this name'})"
 
 
+def spec_of(module: ModuleType) -> Any:
+    """What the import system says of a module under the name that it has now."""
+    return importlib.util.spec_from_file_location(
+        module.__name__, module.__file__,
+        submodule_search_locations=getattr(module, "__path__", None))
+
+
+def take_in(module: ModuleType) -> None:
+    """Calls a module torch, and lets it be found under that name."""
+    sys.modules[taken_name(module.__name__)] = module
+    module.__name__ = taken_name(module.__name__)
+    module.__package__ = taken_name(module.__package__ or "")
+    module.__spec__ = spec_of(module)
+
+
+def rename(kinds: Iterable[type]) -> None:
+    """Calls classes torch, as far as they are of this package."""
+    for cls in kinds:
+        if is_ours(cls.__module__):
+            cls.__module__ = home(cls)
+
+
+def home(cls: type) -> str:
+    """The module that PyTorch keeps a class in, if it is there; else the one where it is."""
+    own = cls.__module__
+    theirs = home_of(own, cls.__qualname__)
+    found = sys.modules.get(own_name(theirs))
+    return theirs if getattr(found, cls.__name__, None) is cls else taken_name(own)
+
+
+def all_classes() -> Iterator[type]:
+    """Every class there is; many of them are made from records and stand in no module."""
+    pending, seen = [object], {object}
+    while pending:
+        for cls in type.__subclasses__(pending.pop()):
+            if cls not in seen:
+                seen.add(cls)
+                pending.append(cls)
+                yield cls
+
+
+def classes_in(owner: Any, module: str) -> Iterator[type]:
+    """The classes of a module that has just run, and those within them."""
+    for value in list(vars(owner).values()):
+        if isinstance(value, type) and value.__module__ == module:
+            yield value
+            yield from classes_in(value, module)
+
+
+ALIAS = Alias()
+
+
 def install() -> Any:
     """Gives toytorch the name `torch` in this process; returns the package.
 
     Raises RuntimeError if PyTorch has been imported already: two packages cannot have one name.
     """
     import toytorch
-    found = sys.modules.get("torch")
+    from toytorch import torch_version, version
+    from toytorch.torch_version import TorchVersion
+    found = sys.modules.get(TAKEN)
+    if found is not None and getattr(found, "__file__", "") == str(STAND_IN / "torch.py"):
+        found = None
     if found is not None and found is not toytorch:
         raise RuntimeError("toytorch cannot take the name torch: PyTorch has been imported already")
     if found is None:
-        sys.meta_path.insert(0, Alias())
-        importlib.import_module("torch")
+        NAMES.add(TAKEN)
+        version.__version__ = version.compatible
+        for module in (torch_version, toytorch):
+            vars(module)["__version__"] = TorchVersion(version.compatible)
+        rename(all_classes())
+        for name, module in list(sys.modules.items()):
+            if is_ours(name):
+                take_in(module)
+        sys.meta_path.insert(0, ALIAS)
+        if str(STAND_IN) not in sys.path:
+            sys.path.insert(1, str(STAND_IN))
     return toytorch

@@ -95,6 +95,107 @@ PROGRAMS = {
 }
 
 
+NN = b"ctorch.nn.modules.linear\nIdentity\n)\x81"
+EMPTY = (b"X\x0b\0\0\0_parameters}X\x08\0\0\0_buffers}X\x08\0\0\0_modules}"
+         b"X\x08\0\0\0training\x88")
+RELU = b"ctorch.nn.functional\nrelu\n"
+DTYPE = b"cnumpy\ndtype\nX\x02\0\0\0f8\x89\x88\x87R"
+ARRAY = b"cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\x01b\x87R"
+BYTES = b"c_codecs\nencode\nX%sX\x06\0\0\0latin1\x86R"
+
+
+def key(name: str, value: bytes) -> bytes:
+    """An entry of a dict."""
+    return b"X" + struct.pack("<I", len(name)) + name.encode() + value
+
+
+def module(*entries: bytes, start: bytes = EMPTY) -> bytes:
+    """A pickle of a module with these attributes beside what every module has."""
+    return b"\x80\x02" + NN + b"}(" + start + b"".join(entries) + b"ub."
+
+
+def array(state: bytes) -> bytes:
+    """A pickle of an array with a state."""
+    return b"\x80\x02" + ARRAY + state + b"b."
+
+
+def filled(shape: bytes, count: int, kind: bytes = DTYPE) -> bytes:
+    """An array's state: a shape, a type, and so many bytes."""
+    return b"(K\x01" + shape + kind + b"\x89" + BYTES % (
+        struct.pack("<I", count) + bytes(count)) + b"t"
+
+
+# What files may name with weights_only=False, put to other uses.
+PROGRAMS |= {
+    "call a function": b"\x80\x02" + RELU + b"K\x01\x85R.",
+    "new function": b"\x80\x02" + RELU + b")\x81.",
+    "call a module": b"\x80\x02" + NN + b")R.", "module with arguments":
+        b"\x80\x02ctorch.nn.modules.linear\nLinear\nK\x01K\x01\x86\x81.",
+    "module called with arguments": b"\x80\x02ctorch.nn.modules.linear\nLinear\nK\x01K\x01\x86R.",
+    "forward": module(key("forward", RELU)), "call": module(key("__call__", RELU)),
+    "class": module(key("__class__", RELU)), "compiled": module(key("_compiled", RELU)),
+    "dict": module(key("__dict__", b"}")), "getattr of module": module(key("__getattr__", RELU)),
+    "state dict": module(key("state_dict", RELU)), "named": module(key("named_parameters", RELU)),
+    "forward hook": module(key("_forward_hooks", b"}K\0" + RELU + b"s")),
+    "hook table": module(key("_forward_hooks", RELU)),
+    "load hook": module(key("_load_state_dict_pre_hooks", b"}K\0" + RELU + b"s")),
+    "no parts": module(start=b""),
+    "module of numbers": module(key("_modules", b"}" + key("a", b"K\1s"))),
+    "module of functions": module(key("_modules", b"}" + key("a", RELU + b"s"))),
+    "parameter of text": module(key("_parameters", b"}" + key("a", b"Ns") + key("b", b"K\1s"))),
+    "dotted child": module(key("_modules", b"}" + key("a.b", b"Ns"))),
+    "training": module(key("training", b"K\x07")),
+    "names": module(key("_non_persistent_buffers_set", b"]")),
+    "module within itself": b"\x80\x02" + NN + b"q\x01}(" + EMPTY
+        + key("_modules", b"}" + key("a", b"h\x01s")) + b"ub.",
+    "state twice": b"\x80\x02" + NN + b"}(" + EMPTY + b"ub}(" + EMPTY + b"ub.",
+    "state of a number": b"\x80\x02" + NN + b"K\x01b.",
+    "optimizer": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81.", "own module":
+        b"\x80\x02ctoytorch.nn.modules.linear\nIdentity\n)\x81.",
+    "class of a name": b"\x80\x02ctorch.nn.modules.linear\nIdentity.forward\n.",
+    "private function": b"\x80\x02ctorch.nn.functional\n_verify\n.",
+    "functional's imports": b"\x80\x02ctorch.nn.functional\nnp\n.",
+    "hub": b"\x80\x02ctorch.hub\nload\n.", "jit": b"\x80\x02ctorch.jit\nload\n.",
+    "from_file": b"\x80\x02ctorch\nfrom_file\n.", "torch.save": b"\x80\x02ctorch\nsave\n.",
+    "partial": b"\x80\x02cfunctools\npartial\nc__builtin__\nprint\n\x85R.",
+    "getattr of an object":
+        b"\x80\x02c__builtin__\ngetattr\n" + RELU + b"X\x0b\0\0\0__globals__\x86R.",
+    "getattr of torch": b"\x80\x02c__builtin__\ngetattr\nctorch._C\n_VariableFunctionsClass\n"
+        b"X\x09\0\0\0from_file\x86R.",
+    "call a class": b"\x80\x02c__builtin__\nint\nX\x01\0\0\x001\x85R.",
+    "eval": b"\x80\x02c__builtin__\neval\nX\x01\0\0\x001\x85R.",
+    "default factory": b"\x80\x02ccollections\ndefaultdict\n" + RELU + b"\x85R.",
+    "namespace": b"\x80\x02cargparse\nNamespace\n)\x81]b.",
+    "namespace with arguments": b"\x80\x02cargparse\nNamespace\nK\x01\x85\x81.",
+    "range": b"\x80\x02c__builtin__\nxrange\nX\x01\0\0\x001\x85R.",
+    "long deque": b"\x80\x02ccollections\ndeque\n]J\xff\xff\xff\xff\x86R.",
+    "objects of NumPy": b"\x80\x02cnumpy\ndtype\nX\x01\0\0\0O\x85R.",
+    "type by its fields": b"\x80\x02cnumpy\ndtype\n]X\x01\0\0\0aa\x85R.",
+    "type by a long name": b"\x80\x02cnumpy\ndtype\nX\x06\0\0\0f8,f8,\x85R.",
+    "fields": b"\x80\x02" + DTYPE + b"(K\x03X\x01\0\0\0<NX\x01\0\0\0aNK\x08K\x08K\0tb.",
+    "array without state": b"\x80\x02" + ARRAY + b".",
+    "array in a tuple": b"\x80\x02" + ARRAY + b"\x85.",
+    "array state": array(b"K\x01"),
+    "array of a list": array(b"(K\x01K\x02\x85" + DTYPE + b"\x89]t"),
+    "array too short": array(filled(b"K\x02\x85", 8)),
+    "array too long": array(filled(b"K\x01\x85", 16)),
+    "array of negative size": array(filled(b"J\xff\xff\xff\xff\x85", 8)),
+    "huge array": array(filled(b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86", 8)),
+    "huge number": array(filled(b"J\xff\xff\xff\x7f\x85", 0,
+                                b"cnumpy\ndtype\nX\x0a\0\0\0S999999999\x85R")),
+    "array twice": b"\x80\x02" + ARRAY + filled(b"K\x01\x85", 8) + b"b"
+        + filled(b"K\x01\x85", 8) + b"b.",
+    "scalar": b"\x80\x02cnumpy._core.multiarray\nscalar\n" + DTYPE
+        + BYTES % b"\x01\0\0\0a" + b"\x86R.",
+}
+
+
+def test_the_honest_modules_of_these_tests_are_read() -> None:
+    got = load(archive(module(key("note", RELU))), weights_only=False)
+    assert type(got) is tt.nn.Identity and got.note is tt.nn.functional.relu
+    assert load(archive(array(filled(b"K\x02\x85", 16))), weights_only=False).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_hostile_pickles(name: str, tmp_path: Path) -> None:
     path = tmp_path / "hostile.pt"

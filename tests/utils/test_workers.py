@@ -469,3 +469,97 @@ def same(a: Any, b: Any) -> None:
         assert len(a) == len(b)
         for x, y in zip(a, b):
             same(x, y)
+
+
+# -- StopIteration --------------------------------------------------------------------------------
+
+def loaders(m: Any, workers: int) -> dict[str, Any]:
+    """Loaders that meet a StopIteration, each made by a function; of either package."""
+    data = m.utils.data
+
+    class Stops(data.Dataset):  # type: ignore[misc,name-defined]
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, i: int) -> int:
+            if i == 3:
+                raise StopIteration("mine")
+            return i
+
+    class AtOnce(Stops):
+        def __getitems__(self, indices: Any) -> Any:
+            return [self[i] for i in indices]
+
+    class Numbers(data.IterableDataset):  # type: ignore[misc,name-defined]
+        def __iter__(self) -> Any:
+            return Reviving()
+
+    class Broken(data.IterableDataset):  # type: ignore[misc,name-defined]
+        def __iter__(self) -> Any:
+            raise StopIteration("at the start")
+
+    def collate(batch: Any) -> Any:
+        if 3 in (batch if isinstance(batch, list) else [batch]):
+            raise StopIteration("in collate_fn")
+        return batch
+
+    def start(worker: int) -> None:
+        raise StopIteration("in worker_init_fn")
+
+    def make(dataset: Any, *args: Any, **options: Any) -> Any:
+        return lambda: data.DataLoader(dataset, *args, num_workers=workers, **options)
+    return {
+        "map": make(Stops(), 2), "one by one": make(Stops(), 1), "unbatched": make(Stops(), None),
+        "getitems": make(AtOnce(), 2), "stream": make(Numbers(), 2),
+        "stream of examples": make(Numbers(), None), "broken stream": make(Broken(), 2),
+        "collate": make(list(range(8)), 2, collate_fn=collate),
+        "collate one": make(list(range(8)), None, collate_fn=collate),
+        "collate stream": make(Numbers(), 2, collate_fn=collate),
+        "init": make(list(range(8)), 2, worker_init_fn=start),
+        "batch sampler": make(list(range(8)), batch_sampler=[[0], [1, 2]])}
+
+
+class Reviving:
+    """An iterator that goes on after it has ended."""
+
+    n = 0
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> int:
+        self.n += 1
+        if self.n % 4 == 0:
+            raise StopIteration
+        return self.n
+
+
+def heard(make: Any) -> list[Any]:
+    """All that two loops over one iterator give, and the first line of what `next` raises."""
+    try:
+        it = iter(make())
+    except StopIteration as error:
+        return [str(error)]
+    told: list[Any] = []
+    for _ in range(2):
+        while True:
+            try:
+                batch = next(it)
+            except StopIteration as error:
+                lines = str(error).splitlines() or ["the end"]
+                told += [lines[0].replace("process 1", "process 0"), lines[-1]]
+                break
+            told.append(batch.tolist() if hasattr(batch, "tolist") else batch)
+    return told
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("what", loaders(tt, 0))
+def test_stop_iteration(what: str, workers: int) -> None:
+    """The end of a stream; anywhere else an error that `next` raises, and no batch is passed over.
+    """
+    torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
+    ours, theirs = (heard(loaders(m, workers)[what]) for m in (tt, torch))
+    assert ours == theirs
+    if workers and what in ("map", "getitems", "collate"):
+        assert any("Caught StopIteration in DataLoader worker process 0." in str(t) for t in ours)

@@ -1,6 +1,6 @@
 """Gradients: the engine, its front doors, and the modes that switch recording."""
 
-from toytorch.autograd import engine, forward_ad, functional, graph, profiler
+from toytorch.autograd import engine, forward_ad, functional, grad_mode, graph, profiler
 from toytorch.autograd.anomaly import (
     detect_anomaly,
     is_anomaly_check_nan_enabled,
@@ -32,6 +32,7 @@ __all__ = [
     "forward_ad",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",

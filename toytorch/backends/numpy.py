@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.core.device import cpu
 from toytorch.core.device import device as device_class
+from toytorch.core.package import is_ours
 
 
 class NumpyBackend:
@@ -103,7 +104,7 @@ def _on_floating_point_error(kind: str, flag: int) -> None:
     frame: Any = sys._getframe(1)
     while frame.f_globals.get("__name__", "").startswith("numpy."):  # as the mean is, in Python
         frame = frame.f_back
-    if not frame.f_globals.get("__name__", "").startswith("toytorch."):
+    if not is_ours(frame.f_globals.get("__name__")):
         warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
 
 
@@ -113,7 +114,8 @@ def _quiet_floating_point() -> None:
     np.seterrcall(_on_floating_point_error)
     np.seterr(**modes)
     # Threads start with NumPy's own settings; there the filter does the work.
-    warnings.filterwarnings("ignore", r".* encountered in ", RuntimeWarning, r"toytorch\.")
+    warnings.filterwarnings("ignore", r".* encountered in ", RuntimeWarning,
+                            r"(toy)?torch\.")
 
 
 _keep_freed_memory()

@@ -30,6 +30,20 @@ class Storage:
             return self.memory
         return base.of_array(self.array).flat(self.array)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
+        flat = self.flat().copy()
+        return Storage(flat, flat)
+
+    def __reduce__(self) -> Any:
+        flat = self.flat()
+        backend = base.of_array(flat)
+        return _rebuild, (backend.to_numpy(flat), str(backend.device(flat)))
+
+
+def _rebuild(flat: Any, where: str) -> Storage:
+    placed = base.of_device(device(where)).from_numpy(flat)
+    return Storage(placed, placed)
+
 
 class InferenceStorage(Storage):
     """The memory of a tensor made in inference mode: its writes are not counted, so that nothing

@@ -7,7 +7,10 @@ overrides in its `__dict__`. (A `__getattr__` would make every attribute read th
 
 from __future__ import annotations
 
+import copyreg
+import warnings
 import weakref
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +31,7 @@ ndarray = np.ndarray
 NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
             "calling .{0}() on a Tensor: there is one value for each example")
 SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
-          "_no_grad_view", "_deaf")
+          "_no_grad_view", "_deaf", "_batches", "_tangents")  # what no copy takes over
 
 
 class Tensor:
@@ -289,7 +292,6 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """What backward accumulated here."""
         if self._grad is None and self._edge is not None and not self._retained:
-            import warnings
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
@@ -519,34 +521,96 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         self._array, self.dtype, self._storage = value._array, value.dtype, value._memory()
 
+    # -- copies -------------------------------------------------------------------------------
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._edge is not None:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support "
-                               "the deepcopy protocol at the moment.")
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001")
         if id(self) in memo:
             return memo[id(self)]
-        copy = like(self, self._array.copy())
-        copy._rg = self._rg
-        copy.__dict__.update({k: v for k, v in self.__dict__.items() if k not in SELDOM})
+        if self.is_sparse:
+            made = like(self, self._array.copy())
+        else:  # of the whole memory, so that what shares it shares the copy
+            made = rebuild(type(self), deepcopy(self._memory(), memo), *self._layout())
+        memo[id(self)] = made
+        made._rg = self._rg
         if self._grad is not None:
-            copy._grad = self._grad.__deepcopy__(memo)
-        memo[id(self)] = copy
-        return copy
+            made._grad = self._grad.__deepcopy__(memo)
+        set_state(made, deepcopy(self._state(), memo))
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        held = self._array
-        if not self.is_sparse:
-            held = base.of_array(held).to_numpy(held)
+        """How `copy.copy` makes a tensor over the same memory, and `pickle` one over its bytes."""
+        warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
-        return _rebuild, (cls, held.copy(), self._rg, str(self.device))
+        held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
+        return _rebuild, (cls, self._rg, self._state(), *held)
+
+    def _layout(self) -> tuple[Any, ...]:
+        """How this tensor lies in its memory: type, sizes, strides and offset."""
+        return self.dtype, tuple(self._array.shape), strides_of(self._array), self.storage_offset()
+
+    def _state(self) -> Any:
+        """What the user gave this tensor: attributes, or what its class says; None if nothing."""
+        cls = type(self)
+        if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
+            return self.__getstate__()
+        state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
+        slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+        held = {k: getattr(self, k) for k in slots
+                if k not in Tensor.__slots__ and hasattr(self, k)}
+        return (state, held) if held else state or None
+
+    def __setstate__(self, state: Any) -> None:
+        """For subclasses that call it: the attributes that `__reduce_ex__` gave."""
+        if self._edge is not None:
+            raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+        for part in state if isinstance(state, tuple) else (state,):
+            for name, value in (part or {}).items():
+                setattr(self, name, value)
 
 
-def _rebuild(cls: type | None, array: Any, requires_grad: bool, where: str) -> Tensor:
-    tensor = wrap(base.of_device(device(where)).from_numpy(array))
-    if cls is not None and cls is not Tensor:
-        tensor = like_class(cls, tensor)
-    tensor._rg = requires_grad
-    return tensor
+def set_state(tensor: Tensor, state: Any) -> None:
+    """Gives a copy the state of what it is a copy of."""
+    if state is not None:
+        tensor.__setstate__(state)
+
+
+def warn_of_hooks(tensor: Tensor) -> None:
+    """Says that a leaf's hooks are not copied, unless the user said so."""
+    for hook in (tensor._hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning", stacklevel=2)
+
+
+def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, offset: int) -> Any:
+    """A tensor over some memory."""
+    flat = memory.flat()
+    if flat.dtype != kind.numpy:  # the memory is known by the type of another view
+        whole = flat.nbytes // kind.itemsize * kind.itemsize
+        flat = flat.view("uint8")[:whole].view(kind.numpy)
+    made: Any = new(cls)
+    made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
+    made.dtype, made._rg, made._edge, made._storage = kind, False, None, memory
+    return made
+
+
+def _rebuild(cls: type | None, requires_grad: bool, state: Any, held: Any, kind: dtype,
+             *layout: Any) -> Tensor:
+    if layout:
+        made = rebuild(cls or Tensor, held, kind, *layout)
+    else:  # a sparse tensor has no strides
+        made = like_class(cls or Tensor, wrap(held, kind))
+    made._rg = requires_grad
+    set_state(made, state)
+    return made  # type: ignore[no-any-return]
 
 
 def strides_of(array: Any) -> tuple[int, ...]:

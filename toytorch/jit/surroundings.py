@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.dtype import dtype
+from toytorch.core.package import is_ours
 from toytorch.core.tensor import Tensor
 from toytorch.jit.executor import exact
 from toytorch.nn import Module
@@ -27,7 +28,7 @@ Getter = Callable[[], Any]
 
 PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), dtype))
 FIXED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)
-LIBRARIES = frozenset(("toytorch", "numpy")) | sys.stdlib_module_names
+LIBRARIES = sys.stdlib_module_names | {"numpy"}
 SIZED = (list, tuple, dict, set, frozenset, collections.deque)
 MISSING = object()
 DEEPEST = 3  # containers and objects within each other whose values are looked at
@@ -185,7 +186,7 @@ def keep(value: Any) -> Any:
 def of_library(name: str) -> bool:
     """Whether a module of Python belongs to toytorch, NumPy or Python, which read no globals of
     the user's."""
-    return name.partition(".")[0] in LIBRARIES
+    return is_ours(name) or name.partition(".")[0] in LIBRARIES
 
 
 def names_in(code: types.CodeType) -> tuple[set[str], set[str]]:

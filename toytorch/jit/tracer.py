@@ -13,6 +13,7 @@ from typing import Any
 
 from toytorch.core import dispatch, state
 from toytorch.core.op import Op
+from toytorch.core.package import is_ours
 from toytorch.core.pytree import tree_leaves
 from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
@@ -305,7 +306,7 @@ def where() -> Source | None:
 
 def is_library(frame: Any) -> bool:
     """Whether a frame runs code of toytorch."""
-    return str(frame.f_globals.get("__name__", "")).startswith("toytorch.")
+    return is_ours(frame.f_globals.get("__name__"))
 
 
 # -- what the function sees while it is traced ----------------------------------------------------

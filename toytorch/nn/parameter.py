@@ -36,7 +36,7 @@ class Parameter(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            copy = like_class(type(self), wrap(self._array.copy(), self.dtype))
+            copy = like_class(type(self), self.detach().clone())
             copy._rg = self._rg
             memo[id(self)] = copy
         return memo[id(self)]

@@ -7,7 +7,8 @@ import sys
 import sysconfig
 from functools import cache
 
-OURS = "toytorch."  # modules, among them those of source made from records
+from toytorch.core.package import is_ours
+
 LIBRARY = tuple(p + os.sep for kind in ("stdlib", "platstdlib") if (p := sysconfig.get_path(kind)))
 MOST = 32
 
@@ -21,7 +22,7 @@ def call_sites() -> list[str]:
     frame = sys._getframe(1)
     while frame is not None and len(sites) < MOST:
         module = frame.f_globals.get("__name__", "")
-        name = None if module.startswith(OURS) else shown(frame.f_code.co_filename)
+        name = None if is_ours(module) else shown(frame.f_code.co_filename)
         if name is not None:
             sites.append(f"{name}({frame.f_lineno}): {frame.f_code.co_name}")
         frame = frame.f_back  # type: ignore[assignment]  # None above the outermost

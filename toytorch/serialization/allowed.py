@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from toytorch.core.homes import home_of
+from toytorch.core.package import is_ours
+
 _allowed: dict[str, Any] = {}
 
 
@@ -13,7 +16,10 @@ def _name(entry: Any) -> tuple[str, Any]:
     if isinstance(entry, tuple):
         thing, name = entry
         return name, thing
-    return f"{entry.__module__}.{entry.__qualname__}", entry
+    module = getattr(entry, "__module__", None) or "builtins"
+    if is_ours(module):
+        module = home_of(module, entry.__qualname__)
+    return f"{module}.{entry.__qualname__}", entry
 
 
 def add_safe_globals(safe_globals: Sequence[Any]) -> None:

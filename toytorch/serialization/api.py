@@ -19,8 +19,13 @@ from toytorch.serialization.pickler import Pickler
 from toytorch.serialization.storages import Storages
 from toytorch.serialization.unpickler import Unpickler
 
-REFUSED = ("Weights only load failed. Nothing in this file was executed, and nothing can be: "
-           "toytorch reads tensors, containers and plain values only, whatever weights_only says.")
+REFUSED = (
+    "Weights only load failed. This file can still be loaded, to do so you have two options, do "
+    "those steps only if you trust the source of the checkpoint.\n\t(1) Re-running `torch.load` "
+    "with `weights_only` set to `False` also makes modules of torch.nn, arrays of NumPy and other "
+    "plain objects; toytorch never executes what is in a file.\n\t(2) Alternatively, to load with "
+    "`weights_only=True` please check the recommended steps in the following error message.\n\t")
+DAMAGED = "Weights only load failed. Nothing in this file was executed.\n"
 
 
 def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
@@ -30,7 +35,8 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
 
     `f` is a path, which leads to the old content or the whole of the new one at any moment, or a
     binary file. Views stay views: tensors that share memory do so again when they are loaded.
-    Raises PicklingError for values of classes that no reader would allow.
+    Modules and other objects are written as their classes' names and their attributes; see `load`
+    for what comes back. Raises PicklingError for what has no name, such as a lambda.
 
     >>> import io, toytorch as torch
     >>> file = io.BytesIO()
@@ -73,10 +79,14 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
     `map_location` says where tensors go: a device, a dict from place to place, or a function of
     (storage, place). With `mmap`, tensors lie in the file until they are touched. A file that is
     damaged, or asks for more than tensors and containers, raises an error that names it.
-    `weights_only` is always in force; False changes nothing.
+
+    With `weights_only=False` a file may also hold modules of `torch.nn`, functions, arrays of NumPy
+    and more plain containers. They are made from their attributes, without calling anything; of
+    classes of your own, only those that `add_safe_globals` allows.
     """
     if pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    weights_only = weights_only is None or bool(weights_only)
     with _opened(f) as (file, name):
         if mmap and not isinstance(f, (str, os.PathLike)):
             raise ValueError("f must be a file path in order to use the mmap argument")
@@ -86,11 +96,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
             if not start:
                 raise EOFError("Ran out of input: the file is empty")
             if MAGIC in start:
-                return load_legacy(file, map_location)
-            return _read(Reader(file, name), map_location, bool(mmap))
+                return load_legacy(file, map_location, weights_only)
+            return _read(Reader(file, name), map_location, bool(mmap), weights_only)
 
 
-def _read(reader: Reader, map_location: Any, mapped: bool) -> Any:
+def _read(reader: Reader, map_location: Any, mapped: bool, weights_only: bool) -> Any:
     program = reader.read("data.pkl").tobytes()
     order = sys.byteorder
     if "byteorder" in reader:
@@ -99,7 +109,7 @@ def _read(reader: Reader, map_location: Any, mapped: bool) -> Any:
             raise DamagedArchive(f"{reader.name} is damaged: unknown byteorder {order[:20]!r}")
     get = reader.map if mapped else reader.read
     storages = Storages(lambda key, nbytes: get(f"data/{key}"), map_location, order)
-    return Unpickler(program, storages.find).run()
+    return Unpickler(program, storages.find, weights_only=weights_only).run()
 
 
 @contextlib.contextmanager
@@ -126,11 +136,12 @@ def _naming(name: str) -> Iterator[None]:
     except EOFError as error:
         raise EOFError(f"{name}: {error}") from None
     except UnpicklingError as error:
-        raise UnpicklingError(f"{REFUSED}\n{name}: WeightsUnpickler error: {error}") from None
+        first = REFUSED if "was not an allowed global by default" in str(error) else DAMAGED
+        raise UnpicklingError(f"{first}{name}: WeightsUnpickler error: {error}") from None
     except RuntimeError as error:
         if "Attempting to deserialize" in str(error):
             raise
-        raise UnpicklingError(f"{REFUSED}\n{name}: {error}") from error
+        raise UnpicklingError(f"{DAMAGED}{name}: {error}") from error
     except Exception as error:
-        raise UnpicklingError(f"{REFUSED}\n{name}: WeightsUnpickler error: "
+        raise UnpicklingError(f"{DAMAGED}{name}: WeightsUnpickler error: "
                               f"{type(error).__name__}: {error}") from error

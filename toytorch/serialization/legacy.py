@@ -17,7 +17,7 @@ from toytorch.serialization.unpickler import Unpickler
 MAGIC = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
 
 
-def load_legacy(file: Any, map_location: Any) -> Any:
+def load_legacy(file: Any, map_location: Any, weights_only: bool = True) -> Any:
     """The value in a file of the old layout.
 
     The tensors come before their bytes, so room is made for a storage as soon as it is named, and
@@ -48,7 +48,7 @@ def load_legacy(file: Any, map_location: Any) -> Any:
         header.append((reader := Unpickler(data, find, at)).run())
         at = reader.at
     require(header[1] == 1001, f"its protocol {header[1]!r} is not known")
-    value = (reader := Unpickler(data, find, at)).run()
+    value = (reader := Unpickler(data, find, at, weights_only)).run()
     keys = (reader := Unpickler(data, find, reader.at)).run()
     at = reader.at
     require(type(keys) is list and sorted(map(str, keys)) == sorted(rooms),

@@ -2,25 +2,34 @@
 
 A pickle is a program for a small stack machine. `GLOBAL` names a function, `REDUCE` calls it,
 `BINPERSID` stands for a storage, whose bytes are a record of their own. This writer knows tensors,
-containers and plain values, and refuses whatever a restricted reader could not read back.
+containers and plain values itself, and asks other objects how they are made. Classes of toytorch
+get PyTorch's names.
 """
 
 from __future__ import annotations
 
+import copyreg
 import struct
+import sys
+from _compat_pickle import REVERSE_IMPORT_MAPPING, REVERSE_NAME_MAPPING
 from collections import Counter, OrderedDict
-from pickle import PicklingError
+from pickle import PicklingError, whichmodule  # type: ignore[attr-defined]  # not in the stubs
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
 from toytorch.core.device import device, layout
 from toytorch.core.dtype import dtype
+from toytorch.core.homes import home_of
+from toytorch.core.package import is_ours
 from toytorch.core.size import Size
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, warn_of_hooks
+from toytorch.nn import Module
 from toytorch.nn.modules.state import StateDict
-from toytorch.nn.parameter import Parameter
-from toytorch.serialization import allowed
+from toytorch.nn.parameter import Parameter, is_lazy
+from toytorch.serialization import known
+from toytorch.serialization.modules import exported
 
 PLAIN = (type(None), bool, int, float, str)
 NOT_ATTRIBUTES = {"persistent"}  # kept by modules, not by their tensors
@@ -88,7 +97,7 @@ class Pickler:
         elif isinstance(value, Tensor):
             self._tensor(value)
         else:
-            self._allowed_object(value)
+            self._object(value)
 
     # -- the memo: what was written before is fetched, not written again ----------------------
 
@@ -209,6 +218,11 @@ class Pickler:
         self.write(self._storage(None, None, value._flat))
 
     def _tensor(self, tensor: Tensor) -> None:
+        warn_of_hooks(tensor)
+        if is_lazy(tensor):
+            self._called(tensor, f"torch.nn.parameter {type(tensor).__name__}",
+                         tensor.requires_grad, tensor.device, tensor.dtype)
+            return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
         call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor, wanted)
@@ -239,29 +253,57 @@ class Pickler:
 
     # -- everything else ----------------------------------------------------------------------
 
-    def _allowed_object(self, value: Any) -> None:
-        name = allowed.name_of(type(value))
-        if name is None:
-            cls = type(value)
-            raise PicklingError(
-                f"cannot save a value of type {cls.__module__}.{cls.__qualname__}: files hold "
-                "tensors, containers, numbers, strings, dtypes and devices, so that loading them "
-                "runs no code. Save a module's or optimizer's state_dict(); an array as a tensor; "
-                "or allow your class with toytorch.serialization.add_safe_globals")
-        how = value.__reduce_ex__(2)
+    def _object(self, value: Any) -> None:
+        """An object as its class says (`__reduce_ex__`); a class or function by its name."""
+        if isinstance(value, (type, FunctionType)):
+            self._named(value, value.__qualname__)
+            return
+        reduce = copyreg.dispatch_table.get(type(value))
+        how = reduce(value) if reduce else value.__reduce_ex__(2)
+        if isinstance(how, str):
+            self._named(value, how)
+            return
         function, arguments, state, items, entries = (*how, None, None, None)[:5]
-        if getattr(function, "__name__", "") != "__newobj__" or arguments[0] is not type(value):
-            raise PicklingError(f"cannot save {name}: its __reduce__ asks for "
-                                f"{function!r}; only objects made by __new__ are saved")
-        self.write(Global(" ".join(name.rsplit(".", 1))))
-        self._items(arguments[1:])
-        self.out += b"\x81"
-        self._put(id(value), value)
-        if items is not None or entries is not None:
-            raise PicklingError(f"cannot save {name}: it is a list or dict with a class of its own")
+        if getattr(function, "__name__", "") == "__newobj__":
+            self.write(arguments[0])
+            self._items(arguments[1:])
+            self.out += b"\x81"
+        else:
+            self.write(function)
+            self._items(tuple(arguments))
+            self.out += b"R"
+        if id(value) not in self._memo:  # its arguments may hold it
+            self._put(id(value), value)
+        if items is not None:
+            for item in items:
+                self.write(item)
+                self.out += b"a"
+        if entries is not None:
+            self._entries(dict(entries))
         if state is not None:
+            if isinstance(value, Module) and isinstance(state, dict):
+                state = exported(value, state)
             self.write(state)
             self.out += b"b"
+
+    def _named(self, value: Any, name: str) -> None:
+        module = known.names().get(id(value), "").rpartition(".")[0]
+        if module:
+            name = known.names()[id(value)].rpartition(".")[2]
+        else:
+            if "<locals>" in name:
+                raise AttributeError(f"Can't pickle local object {name!r}")
+            module = whichmodule(value, name)
+            found: Any = sys.modules.get("toytorch" if module == "torch" else module)
+            for part in name.split("."):
+                found = getattr(found, part, None)
+            if found is not value:
+                raise PicklingError(f"Can't pickle {value!r}: attribute lookup {name} on {module} "
+                                    "failed")
+            if is_ours(module):
+                module = home_of(module, name)
+        module, name = REVERSE_NAME_MAPPING.get((module, name), (module, name))
+        self.write(Global(f"{REVERSE_IMPORT_MAPPING.get(module, module)} {name}"))
 
 
 WRITERS: dict[type, Any] = {

@@ -29,6 +29,7 @@ class Builder(NamedTuple):
 
     name: str
     build: Callable[..., Any]
+    thing: Any = None  # the class itself, where a file may hold it as a value
 
 
 class StorageType(NamedTuple):
@@ -246,7 +247,10 @@ def only_named(spend: Any, *args: Any) -> Any:
 
 
 def finished(value: Any) -> Any:
-    """What a storage becomes that was saved by itself."""
+    """What a storage or a class becomes that was saved by itself."""
+    if type(value) is Builder:
+        require(value.thing is not None, f"{value.name} is not a value")
+        return value.thing
     if type(value) is Loaded:
         if value.kind is None:
             return UntypedStorage(value.memory)
@@ -278,7 +282,12 @@ for _module in ("builtins", "__builtin__"):  # the name of Python 2 is what prot
     FUNCTIONS |= {f"{_module}.set": set_of, f"{_module}.complex": complex_of,
                   f"{_module}.bytearray": byte_array}
 
-GLOBALS: dict[str, Any] = {name: Builder(name, f) for name, f in FUNCTIONS.items()}
+CLASSES: dict[str, type] = {
+    "torch.Tensor": Tensor, "torch.nn.parameter.Parameter": Parameter, "torch.Size": Size,
+    "torch.device": device, "collections.OrderedDict": OrderedDict, "collections.Counter": Counter,
+    "__builtin__.set": set, "__builtin__.complex": complex, "__builtin__.bytearray": bytearray}
+GLOBALS: dict[str, Any] = {name: Builder(name, f, CLASSES.get(name))
+                           for name, f in FUNCTIONS.items()}
 GLOBALS |= {f"torch.{d.name}": d for d in ALL}
 GLOBALS |= {f"torch.{d.legacy}Storage": StorageType(d) for d in ALL}
 GLOBALS["torch.storage.UntypedStorage"] = StorageType(None)

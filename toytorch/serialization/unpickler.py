@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import Any
 
-from toytorch.serialization import allowed
+from toytorch.nn import Module
+from toytorch.serialization import allowed, known, modules
+from toytorch.serialization.arrays import ArrayShell, TypeShell
+from toytorch.serialization.known import Made, Value
 from toytorch.serialization.rebuild import (
     GLOBALS,
     Builder,
     StorageType,
     check_key,
-    finished,
     require,
 )
+from toytorch.serialization.rebuild import finished as finished_storage
 
 Load = Callable[[str, Any, str, int], Any]
+REFUSED = (
+    "Unsupported global: GLOBAL {0} was not an allowed global by default. Please use "
+    "`torch.serialization.add_safe_globals([{0}])` or the "
+    "`torch.serialization.safe_globals([{0}])` context manager to allowlist this global if you "
+    "trust this class/function.")
+UNKNOWN = (
+    "Unsupported global: GLOBAL {0} is nothing that toytorch makes by itself. With "
+    "weights_only=False these are modules of torch.nn, functions of torch.nn.functional, arrays of "
+    "NumPy and plain containers; code of other packages and of your program runs only if you allow "
+    "it. If you trust this class/function: `with torch.serialization.safe_globals([{0}]): "
+    "torch.load(f, weights_only=False)`.")
 
 
 class Allowed:
@@ -28,15 +43,28 @@ class Allowed:
         self.thing = thing
 
 
-class Unpickler:
-    """Runs the program in `data` from `at`; `load` finds a storage (key, dtype, place, numel)."""
+def finished(value: Any) -> Any:
+    """What stands in a container for a value on the stack."""
+    kind = type(value)
+    if kind is Allowed or kind is Value or kind is Made:
+        return value.thing
+    if kind is ArrayShell or kind is TypeShell:
+        return value.value()
+    return finished_storage(value)
 
-    def __init__(self, data: bytes, load: Load, at: int = 0) -> None:
-        self.data, self.at, self._load = data, at, load
+
+class Unpickler:
+    """Runs the program in `data` from `at`; `load` finds a storage (key, dtype, place, numel).
+
+    With weights_only, files may name tensors and containers, and what the user allowed.
+    """
+
+    def __init__(self, data: bytes, load: Load, at: int = 0, weights_only: bool = True) -> None:
+        self.data, self.at, self._load, self._weights_only = data, at, load, weights_only
         self.stack: list[Any] = []
         self._outer: list[list[Any]] = []  # the stacks below each open mark
         self._memo: dict[int, Any] = {}
-        self._left = len(data)  # how many more values calls may copy: a file pays for each once
+        self._left = 2 * len(data)  # values that calls may copy: bytes out of text, arrays of them
 
     def run(self) -> Any:
         """The value that the program leaves; `at` is then behind it."""
@@ -89,11 +117,11 @@ class Unpickler:
 
     def _tuple_of(self, n: int) -> None:
         require(len(self.stack) >= n, "a tuple has too few parts")
-        self.stack[-n:] = [tuple(self.stack[-n:])]
+        self.stack[-n:] = [_tuple(self.stack[-n:])]
 
     def _tuple(self) -> None:
         values, self.stack = self.stack, self._outer.pop()
-        self.stack.append(tuple(values))
+        self.stack.append(_tuple(values))
 
     def _remember(self, n: int) -> None:
         self._memo[n] = self.stack[-1]
@@ -105,7 +133,7 @@ class Unpickler:
     # -- containers ---------------------------------------------------------------------------
 
     def _append(self, values: list[Any]) -> None:
-        require(type(self.stack[-1]) is list, "only lists can be appended to")
+        require(type(self.stack[-1]) in (list, deque), "only lists can be appended to")
         self.stack[-1].extend(values)
 
     def _add(self) -> None:
@@ -115,7 +143,7 @@ class Unpickler:
 
     def _store(self, values: list[Any]) -> None:
         target = self.stack[-1]
-        require(type(target) in (dict, OrderedDict) or (
+        require(type(target) in (dict, OrderedDict, defaultdict) or (
             hasattr(type(target), "elements") and isinstance(target, dict)),
             "only dicts have keys")
         require(len(values) % 2 == 0, "a key has no value")
@@ -132,14 +160,15 @@ class Unpickler:
         require(type(module) is str and type(name) is str, "a name must be text")
         full = f"{module}.{name}"
         found = GLOBALS.get(full)
-        if found is None and allowed.find(full) is not None:
-            found = Allowed(allowed.find(full))
+        if found is None:  # protocol 2 writes the names of Python 2
+            module, name = NAME_MAPPING.get((module, name), (module, name))
+            full = f"{IMPORT_MAPPING.get(module, module)}.{name}"
+            permitted = allowed.find(full)
+            found = known.table().get(full) if permitted or not self._weights_only else None
+            if found is None and permitted is not None:
+                found = Allowed(permitted)
         if found is None:
-            raise UnpicklingError(
-                f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please "
-                f"use `torch.serialization.add_safe_globals([{full}])` or the "
-                f"`torch.serialization.safe_globals([{full}])` context manager to allowlist this "
-                "global if you trust this class/function.")
+            raise UnpicklingError((REFUSED if self._weights_only else UNKNOWN).format(full))
         self.stack.append(found)
 
     def _global_of_stack(self) -> None:
@@ -151,15 +180,23 @@ class Unpickler:
         require(type(args) is tuple, "a function is called with something else than a tuple")
         if type(function) is Builder:
             self.stack.append(function.build(self.spend, *args))
+        elif type(function) is Made:
+            self._make(function.thing, args)
         else:
             require(type(function) is Allowed, "what is called is no function")
             self.stack.append(function.thing(*args))
+
+    def _make(self, cls: type, args: tuple[Any, ...]) -> None:
+        require(not args, f"a {cls.__name__} is made empty")
+        self.stack.append(object.__new__(cls) if issubclass(cls, Module) else cls.__new__(cls))
 
     def _new(self) -> None:
         args, cls = self.stack.pop(), self.stack.pop()
         require(type(args) is tuple, "a class is called with something else than a tuple")
         if type(cls) is Builder:
             self.stack.append(cls.build(self.spend, *args))
+        elif type(cls) is Made:
+            self._make(cls.thing, args)
         else:
             require(type(cls) is Allowed and isinstance(cls.thing, type),
                     "what is made is no class")
@@ -172,13 +209,23 @@ class Unpickler:
                     <= {"_metadata"}, "an OrderedDict keeps no attributes but _metadata")
             vars(target).update(state)
             return
-        name = f"{type(target).__module__}.{type(target).__qualname__}"
-        require(allowed.find(name) is type(target), "Can only build Tensor, Parameter, "
-                f"OrderedDict or types allowlisted via `add_safe_globals`, but got {name}")
-        if hasattr(target, "__setstate__"):
+        cls = type(target)
+        if cls is ArrayShell or cls is TypeShell:
+            target.build(self.spend, state)
+            return
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        permitted = allowed.name_of(cls) is not None
+        require(permitted or cls in KNOWN or cls in known.SHELLS.values(),
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
+                f"`add_safe_globals`, but got {name}")
+        if isinstance(target, Module):
+            require("_modules" not in vars(target), "the state of a module is set twice")
+            state = modules.imported(cls, state)
+        if permitted and hasattr(target, "__setstate__"):
             target.__setstate__(state)
         else:
-            require(type(state) is dict, "the state of an object must be a dict")
+            require(type(state) is dict and all(type(k) is str for k in state),
+                    "the state of an object must be a dict")
             vars(target).update(state)
 
     def _storage(self) -> None:
@@ -190,6 +237,13 @@ class Unpickler:
         self.stack.append(self._load(parts[2], parts[1].kind, parts[3], parts[4]))
 
 
+def _tuple(values: list[Any]) -> tuple[Any, ...]:
+    """A tuple: of values, or of the arguments of a call, which may name storages and builders."""
+    return tuple(finished(v) if type(v) in NAMED else v for v in values)
+
+
+NAMED = (Allowed, Value, Made, ArrayShell, TypeShell)
+KNOWN = frozenset(modules.classes().values())
 STOP = ord(".")
 
 

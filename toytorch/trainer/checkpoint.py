@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from toytorch.serialization import load, save
-from toytorch.version import __version__
+from toytorch.version import own
 
 NEEDED = ("state_dict", "optimizer_states", "lr_schedulers", "loops", "global_step")
 
@@ -16,7 +16,7 @@ def collect(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
     """Everything that training needs to go on, as containers of tensors and plain values."""
     checkpoint: dict[str, Any] = {
         "epoch": trainer.current_epoch, "global_step": trainer.global_step,
-        "toytorch_version": __version__, "state_dict": trainer.model.state_dict(),
+        "toytorch_version": own, "state_dict": trainer.model.state_dict(),
     }
     if not weights_only:
         checkpoint["loops"] = trainer.fit_loop.state_dict() if trainer.fit_loop else None

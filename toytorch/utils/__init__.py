@@ -1,5 +1,5 @@
 """Around training: data, checkpointing."""
 
-from toytorch.utils import checkpoint, data, dlpack
+from toytorch.utils import _pytree, checkpoint, data, dlpack, hooks
 
-__all__ = ["checkpoint", "data", "dlpack"]
+__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks"]

@@ -9,6 +9,7 @@ import sys
 import typing
 from typing import Any
 
+from toytorch.core.package import is_ours
 from toytorch.core.tensor import Tensor
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
@@ -60,8 +61,7 @@ class Attributes(Subscripts):
     def known_attribute(self, owner: Any, name: str, at: Any) -> Any:
         """An attribute of a package, a class or another Python object."""
         if self.program.closed and inspect.ismodule(owner) and (
-                owner.__name__ not in ("math", "typing", "toytorch")
-                and not owner.__name__.startswith("toytorch.")):
+                owner.__name__ not in ("math", "typing") and not is_ours(owner.__name__)):
             raise self.fail(f"code that came as text may not use the module {owner.__name__}", at)
         missing = object()
         found = inspect.getattr_static(owner, name, missing)
@@ -133,7 +133,7 @@ class Attributes(Subscripts):
             raise self.fail(f"Module '{type(module).__name__}' has no attribute '{name}' ",
                             at) from None
         declared, final = declared_type(module, name)
-        if type(module).__module__.startswith("toytorch.") and isinstance(value, (str, tuple)):
+        if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change
         if final or name in getattr(module, "__constants__", ()) or (
                 value is None and declared is None) or not isinstance(

@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.device import device
 from toytorch.core.op import Op, registry
+from toytorch.core.package import is_ours
 from toytorch.core.schema import REQUIRED
 from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
@@ -181,7 +182,7 @@ class Calls(Pythons, Attributes):
             return self.one("prim::CallFunction", inputs, types.TENSOR, at,
                             {"name": function.name, "Subgraph": function.graph})
         module = str(getattr(function, "__module__", "") or "")
-        if module == "math" or module.startswith("toytorch.") or id(function) in RECORDS or (
+        if module == "math" or is_ours(module) or id(function) in RECORDS or (
                 id(function) in PUBLIC_NAMES):
             return self.call_library(function, module, args, kwargs, at)
         if inspect.isfunction(function):
@@ -249,7 +250,7 @@ class Calls(Pythons, Attributes):
             return args[0]
         if issubclass(kind, BaseException):
             raise self.fail("exceptions can only be raised", at)
-        if kind.__module__ in ("builtins", "typing") or kind.__module__.startswith("toytorch."):
+        if kind.__module__ in ("builtins", "typing") or is_ours(kind.__module__):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
         return self.call_constructor(kind, args, kwargs, at)
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script import markers
@@ -113,4 +114,4 @@ class Modules(Calls):
 
 def is_library(kind: Any) -> bool:
     """Whether a class is one of the framework's own."""
-    return str(kind.__module__).startswith("toytorch.")
+    return is_ours(kind.__module__)

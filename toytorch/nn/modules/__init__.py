@@ -36,6 +36,7 @@ from toytorch.nn.modules.batchnorm import (
     LazyBatchNorm3d,
     SyncBatchNorm,
 )
+from toytorch.nn.modules.channelshuffle import ChannelShuffle
 from toytorch.nn.modules.container import ModuleDict, ModuleList, Sequential
 from toytorch.nn.modules.container_parameters import ParameterDict, ParameterList
 from toytorch.nn.modules.conv import (
@@ -126,7 +127,7 @@ from toytorch.nn.modules.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from toytorch.nn.modules.pixelshuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
+from toytorch.nn.modules.pixelshuffle import PixelShuffle, PixelUnshuffle
 from toytorch.nn.modules.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

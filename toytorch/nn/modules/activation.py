@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
-from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.create import full
@@ -288,4 +288,4 @@ class Softshrink(Module):
         return str(self.lambd)
 
 
-__getattr__ = finder("activation")
+__getattr__ = finder(__name__)

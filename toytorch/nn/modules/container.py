@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from toytorch.nn.modules.elsewhere import finder
+from toytorch.core.homes import finder
 from toytorch.nn.modules.module import Module
 
 T = TypeVar("T", bound="_Numbered")
@@ -260,4 +260,4 @@ class ModuleDict(Module):
             self[key] = module
 
 
-__getattr__ = finder("container")
+__getattr__ = finder(__name__)

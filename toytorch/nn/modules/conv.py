@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
-from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
@@ -223,4 +223,4 @@ class ConvTranspose3d(_ConvTransposeNd):
     dims, function = 3, staticmethod(F.conv_transpose3d)
 
 
-__getattr__ = finder("conv")
+__getattr__ = finder(__name__)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
-from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 
 
@@ -191,4 +191,4 @@ class CTCLoss(_Loss):
                           self.reduction, self.zero_infinity)
 
 
-__getattr__ = finder("loss")
+__getattr__ = finder(__name__)

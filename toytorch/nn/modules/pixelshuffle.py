@@ -1,4 +1,4 @@
-"""Pixels moved to channels and back, and channels in another order."""
+"""Pixels moved to channels and back."""
 
 from __future__ import annotations
 
@@ -33,17 +33,3 @@ class PixelUnshuffle(Module):
 
     def extra_repr(self) -> str:
         return f"downscale_factor={self.downscale_factor}"
-
-
-class ChannelShuffle(Module):
-    """Channels dealt out to groups: (g, C/g) as (C/g, g); Zhang et al. 2018."""
-
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.channel_shuffle(input, self.groups)  # type: ignore[no-any-return]
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"

@@ -7,10 +7,10 @@ import warnings
 from itertools import accumulate, pairwise
 from typing import Any
 
+from toytorch.core.homes import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
-from toytorch.nn.modules.elsewhere import finder
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
@@ -284,4 +284,4 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
 
-__getattr__ = finder("rnn")
+__getattr__ = finder(__name__)

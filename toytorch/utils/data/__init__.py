@@ -1,5 +1,6 @@
 """Data for training: datasets, samplers, batches."""
 
+from toytorch.utils.data import distributed
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataloader import DataLoader
 from toytorch.utils.data.dataset import (
@@ -27,4 +28,4 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Datas
            "DistributedSampler", "IterableDataset", "RandomSampler", "Sampler",
            "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
            "WeightedRandomSampler", "WorkerInfo", "default_collate", "default_convert",
-           "get_worker_info", "random_split"]
+           "distributed", "get_worker_info", "random_split"]

@@ -14,6 +14,7 @@ from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.pool import Pool, batches
 from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from toytorch.utils.data.worker import Failure
 
 
 def draw_seed(generator: Any) -> int:
@@ -98,7 +99,7 @@ class DataLoader:
         if self.num_workers:
             return _Epoch(self)
         draw_seed(self.generator)  # as with workers, so that shuffling does not depend on them
-        return self._here(self._indices())
+        return _Here(self)
 
     def _indices(self) -> Iterator[Any]:
         if self._stream:
@@ -108,18 +109,6 @@ class DataLoader:
     def _recipe(self) -> Recipe:
         return Recipe(self.dataset, self._batching, self.collate_fn, self.batch_size,
                       self.drop_last)
-
-    def _here(self, indices: Iterator[Any]) -> Iterator[Any]:
-        """Batches made in this process."""
-        fetch = self._recipe().start()
-        for index in indices:
-            try:
-                batch = timed("_SingleProcess", fetch, index)
-            except StopIteration:
-                if self._stream:
-                    return
-                raise
-            yield batch
 
     def _workers(self) -> Pool:
         """Running workers: those of the epoch before, if they persist."""
@@ -160,6 +149,26 @@ def _begun(pool: Pool, delivered: Iterator[Any]) -> Iterator[Any]:
     yield from delivered
 
 
+class _Here:
+    """One pass over the data in this process.
+
+    No generator: in one, a StopIteration of the dataset would become a RuntimeError.
+    """
+
+    def __init__(self, loader: DataLoader) -> None:
+        self._loader, self._indices = loader, loader._indices()
+        self._fetch = loader._recipe().start()
+
+    def __iter__(self) -> _Here:
+        return self
+
+    def __next__(self) -> Any:
+        return timed("_SingleProcess", self._fetch, next(self._indices))
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
 class _Epoch:
     """One pass over the data by workers; whatever ends it, they end with it (unless they stay)."""
 
@@ -178,7 +187,7 @@ class _Epoch:
 
     def _next(self) -> Any:
         try:
-            return next(self._batches)
+            batch = next(self._batches)
         except StopIteration:
             self._end()
             raise
@@ -189,6 +198,9 @@ class _Epoch:
                 self._loader._end_of_kept()  # they may be stuck or dead; the next epoch has new
                 self._loader._kept = None
             raise
+        if isinstance(batch, Failure):
+            batch.reraise()
+        return batch
 
     def __len__(self) -> int:
         return len(self._loader)

@@ -14,7 +14,7 @@ from typing import Any
 
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.slots import Inbox
-from toytorch.utils.data.worker import End, Failure, work
+from toytorch.utils.data.worker import End, work
 
 GRACE = 5.0  # seconds that workers get to end by themselves
 _numbers = itertools.count()
@@ -121,6 +121,7 @@ def batches(pool: Pool, indices: Iterator[Any], ahead: int, timeout: float, stre
     """The batches of one epoch, `ahead` of them under way in every worker.
 
     Indices go to the workers in turn; a worker whose stream has ended is left out from then on.
+    What failed comes in its turn, as a Failure; the batches after it are still to be had.
     """
     count = len(pool)
     active = dict.fromkeys(range(count), 0)  # worker: how many batches it has under way
@@ -160,8 +161,6 @@ def batches(pool: Pool, indices: Iterator[Any], ahead: int, timeout: float, stre
         worker, value = waiting.pop(order)
         if worker in active:
             ask(worker)
-        if isinstance(value, Failure):
-            value.reraise()
         yield value
         del value  # its slot may be used again while the caller works
 

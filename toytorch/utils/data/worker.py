@@ -18,6 +18,7 @@ import numpy as np
 from toytorch.backends import threads
 from toytorch.core.random import manual_seed
 from toytorch.utils.data import slots
+from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.slots import Outbox
 
@@ -81,6 +82,11 @@ class End:
     """The answer of a worker whose stream has ended."""
 
 
+def at_end(index: Any) -> Any:
+    """What there is in a stream that has ended, whatever its iterator would say."""
+    raise StopIteration
+
+
 def seed_everything(base_seed: int, number: int) -> int:
     """Seeds Python's, NumPy's and toytorch's generators of a worker; returns base + number."""
     seed = (base_seed + number) % (1 << 64)
@@ -120,12 +126,14 @@ def work(connection: Any, recipe: Recipe, prefix: str, number: int, count: int, 
             outbox.release(released)
             try:
                 if failed is None and wanted != epoch:
-                    fetch, epoch = recipe.start(), wanted
+                    fetch, epoch = None, wanted
+                    fetch = recipe.start()
                 result = failed or fetch(index)
-            except StopIteration:
-                result = End()
-            except Exception:
-                result = Failure(where)
+            except Exception as error:
+                ended = isinstance(error, StopIteration) and fetch is not None and isinstance(
+                    recipe.dataset, IterableDataset)
+                result = End() if ended else Failure(where)
+                fetch = at_end if ended or fetch is None else fetch
             try:
                 answer = outbox.put(result)
             except Exception:
