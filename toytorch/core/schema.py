@@ -95,17 +95,17 @@ class Schema:
         >>> parse("all(Tensor self, int? dim=None, *, dtype? dtype=None) -> Tensor").signature()
         <Signature (input, dim=None, *, dtype=None)>
         """
-        made = []
-        star = False
+        made, star = [], False
         for a in self.args:
-            kind = inspect.Parameter.KEYWORD_ONLY if a.keyword_only or star else (
-                inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            kind: inspect._ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             if a.is_variadic:
                 kind, star = inspect.Parameter.VAR_POSITIONAL, True
-            empty = inspect.Parameter.empty
-            default = empty if a.default is REQUIRED or a.is_variadic else a.default
-            made.append(inspect.Parameter("input" if a.name == "self" else a.name, kind,
-                                          default=default))
+            elif a.keyword_only or star:
+                kind = inspect.Parameter.KEYWORD_ONLY
+            plain = a.default is REQUIRED or a.is_variadic
+            made.append(inspect.Parameter(
+                "input" if a.name == "self" else a.name, kind,
+                default=inspect.Parameter.empty if plain else a.default))
         return inspect.Signature(made)
 
     def words(self) -> dict[str, int]:
