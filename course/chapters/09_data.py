@@ -358,8 +358,9 @@ look(BatchSampler, Batches)  # all of it, beside yours
 # %% [markdown]
 # And how it delivers in order. Find your four moves. What is more: a worker
 # whose stream has ended (`End`) is left out; an error in a worker (`Failure`)
-# is raised here, when its turn has come; and `del value` lets go of a batch at
-# once, so that its slot is free while your loop computes.
+# waits for its turn, and is raised where your loop asks for that batch; and
+# `del value` lets go of a batch at once, so that its slot is free while your
+# loop computes.
 
 # %%
 look(in_order_of_pool, in_order)
