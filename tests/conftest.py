@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-# PyTorch 2.13's convolutions (oneDNN) write outside their memory on processors with AVX2 and without
-# AVX-512: glibc ends the process. Its kernels for SSE do not.
+# PyTorch 2.13's convolutions (oneDNN) write outside their memory on processors with AVX2 and no
+# AVX-512, where glibc ends the process. Its kernels for SSE do not.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "SSE41")
 
 # Derandomized: the same programs in every run, here and in CI. `--hypothesis-profile=explore` draws
