@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from course.marking import syntax
 from course.marking.slice import Statement, needed
 
 # what a text may be to the compiler that is no program: wrong, with zeros in it, nested too deep
@@ -32,7 +33,7 @@ class Piece:
     @property
     def nodes(self) -> list[ast.stmt]:
         """The statements themselves."""
-        body = ast.parse(self.source).body
+        body = syntax.parse(self.source).body
         return [body[position] for position in self.statements]
 
 
@@ -81,10 +82,10 @@ def _until_check(cells: list[Any], exercise: str) -> Iterator[Any]:
 
 def _statements(number: int, source: str) -> list[Statement]:
     try:
-        body = ast.parse(source).body
+        body = syntax.parse(source).body
     except _NO_PROGRAM:
         source = _MAGIC.sub(r"\1pass", source)  # Jupyter's own commands
-        body = ast.parse(source).body
+        body = syntax.parse(source).body
     found = [Statement(number, place, source, node) for place, node in enumerate(body)]
     for statement in found:
         _ = statement.binds  # compiled here, where what no compiler takes costs its own cell only

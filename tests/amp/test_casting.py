@@ -88,7 +88,10 @@ def outcome(side: Side, call: str, half: bool) -> str:
 
 @pytest.mark.parametrize("call", calls(PRODUCTS))
 def test_products(call: str) -> None:
-    assert outcome(SUBJECT, call, False) == outcome(ORACLE, call, False)
+    want = outcome(ORACLE, call, False)
+    if want == "RuntimeError" and "LSTM" in call:
+        pytest.skip("oneDNN has no LSTM in bfloat16 for this processor, and PyTorch no other")
+    assert outcome(SUBJECT, call, False) == want
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])

@@ -53,7 +53,7 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """
     def formatted(*args: Any) -> Any:
         made = kernel(*args)
-        images = args[0] if args[0].__class__ is list else [args[0]]
+        images = args[0] if args[0].__class__ in (list, tuple) else [args[0]]
         if made.__class__ is ndarray and made.flags.c_contiguous and (
                 not images or images[0].flags.c_contiguous):
             return made

@@ -89,8 +89,8 @@ class Schema:
     def __str__(self) -> str:
         return self.text
 
-    def signature(self) -> inspect.Signature:
-        """The parameters of the op's function.
+    def signature(self, out: bool = False) -> inspect.Signature:
+        """The parameters of the op's function, with `out` where it takes one.
 
         >>> parse("all(Tensor self, int? dim=None, *, dtype? dtype=None) -> Tensor").signature()
         <Signature (input, dim=None, *, dtype=None)>
@@ -106,6 +106,8 @@ class Schema:
             made.append(inspect.Parameter(
                 "input" if a.name == "self" else a.name, kind,
                 default=inspect.Parameter.empty if plain else a.default))
+        if out:
+            made.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
         return inspect.Signature(made)
 
     def words(self) -> dict[str, int]:

@@ -199,7 +199,8 @@ class Operators(Expressions):
         """Refuses arguments that the function's signature has no place for."""
         op = getattr(function, "__globals__", {}).get("op")  # a record's own function
         try:
-            signature = op.schema.signature() if isinstance(op, Op) else inspect.signature(function)
+            signature = op.schema.signature(op.has_out) if isinstance(op, Op) else (
+                inspect.signature(function))
         except (TypeError, ValueError):
             return
         try:
