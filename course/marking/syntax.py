@@ -1,7 +1,7 @@
 """Python's parser and compiler, for one thread at a time.
 
-CPython 3.11 counts the depth of a tree that becomes objects, or code, once for all threads: two
-that do so at a time can fail with "AST constructor recursion depth mismatch" (python/cpython#106905).
+CPython 3.11 counts the depth of a tree that becomes objects, or code, once for all threads. Two
+that do so at a time can fail with "AST constructor recursion depth mismatch" (its issue 106905).
 Answers are marked by several threads.
 """
 
