@@ -136,6 +136,14 @@ def test_joined_images(last: int) -> None:
             got, want = (getattr(m.root, join)(v, d) for m, v in (
                 (SUBJECT, ours), (ORACLE, images)))
             assert steps(got) == steps(want), (join, d)
+    whole = channels_last(torch.rand(2, 3, 5, 6))
+    for parts in ([whole[:, :, :2], whole[:, :, 1:]], [whole[..., :4], whole[..., 2:]],
+                  [whole[:, :1], whole[:, 1:]], [whole[:1], whole[1:]]):
+        for d in range(4):
+            want, refused = attempt(torch.cat, parts, d)
+            if not refused:
+                got = SUBJECT.root.cat([SUBJECT.carry(x) for x in parts], d)
+                assert steps(got) == steps(want), d
     turned = [torch.ones(4, 5, 3).permute(2, 0, 1) for _ in range(2)]  # H, W, C shown as C, H, W
     batch = SUBJECT.root.utils.data.default_collate(SUBJECT.carry(turned))
     assert batch.is_contiguous()

@@ -65,9 +65,19 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def has_channels_last(a: Any) -> bool:
-    """Whether an array (N, C, …) lies as (N, …, C) does, and not in rows."""
-    return bool(a.ndim > 3 and not a.flags.c_contiguous
-                and np.moveaxis(a, 1, -1).flags.c_contiguous)
+    """Whether images (N, C, …) have strides that rise from channels over places to images.
+
+    Parts of images whose channels lie last have them too, though they leave gaps in memory.
+    """
+    if a.ndim < 4 or a.flags.c_contiguous:
+        return False
+    least = 1
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        step = a.strides[d] // a.itemsize
+        if step < least or (d == 0 and step == a.strides[1] // a.itemsize):
+            return False
+        least = step * a.shape[d]
+    return True
 
 
 def in_format(made: Any, last: bool) -> Any:
