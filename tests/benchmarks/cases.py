@@ -69,9 +69,17 @@ def total(m: Any) -> Work:
     return x.sum
 
 
-def product(m: Any) -> Work:
-    a, b = _values(m, 16, 16), _values(m, 16, 16)
-    return lambda: a @ b
+def product(n: int) -> Callable[[Any], Work]:
+    """The product of two square matrices."""
+    def build(m: Any) -> Work:
+        a, b = _values(m, n, n), _values(m, n, n)
+        return lambda: a @ b
+    return build
+
+
+def gram(m: Any) -> Work:
+    x = _values(m, 512, 128)
+    return lambda: x @ x.T
 
 
 def view(m: Any) -> Work:
@@ -272,7 +280,10 @@ CASES = [
     Case("100 multiplications, forward and backward", hundred_multiplications, 0.5, inner=10),
     Case("relu of 64x32", relu, inner=1000),
     Case("sum of 10 floats", total, inner=1000),
-    Case("16x16 matrix product", product, inner=1000),
+    Case("16x16 matrix product", product(16), inner=1000),
+    *(Case(f"{n}x{n} matrix product", product(n), 1.1, inner=max(2, 20_000_000 // n**3))
+      for n in (64, 128, 256, 512)),
+    Case("512x128 matrix by its transpose", gram, 1.1, inner=20),
     Case("view, transpose, select", view, inner=500),
     Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
     Case("MLP step 64x784-256-256-10, Adam", training_step("Adam"), 0.9, inner=4),
