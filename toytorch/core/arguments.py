@@ -56,22 +56,24 @@ def not_a_tensor(op: Op, i: int, value: Any) -> str:
             f"{type(value).__name__}")
 
 
-def bound(op: Op, values: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+def bound(op: Op, values: tuple[Any, ...], more: dict[str, Any],
+          in_place: bool = False) -> tuple[tuple[Any, ...], Any]:
     """An op's arguments and its `out`, some of which were given by other names than the function's
     own parameters: options, and NumPy's words (`axis=`).
 
-    values  the arguments as far as the function's parameters have them, in the schema's order
+    values    the arguments as far as the function's parameters have them, in the schema's order
+    in_place  whether this is the form with an underscore, which takes no `out`
     """
     given, out = list(values), None
     for word, value in more.items():
-        if word == "out" and op.has_out:
+        if word == "out" and op.has_out and not in_place:
             out = value
             continue
         i = op.words.get(word, -1)
         a = op.schema.args[i]
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
-            raise TypeError(f"{op.name.split('.')[0]}() got an unexpected keyword argument "
-                            f"'{word}'")
+            name = op.name.split(".")[0] + "_" * in_place
+            raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         given[i] = spread((value,)) if a.is_variadic else value
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:

@@ -75,7 +75,7 @@ def make_inplace(op: Op) -> Any:
                      if a.default is REQUIRED)
     source = (f"def {name}({', '.join([*params, '**more'])}):\n"
               f"    if more{checks}:\n"
-              f"        return inplace(op, bound(op, {values}, more)[0])\n"
+              f"        return inplace(op, bound(op, {values}, more, True)[0])\n"
               f"    return inplace(op, {values})\n")
     namespace = {"inplace": dispatch.inplace, "bound": arguments.bound, "op": op,
                  "__name__": "toytorch.ops", **defaults}
