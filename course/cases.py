@@ -1,9 +1,9 @@
 """Cases: one input each, what should come out, and what did.
 
-    yield call(f, [[1, 2], [3, 4]]).gives((2, 2))
-    yield call(f, [[1], [2, 3]]).raises(ValueError, "ragged")
-    yield case("the order of a * b + a", lambda: names(f(root))).gives(["Add", "Mul"])
-    yield case("a second run", lambda: f(x)).holds("the same object", lambda got: got is x)
+yield call(f, [[1, 2], [3, 4]]).gives((2, 2))
+yield call(f, [[1], [2, 3]]).raises(ValueError, "ragged")
+yield case("the order of a * b + a", lambda: names(f(root))).gives(["Add", "Mul"])
+yield case("a second run", lambda: f(x)).holds("the same object", lambda got: got is x)
 """
 
 from __future__ import annotations

@@ -39,9 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _dispatch(
-    command: str, options: argparse.Namespace, rest: list[str], given: list[str]
-) -> int:
+def _dispatch(command: str, options: argparse.Namespace, rest: list[str], given: list[str]) -> int:
     if command == "start":
         return _start(options)
     if command == "test":

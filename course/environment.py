@@ -157,9 +157,7 @@ def _make(venv: Path, uv: str | None) -> None:
     if command is not None and subprocess.run(command, capture_output=True).returncode == 0:
         print("  [1/2] environment made with uv", flush=True)
         return
-    made = subprocess.run(
-        [sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True
-    )
+    made = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True)
     if made.returncode:
         said = (made.stdout + made.stderr).strip()
         shutil.rmtree(venv, ignore_errors=True)

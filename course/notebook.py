@@ -40,7 +40,7 @@ class StartPage:
             rows += [self._row(chapter) for chapter in chapters]
         return (
             '<div style="display:grid;grid-template-columns:2.2em minmax(15em,max-content) 1fr 9em;'
-            'column-gap:0.9em;row-gap:0.28em;max-width:62em;line-height:1.5;'
+            "column-gap:0.9em;row-gap:0.28em;max-width:62em;line-height:1.5;"
             'font-family:var(--jp-content-font-family,system-ui,sans-serif)">'
             + "".join(rows)
             + "</div>"
@@ -159,12 +159,12 @@ def _pane(title: str, source: str) -> str:
     lines = highlight(source, PythonLexer(), formatter).rstrip()
     return (
         '<div class="source-pane" style="flex:1 1 44em;min-width:0;'
-        'border:1px solid rgba(128,128,128,0.35);'
+        "border:1px solid rgba(128,128,128,0.35);"
         'border-radius:7px;overflow:hidden">'
         '<div style="padding:0.25em 0.8em;background:rgba(128,128,128,0.13);font-size:0.9em">'
         f"{escape(title)}</div>"
         '<pre style="margin:0;padding:0.6em 0.8em;overflow-x:auto;white-space:pre;'
-        'font-family:monospace;font-size:0.88em;'
+        "font-family:monospace;font-size:0.88em;"
         f'line-height:1.4;background:#fbfbfb;color:#1c2430">{lines}</pre></div>'
     )
 

@@ -1,20 +1,20 @@
 """The exercise record: what a learner is asked, how it is checked, and where it plugs in.
 
-    shape_of = Exercise("tensors.shape_of", "The shape of a nested list",
-                        chapter=1, minutes=10, prompt="...")
+shape_of = Exercise("tensors.shape_of", "The shape of a nested list",
+                    chapter=1, minutes=10, prompt="...")
 
-    @shape_of.stub
-    def nested_shape(data): ...
+@shape_of.stub
+def nested_shape(data): ...
 
-    @shape_of.reference
-    def nested_shape(data): ...
+@shape_of.reference
+def nested_shape(data): ...
 
-    @shape_of.mutant("counts only the outer list", why="...")
-    def nested_shape(data): ...
+@shape_of.mutant("counts only the outer list", why="...")
+def nested_shape(data): ...
 
-    @shape_of.check("a list of lists")
-    def _(nested_shape):
-        yield call(nested_shape, [[1, 2, 3], [4, 5, 6]]).gives((2, 3))
+@shape_of.check("a list of lists")
+def _(nested_shape):
+    yield call(nested_shape, [[1, 2, 3], [4, 5, 6]]).gives((2, 3))
 """
 
 from __future__ import annotations

@@ -41,8 +41,10 @@ for _ in progress:
 with torch.no_grad():
     right = (model(held_out_images).argmax(1) == held_out_labels).float().mean().item()
 seconds = time.perf_counter() - start
-print(f"{100 * right:.1f} % of {len(held_out_labels)} held-out digits read right, "
-      f"after {seconds:.1f} s of training")
+print(
+    f"{100 * right:.1f} % of {len(held_out_labels)} held-out digits read right, "
+    f"after {seconds:.1f} s of training"
+)
 
 plt.figure(figsize=(6, 2.6))
 plt.plot(losses, lw=0.8)

@@ -41,8 +41,10 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         B, T, C = x.shape
-        q, k, v = (part.view(B, T, self.heads, C // self.heads).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).split(C, dim=2))  # (B, nh, T, hs)
+        q, k, v = (
+            part.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+            for part in self.qkv(self.norm1(x)).split(C, dim=2)
+        )  # (B, nh, T, hs)
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(seen.transpose(1, 2).reshape(B, T, C))
         return x + self.mlp(self.norm2(x))
@@ -51,8 +53,9 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Letters (B, T) to scores of the next letters (B, T, V), each position looking back."""
 
-    def __init__(self, letters: int, wide: int = 64, heads: int = 4, layers: int = 2,
-                 longest: int = 64) -> None:
+    def __init__(
+        self, letters: int, wide: int = 64, heads: int = 4, layers: int = 2, longest: int = 64
+    ) -> None:
         super().__init__()
         self.longest = longest
         self.letter, self.place = nn.Embedding(letters, wide), nn.Embedding(longest, wide)

@@ -26,7 +26,8 @@ class Reader(TrainerModule):
         self.net = models.lenet(size=8)
         self.steps = epochs * batches
         self.change = transforms.RandomAffine(
-            8, scale=(0.9, 1.1), shear=8, interpolation=transforms.InterpolationMode.BILINEAR)
+            8, scale=(0.9, 1.1), shear=8, interpolation=transforms.InterpolationMode.BILINEAR
+        )
 
     def training_step(self, batch, batch_idx):
         images, labels = batch

@@ -7,7 +7,7 @@ import platform
 
 import numpy as np
 
-from toytorch.backends import threads
+from toytorch.loops.runtime import blas_threads
 from toytorch.version import own
 
 
@@ -17,9 +17,14 @@ def show() -> str:
     >>> show().split()[0]
     'toytorch'
     """
-    lines = [f"toytorch {own} built on:", f"  - Python {platform.python_version()}",
-             f"  - NumPy {np.__version__}", f"  - {_compiler()}", f"  - {_cuda()}",
-             f"  - {platform.machine()}, {os.cpu_count()} cores"]
+    lines = [
+        f"toytorch {own} built on:",
+        f"  - Python {platform.python_version()}",
+        f"  - NumPy {np.__version__}",
+        f"  - {_compiler()}",
+        f"  - {_cuda()}",
+        f"  - {platform.machine()}, {os.cpu_count()} cores",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -35,10 +40,13 @@ def _compiler() -> str:
 
 def _cuda() -> str:
     from toytorch.backends import base
+
     return "CUDA through CuPy" if base.of_kind("cuda").is_available() else "no CUDA"
 
 
 def parallel_info() -> str:
     """How many threads are used, and for what."""
-    return (f"toytorch parallel info:\n\tmatrix products : {threads.of_blas()} threads\n"
-            f"\tprocessors : {os.cpu_count()}\n")
+    return (
+        f"toytorch parallel info:\n\tmatrix products : {blas_threads.of_blas()} threads\n"
+        f"\tprocessors : {os.cpu_count()}\n"
+    )

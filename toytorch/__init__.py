@@ -1,10 +1,10 @@
 """toytorch: PyTorch rebuilt in Python, for reading and for use.
 
-    >>> import toytorch as torch
-    >>> x = torch.tensor([1., 2.], requires_grad=True)
-    >>> (x ** 2).sum().backward()
-    >>> x.grad
-    tensor([2., 4.])
+>>> import toytorch as torch
+>>> x = torch.tensor([1., 2.], requires_grad=True)
+>>> (x ** 2).sum().backward()
+>>> x.grad
+tensor([2., 4.])
 """
 
 from __future__ import annotations
@@ -14,18 +14,55 @@ import math
 from typing import Any
 
 from toytorch import backends, ops
-from toytorch.core import dtype as _dtype
-from toytorch.core.device import (channels_last, channels_last_3d, contiguous_format, device,
-                                  layout, memory_format, preserve_format, sparse_coo, strided)
-from toytorch.core.dtype import (bfloat16, cdouble, cfloat, complex64, complex128, double, dtype,
-                                 finfo, float16, float32, float64, get_default_dtype, half, iinfo,
-                                 int8, int16, int32, int64, long, promote_types, set_default_dtype,
-                                 short, uint8)
+from toytorch.facts import dtype as _dtype
+from toytorch.facts.device import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    strided,
+)
+from toytorch.facts.dtype import (
+    bfloat16,
+    cdouble,
+    cfloat,
+    complex64,
+    complex128,
+    double,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    promote_types,
+    set_default_dtype,
+    short,
+    uint8,
+)
 from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
-from toytorch.core.random import (Generator, default_generator, get_rng_state, initial_seed,
-                                  manual_seed, seed, set_rng_state)
-from toytorch.core.size import Size
+from toytorch.core.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from toytorch.facts.size import Size
 from toytorch.core.storage import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
 
@@ -45,38 +82,91 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
-from toytorch.ops.create import (as_tensor, asarray, empty, empty_strided, eye, from_numpy,
-                                 frombuffer, full, get_default_device, ones, scalar_tensor,
-                                 set_default_device, tensor, zeros)
-from toytorch.ops.random import rand, randint, randn, randperm
+from toytorch.ops.creation.create import (
+    as_tensor,
+    asarray,
+    empty,
+    empty_strided,
+    eye,
+    from_numpy,
+    frombuffer,
+    full,
+    get_default_device,
+    ones,
+    scalar_tensor,
+    set_default_device,
+    tensor,
+    zeros,
+)
+from toytorch.ops.creation.random import rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
     if _op.kind == "pointwise" and _op.has_inplace and len(_op.tensor_at) == 1:
         globals()[_name + "_"] = getattr(Tensor, _name + "_")  # relu_ and the like
 
-from toytorch.autograd import (enable_grad, inference_mode, is_grad_enabled,
-                               is_inference_mode_enabled, no_grad, set_grad_enabled)
-from toytorch import (amp, autograd, cuda, fft, func, linalg, masked, nn, optim, signal, sparse,
-                      special, utils)
+from toytorch.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from toytorch import (
+    amp,
+    autograd,
+    cuda,
+    fft,
+    func,
+    linalg,
+    masked,
+    nn,
+    optim,
+    signal,
+    sparse,
+    special,
+    utils,
+)
 from toytorch import random, serialization
-from toytorch.amp import (autocast, clear_autocast_cache, get_autocast_dtype, GradScaler,
-                          is_autocast_cache_enabled, is_autocast_enabled,
-                          set_autocast_cache_enabled, set_autocast_dtype, set_autocast_enabled)
-from toytorch.amp.older import (get_autocast_cpu_dtype, get_autocast_gpu_dtype,
-                                is_autocast_cpu_enabled, set_autocast_cpu_dtype,
-                                set_autocast_cpu_enabled, set_autocast_gpu_dtype)
-from toytorch.autograd.anomaly import (is_anomaly_check_nan_enabled, is_anomaly_enabled)
+from toytorch.amp import (
+    autocast,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    GradScaler,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
+from toytorch.amp.older import (
+    get_autocast_cpu_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cpu_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_gpu_dtype,
+)
+from toytorch.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from toytorch.func import vmap
-from toytorch.nn.functional import (avg_pool1d, max_pool1d, max_pool2d, max_pool3d)
-from toytorch.settings import (are_deterministic_algorithms_enabled,
-                               get_deterministic_debug_mode, get_float32_matmul_precision,
-                               get_num_interop_threads, get_num_threads,
-                               is_deterministic_algorithms_warn_only_enabled,
-                               is_warn_always_enabled, set_default_tensor_type,
-                               set_deterministic_debug_mode,
-                               set_float32_matmul_precision, set_flush_denormal,
-                               set_num_interop_threads, set_num_threads, set_warn_always,
-                               use_deterministic_algorithms)
+from toytorch.nn.functional import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
+from toytorch.settings import (
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_default_tensor_type,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_num_threads,
+    set_warn_always,
+    use_deterministic_algorithms,
+)
 from toytorch import jit
 from toytorch.jit import compile
 from toytorch.serialization import load, save
@@ -90,7 +180,9 @@ def _legacy(kind: _dtype.dtype) -> Any:
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             from toytorch.core.tensor import make_legacy
+
             return make_legacy(Tensor, *args, type=kind, **kwargs)
+
     return Legacy(f"{kind.legacy}Tensor", (), {"dtype": kind, "__module__": "torch"})
 
 
@@ -107,15 +199,30 @@ def typename(obj: Any) -> str:
 
 
 SELDOM = {  # packages that are imported when first named
-    "__config__", "accelerator", "compiler", "cpu", "distributed", "functional", "hub",
-    "multiprocessing", "profiler", "testing", "trainer", "types", "vision", "viz"}
+    "__config__",
+    "accelerator",
+    "compiler",
+    "cpu",
+    "distributed",
+    "functional",
+    "hub",
+    "multiprocessing",
+    "profiler",
+    "testing",
+    "trainer",
+    "types",
+    "vision",
+    "viz",
+}
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
-    "ao": "quantization", "distributions": "probability distributions; write the densities with "
+    "ao": "quantization",
+    "distributions": "probability distributions; write the densities with "
     "torch functions, and draw with torch.randn, torch.rand and torch.multinomial",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "nested": "nested tensors; torch.nn.utils.rnn packs sequences of different lengths",
-    "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights"}
+    "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
+}
 
 
 def _assert(condition: Any, message: Any) -> None:
@@ -128,6 +235,8 @@ def __getattr__(name: str) -> Any:
     if name in SELDOM:
         return importlib.import_module(f"toytorch.{name}")
     if name in LACKING:
-        raise AttributeError(f"module 'torch' has no attribute '{name}': toytorch {version.own} "
-                             f"has no {LACKING[name]}")
+        raise AttributeError(
+            f"module 'torch' has no attribute '{name}': toytorch {version.own} "
+            f"has no {LACKING[name]}"
+        )
     raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {version.own})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch import cuda
-from toytorch.core.device import device
+from toytorch.facts.device import device
 
 
 def is_available() -> bool:

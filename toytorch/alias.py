@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from toytorch.core.homes import home_of
-from toytorch.core.package import NAMES, is_ours
+from toytorch.core.public_modules import home_of
+from toytorch.facts.package import NAMES, is_ours
 
 OWN, TAKEN = "toytorch", "torch"
 STAND_IN = Path(__file__).parent / "stand_in"  # on the path of processes that are started
@@ -35,8 +35,9 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     PyTorch, and leaves alone what the package made of the name afterwards.
     """
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
-                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         package, _, rest = fullname.partition(".")
         if package == OWN:
             return self._native(fullname, path, target)
@@ -47,8 +48,9 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None  # below a module that somebody else put there
         return importlib.machinery.ModuleSpec(fullname, self)
 
-    def _native(self, fullname: str, path: Sequence[str] | None,
-                target: ModuleType | None) -> importlib.machinery.ModuleSpec | None:
+    def _native(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> importlib.machinery.ModuleSpec | None:
         """What finds any module, with a loader that takes the module in when it has run."""
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -58,6 +60,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 run(module)
                 rename(classes_in(module, module.__name__))
                 take_in(module)
+
             spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]
         return spec
 
@@ -84,6 +87,7 @@ class Distribution(importlib.metadata.Distribution):
 
     def read_text(self, filename: str) -> str | None:
         from toytorch.version import compatible
+
         if filename == "METADATA":
             return f"Metadata-Version: 2.1\nName: {TAKEN}\nVersion: {compatible}\n"
         return None
@@ -105,6 +109,7 @@ def taken_name(name: str) -> str:
 def lacking(name: str) -> str:
     """What to say of a part that toytorch does not have."""
     from toytorch import LACKING
+
     why = LACKING.get(name.split(".")[1])
     return f"No module named '{name}' (toytorch has no {why or 'part of this name'})"
 
@@ -112,8 +117,10 @@ def lacking(name: str) -> str:
 def spec_of(module: ModuleType) -> Any:
     """What the import system says of a module under the name that it has now."""
     return importlib.util.spec_from_file_location(
-        module.__name__, module.__file__,
-        submodule_search_locations=getattr(module, "__path__", None))
+        module.__name__,
+        module.__file__,
+        submodule_search_locations=getattr(module, "__path__", None),
+    )
 
 
 def take_in(module: ModuleType) -> None:
@@ -169,6 +176,7 @@ def install() -> Any:
     import toytorch
     from toytorch import torch_version, version
     from toytorch.torch_version import TorchVersion
+
     found = sys.modules.get(TAKEN)
     if found is not None and getattr(found, "__file__", "") == str(STAND_IN / "torch.py"):
         found = None

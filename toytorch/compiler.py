@@ -6,13 +6,22 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.core import state
+from toytorch.facts import state
 from toytorch.jit.compile import compile
 from toytorch.jit.tracer import running
 
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
-           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "reset"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
 
 
 def is_compiling() -> bool:
@@ -72,4 +81,5 @@ def _outside(fn: Callable[..., Any], reason: str | None) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         state.beside(reason or f"{getattr(fn, '__name__', fn)} is not to be compiled")
         return fn(*args, **kwargs)
+
     return run

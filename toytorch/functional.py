@@ -5,10 +5,29 @@ from typing import Any
 import toytorch
 from toytorch.core.tensor import Tensor as Tensor
 
-NAMES = frozenset([
-    "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "meshgrid", "norm",
-    "split", "stft", "tensordot", "unique", "unique_consecutive", "unravel_index"])
+NAMES = frozenset(
+    [
+        "align_tensors",
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "block_diag",
+        "broadcast_shapes",
+        "broadcast_tensors",
+        "cartesian_prod",
+        "cdist",
+        "chain_matmul",
+        "einsum",
+        "meshgrid",
+        "norm",
+        "split",
+        "stft",
+        "tensordot",
+        "unique",
+        "unique_consecutive",
+        "unravel_index",
+    ]
+)
 
 
 def __getattr__(name: str) -> Any:

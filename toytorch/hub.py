@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
-           "set_dir"]
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
 
 _folder = ""
 
@@ -13,6 +20,7 @@ _folder = ""
 def get_dir() -> str:
     """Where downloads would be kept."""
     from pathlib import Path
+
     return _folder or str(Path.home() / ".cache" / "toytorch" / "hub")
 
 
@@ -23,9 +31,11 @@ def set_dir(d: Any) -> None:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise RuntimeError(f"torch.hub.{name} is not available: toytorch loads nothing from the "
-                       "network. Download the weights yourself and read them with torch.load, or "
-                       "use toytorch.vision.models, which travel with the package.")
+    raise RuntimeError(
+        f"torch.hub.{name} is not available: toytorch loads nothing from the "
+        "network. Download the weights yourself and read them with torch.load, or "
+        "use toytorch.vision.models, which travel with the package."
+    )
 
 
 def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:

@@ -6,5 +6,10 @@ like masked_fill are functions of `toytorch` itself.
 
 from toytorch.ops.define import PUBLIC as _PUBLIC
 
-globals().update({name.removeprefix("masked."): function for name, function in _PUBLIC.items()
-                  if name.startswith("masked.")})
+globals().update(
+    {
+        name.removeprefix("masked."): function
+        for name, function in _PUBLIC.items()
+        if name.startswith("masked.")
+    }
+)

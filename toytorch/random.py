@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toytorch.core.device import device
 from toytorch.core.random import (
     default_generator,
     get_rng_state,
@@ -17,15 +16,27 @@ from toytorch.core.random import (
     state_of,
     states,
 )
+from toytorch.facts.device import device
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state"]
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 
 @contextmanager
-def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True,
-             _caller: str = "fork_rng", _devices_kw: str = "devices",
-             device_type: str | None = None) -> Iterator[None]:
+def fork_rng(
+    devices: Iterable[Any] | None = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str | None = None,
+) -> Iterator[None]:
     """What is drawn inside leaves no trace: generators go back to where they were.
 
     `devices` are the GPUs this holds for (all that have been drawn on, if not given); the CPU's
@@ -42,8 +53,14 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True,
         yield
         return
     kind = device_type or "cuda"
-    where = states() if devices is None else [device("cpu"), *(
-        device(kind, d) if isinstance(d, int) else device(d) for d in devices)]
+    where = (
+        states()
+        if devices is None
+        else [
+            device("cpu"),
+            *(device(kind, d) if isinstance(d, int) else device(d) for d in devices),
+        ]
+    )
     before = [(d, state_of(d).get_state()) for d in where]
     try:
         yield

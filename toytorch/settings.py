@@ -9,16 +9,21 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from toytorch.backends import threads
-from toytorch.backends.loops import parallel
-from toytorch.core.dtype import ALL, dtype, set_default_dtype
+from toytorch.facts.dtype import ALL, dtype, set_default_dtype
+from toytorch.loops.runtime import blas_threads
+from toytorch.loops.runtime import threads as parallel
 
 OF_LEGACY: dict[str, dtype] = {f"{k.legacy}Tensor": k for k in ALL}
 PRECISIONS = ("highest", "high", "medium")
 DEBUG_MODES = ("default", "warn", "error")
 
-_values: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest",
-                           "interop": None, "warn_always": False}
+_values: dict[str, Any] = {
+    "deterministic": False,
+    "warn_only": False,
+    "precision": "highest",
+    "interop": None,
+    "warn_always": False,
+}
 
 
 def use_deterministic_algorithms(mode: Any, *, warn_only: bool = False) -> None:
@@ -42,12 +47,15 @@ def set_deterministic_debug_mode(debug_mode: Any) -> None:
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
         if debug_mode not in DEBUG_MODES:
-            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, "
-                               f"`error`, but got {debug_mode}")
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, "
+                f"`error`, but got {debug_mode}"
+            )
         debug_mode = DEBUG_MODES.index(debug_mode)
     if debug_mode not in (0, 1, 2):
-        raise RuntimeError("invalid value of debug_mode, expected 0, 1, or 2, but got "
-                           f"{debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
@@ -60,9 +68,12 @@ def get_deterministic_debug_mode() -> int:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """The older form of `set_default_dtype`: a type such as `torch.DoubleTensor`, or its name."""
-    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-                  "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
-                  UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
+    )
     if isinstance(t, str):
         name = t.removeprefix("torch.")
         if name not in OF_LEGACY:
@@ -77,8 +88,12 @@ def set_default_tensor_type(t: Any, /) -> None:
 def set_float32_matmul_precision(precision: str) -> None:
     """How exact float32 products have to be: "highest", "high" or "medium"; here, all are exact."""
     if precision not in PRECISIONS:
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-                      "setFloat32MatmulPrecision call has no effect.", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+            "setFloat32MatmulPrecision call has no effect.",
+            UserWarning,
+            stacklevel=2,
+        )
         return
     _values["precision"] = precision
 
@@ -112,20 +127,22 @@ def get_num_threads() -> int:
 
 def set_num_threads(count: Any) -> None:
     """Sets how many threads matrix products and compiled kernels use."""
-    threads.set_for_blas(_positive("set_num_threads", count))
+    blas_threads.set_for_blas(_positive("set_num_threads", count))
 
 
 def get_num_interop_threads() -> int:
     """How many threads run independent parts of a graph; here, one after the other in any case."""
-    return int(_values["interop"] or threads.of_blas())
+    return int(_values["interop"] or blas_threads.of_blas())
 
 
 def set_num_interop_threads(count: Any) -> None:
     """Keeps the number; it can be set once, as in PyTorch."""
     _positive("set_num_interop_threads", count)
     if _values["interop"] is not None:
-        raise RuntimeError("Error: cannot set number of interop threads after parallel work has "
-                           "started or set_num_interop_threads called")
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has "
+            "started or set_num_interop_threads called"
+        )
     _values["interop"] = count
 
 

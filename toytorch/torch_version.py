@@ -8,11 +8,14 @@ from typing import Any
 
 from toytorch.version import __version__ as _number
 
-FORM = re.compile(r"""v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)
+FORM = re.compile(
+    r"""v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)
     (?:[-_.]?(?P<pre>alpha|a|beta|b|preview|pre|c|rc)[-_.]?(?P<pre_n>\d*))?
     (?:-(?P<post_n>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_m>\d*))?
     (?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?
-    (?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?""", re.VERBOSE | re.IGNORECASE)
+    (?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?""",
+    re.VERBOSE | re.IGNORECASE,
+)
 PRE = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
 
 
@@ -37,8 +40,11 @@ def order(text: str) -> tuple[Any, ...]:
         pre = (-1,) if is_dev and not is_post else (1,)  # 2.0.dev1 comes before 2.0a1
     post = int(part["post_n"] or part["post_m"] or 0) if is_post else -1
     dev = (0, int(part["dev_n"] or 0)) if is_dev else (1,)
-    local = tuple((1, int(s), "") if s.isdigit() else (0, 0, s)
-                  for s in re.split("[-_.]", part["local"] or "") if s)
+    local = tuple(
+        (1, int(s), "") if s.isdigit() else (0, 0, s)
+        for s in re.split("[-_.]", part["local"] or "")
+        if s
+    )
     return int(part["epoch"] or 0), tuple(release), pre, post, dev, local
 
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.device import device as _device
-from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device as _device
+from toytorch.facts.size import Size
 
 __all__ = ["Device", "FileLike", "Number", "Storage", "Tensor"]
 

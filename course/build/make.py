@@ -97,5 +97,3 @@ def _keep_varying(cells: list[Cell], earlier: Path) -> None:
         known = old.get(cell.id)
         if cell.varies and known is not None and known.source == cell.solved and known.outputs:
             cell.outputs = known.outputs
-
-

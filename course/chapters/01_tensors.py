@@ -234,7 +234,7 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # hand in. Find the two lines that are your rule.
 
 # %% slide="more" show="code"
-from toytorch.ops import create
+from toytorch.ops.creation import create
 
 look(create.infer_dtype)
 

@@ -295,7 +295,7 @@ print(f"right on pixels {pixels:.1%}, on edges {on_edges:.1%}")
 # toytorch's own answer to *contiguous or not?*, beside yours:
 
 # %% slide="more" show="output"
-from toytorch.core import size
+from toytorch.facts import size
 
 look(size.is_contiguous, is_row_major)
 

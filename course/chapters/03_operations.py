@@ -417,7 +417,7 @@ print(alike, "of", len(guesses), "digits read alike")
 # How toytorch finds the common shape of two operands, beside yours:
 
 # %% slide="more" show="output"
-from toytorch.core import size
+from toytorch.facts import size
 
 look(size.broadcast_pair, broadcast_shape)
 

@@ -418,7 +418,8 @@ print(*torch.ops.exp.node.source.splitlines()[:10], sep="\n")
 # And this one writes the message that you met above:
 
 # %%
-from toytorch.core import inplace, node
+from toytorch.core import inplace
+from toytorch.facts import node
 
 look(node.check_version)
 

@@ -4,7 +4,8 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch.autograd import Function
-from toytorch.core import dispatch, state
+from toytorch.core import dispatch
+from toytorch.facts import state
 
 # -- an activation of one's own -------------------------------------------------------------------
 

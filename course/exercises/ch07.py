@@ -7,9 +7,9 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.doors import using
+from toytorch.nn.modules.registration import Tree
+from toytorch.nn.modules.replaced_parts import using
 from toytorch.nn.modules.state import IncompatibleKeys, Stateful
-from toytorch.nn.modules.tree import Tree
 
 # -- attributes that register ---------------------------------------------------------------------
 

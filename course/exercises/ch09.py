@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import toytorch as torch
 from course.cases import call, case
 from course.records import Exercise
-from toytorch.viz.loader_steps import Clocked, run
+from toytorch.viz.lessons.loader_steps import Clocked, run
 
 # -- a dataset that does not leak -----------------------------------------------------------------
 

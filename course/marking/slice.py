@@ -282,8 +282,9 @@ class _Names:
             given = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
             doings = _Doings(node, body=True)
             known = (c for c in doings.calls if c.for_effect or c.name in _CHANGING)
-            if given & (doings.targets | {c.root for c in known} | {
-                    one for c in known for one in c.given}):
+            if given & (
+                doings.targets | {c.root for c in known} | {one for c in known for one in c.given}
+            ):
                 return True
         return False
 

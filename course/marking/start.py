@@ -99,9 +99,7 @@ def _python(module: str, name: str, folder: Path, **pipes: Any) -> subprocess.Po
 def _own(folder: Path) -> dict[str, str]:
     """The variables that differ between workers."""
     homes = ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP")
-    return dict.fromkeys(homes, str(folder)) | {
-        "TOYTORCH_PROGRESS": str(folder / "progress.json")
-    }
+    return dict.fromkeys(homes, str(folder)) | {"TOYTORCH_PROGRESS": str(folder / "progress.json")}
 
 
 class _Server:

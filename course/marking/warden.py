@@ -87,9 +87,7 @@ def work(
             worker.end()
 
 
-def _watch(
-    process: Worker, job: str, key: str, wanted: list[str], limits: Limits
-) -> Result:
+def _watch(process: Worker, job: str, key: str, wanted: list[str], limits: Limits) -> Result:
     """Collect reports until the last that is wanted, or a limit, or the end of the process."""
     lines: queue.Queue[bytes | None] = queue.Queue()
     threading.Thread(target=_read, args=(process, lines), daemon=True).start()

@@ -53,6 +53,7 @@ def test_a_decorator_and_another_thread(side: Side) -> None:
     def product(a: Any) -> Any:
         """The product."""
         return a @ a
+
     assert kind(product(x)) == "bfloat16" and product.__doc__ == "The product."
     with torch.autocast("cpu"):
         thread = threading.Thread(target=lambda: found.append(kind(x @ x)))
@@ -70,6 +71,7 @@ def test_a_parameter_is_cast_once(side: Side) -> None:
 
     def source(y: Any) -> Any:
         return next(f for f, _ in y.grad_fn.next_functions if f is not None)
+
     with torch.autocast("cpu"):
         a, b = w.mm(x), w.mm(x)
         assert source(a) is source(b)
@@ -89,8 +91,13 @@ def test_gradients_come_in_the_parameters_types() -> None:
     found = []
     for side in (ORACLE, SUBJECT):
         torch = side.root
-        net = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4),
-                                  torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 3))
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 4, 3),
+            torch.nn.BatchNorm2d(4),
+            torch.nn.ReLU(),
+            torch.nn.Flatten(),
+            torch.nn.Linear(64, 3),
+        )
         with torch.no_grad():
             for p in net.parameters():
                 p.copy_(torch.linspace(-1, 1, p.numel()).reshape(p.shape))
@@ -99,9 +106,15 @@ def test_gradients_come_in_the_parameters_types() -> None:
             out = net(x)
             loss = torch.nn.functional.cross_entropy(out, torch.tensor([0, 2]))
         loss.backward()
-        found.append([kind(out), kind(loss), [kind(p.grad) for p in net.parameters()],
-                      *(side.numpy(p.grad) for p in net.parameters()),
-                      side.numpy(net[1].running_var)])
+        found.append(
+            [
+                kind(out),
+                kind(loss),
+                [kind(p.grad) for p in net.parameters()],
+                *(side.numpy(p.grad) for p in net.parameters()),
+                side.numpy(net[1].running_var),
+            ]
+        )
     theirs, ours = found
     assert ours[:3] == theirs[:3]
     for a, b in zip(ours[3:], theirs[3:]):
@@ -116,8 +129,7 @@ def test_functions_of_ones_own(cast: str | None) -> None:
 
         class Product(torch.autograd.Function):
             @staticmethod
-            @torch.amp.custom_fwd(device_type="cpu",
-                                  cast_inputs=cast and getattr(torch, cast))
+            @torch.amp.custom_fwd(device_type="cpu", cast_inputs=cast and getattr(torch, cast))
             def forward(ctx, a, b, seen=seen, torch=torch):
                 seen += [kind(a), torch.is_autocast_enabled("cpu"), kind(a @ b)]
                 ctx.save_for_backward(a, b)
@@ -129,6 +141,7 @@ def test_functions_of_ones_own(cast: str | None) -> None:
                 a, b = ctx.saved_tensors
                 seen += [kind(g), torch.is_autocast_enabled("cpu")]
                 return g @ b.t(), a.t() @ g
+
         a = torch.ones(2, 2, requires_grad=True)
         with torch.autocast("cpu"):
             Product.apply(a, a.bfloat16()).sum().backward()
@@ -145,7 +158,7 @@ def test_half_precision_batches_are_normalized_like_float32_ones() -> None:
             x = torch.linspace(-1, 3, 12).reshape(4, 3).bfloat16().requires_grad_()
             mean, var = (torch.full((3,), v, dtype=getattr(torch, stats)) for v in (0.0, 1.0))
             y = torch.nn.functional.batch_norm(x, mean, var, training=True)
-            (y ** 3 * torch.arange(12).reshape(4, 3)).sum().backward()
+            (y**3 * torch.arange(12).reshape(4, 3)).sum().backward()
             found.append([kind(y), kind(x.grad), *map(side.numpy, (y, x.grad, mean, var))])
         assert found[1][:2] == found[0][:2]
         for a, b in zip(found[1][2:], found[0][2:]):
@@ -158,27 +171,33 @@ def words(torch: Any, call: Any) -> str:
     return f"{caught.type.__name__}: {caught.value}"
 
 
-@pytest.mark.parametrize("call", [
-    lambda torch: torch.autocast(3),
-    lambda torch: torch.autocast("cpu")(3),
-    lambda torch: torch.amp.custom_fwd(lambda ctx: None, device_type=1),
-    lambda torch: torch.amp.custom_bwd(lambda ctx: None, device_type=1),
-    lambda torch: torch.autocast(),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda torch: torch.autocast(3),
+        lambda torch: torch.autocast("cpu")(3),
+        lambda torch: torch.amp.custom_fwd(lambda ctx: None, device_type=1),
+        lambda torch: torch.amp.custom_bwd(lambda ctx: None, device_type=1),
+        lambda torch: torch.autocast(),
+    ],
+)
 def test_refusals_in_the_same_words(call: Any) -> None:
     ours, theirs = (words(s.root, call) for s in (SUBJECT, ORACLE))
     assert ours.replace("toytorch", "torch") == theirs
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("call", [
-    lambda torch: torch.autocast("cpu", dtype=torch.float64),
-    lambda torch: torch.autocast("cuda"),
-    lambda torch: torch.cuda.amp.autocast(),
-    lambda torch: torch.cuda.amp.GradScaler(),
-    lambda torch: torch.amp.GradScaler(),
-    lambda torch: torch.cpu.amp.autocast(),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda torch: torch.autocast("cpu", dtype=torch.float64),
+        lambda torch: torch.autocast("cuda"),
+        lambda torch: torch.cuda.amp.autocast(),
+        lambda torch: torch.cuda.amp.GradScaler(),
+        lambda torch: torch.amp.GradScaler(),
+        lambda torch: torch.cpu.amp.autocast(),
+    ],
+)
 def test_warnings_in_the_same_words(call: Any) -> None:
     if ORACLE.root.cuda.is_available() or SUBJECT.root.cuda.is_available():
         pytest.skip("these warnings are about a GPU that is not there")

@@ -73,10 +73,19 @@ def outcome(side: Side, call: str, half: bool) -> str:
     x = torch.ones(4, 4)
     q, s = (t.to(torch.bfloat16) if half else t for t in (x, 2 * torch.eye(4)))
     space: dict[str, Any] = {
-        "torch": torch, "F": torch.nn.functional, "nn": torch.nn, "x": x, "q": q, "s": s,
-        "v": torch.ones(4), "b": torch.ones(4, 4, 4), "image": torch.ones(1, 2, 6, 6),
-        "volume": torch.ones(1, 2, 4, 4, 4), "w": torch.ones(2, 2, 3, 3),
-        "classes": torch.tensor([0, 1, 2, 3])}
+        "torch": torch,
+        "F": torch.nn.functional,
+        "nn": torch.nn,
+        "x": x,
+        "q": q,
+        "s": s,
+        "v": torch.ones(4),
+        "b": torch.ones(4, 4, 4),
+        "image": torch.ones(1, 2, 6, 6),
+        "volume": torch.ones(1, 2, 4, 4, 4),
+        "w": torch.ones(2, 2, 3, 3),
+        "classes": torch.tensor([0, 1, 2, 3]),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -6,8 +6,9 @@ import toytorch as torch
 
 
 def network() -> torch.nn.Module:
-    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.GELU(),
-                              torch.nn.Linear(4, 2))
+    net = torch.nn.Sequential(
+        torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.GELU(), torch.nn.Linear(4, 2)
+    )
     with torch.no_grad():
         for p in net.parameters():
             p.copy_(torch.linspace(-1, 1, p.numel()).reshape(p.shape))
@@ -32,6 +33,7 @@ def test_a_context_inside_of_a_compiled_function() -> None:
     def step(x: torch.Tensor) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return torch.nn.functional.cross_entropy(net(x), y)
+
     compiled = torch.compile(step)
     for _ in range(3):
         loss = compiled(x)
@@ -54,6 +56,7 @@ def test_transforms() -> None:
         assert torch.func.grad(lambda a: (a @ a).sum())(x).dtype is torch.float32
         assert torch.func.jvp(lambda a: a @ a, (x,), (x,))[1].dtype is torch.bfloat16
         again = torch.utils.checkpoint.checkpoint(
-            lambda a: a @ a, torch.ones(2, 2, requires_grad=True), use_reentrant=False)
+            lambda a: a @ a, torch.ones(2, 2, requires_grad=True), use_reentrant=False
+        )
     assert again.dtype is torch.bfloat16
     again.sum().backward()

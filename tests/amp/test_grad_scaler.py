@@ -27,12 +27,24 @@ def run(side: Side, grads: list[float], **options: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"growth_interval": 2}, {"growth_interval": 1, "growth_factor": 1.5},
-    {"backoff_factor": 0.125, "growth_interval": 2}])
-@pytest.mark.parametrize("grads", [
-    [1.0, 0.5, 2.0], [1.0, float("inf"), 0.5, 0.25, 0.5], [float("nan"), 1.0, 1.0, 1.0],
-    [3e38, 1.0]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"growth_interval": 2},
+        {"growth_interval": 1, "growth_factor": 1.5},
+        {"backoff_factor": 0.125, "growth_interval": 2},
+    ],
+)
+@pytest.mark.parametrize(
+    "grads",
+    [
+        [1.0, 0.5, 2.0],
+        [1.0, float("inf"), 0.5, 0.25, 0.5],
+        [float("nan"), 1.0, 1.0, 1.0],
+        [3e38, 1.0],
+    ],
+)
 def test_steps(grads: list[float], options: dict[str, Any]) -> None:
     ours, theirs = run(SUBJECT, grads, **options), run(ORACLE, grads, **options)
     assert repr(ours) == repr(theirs)  # nan is nan
@@ -82,6 +94,7 @@ def twice(method: str) -> Any:
         scaler, optimizer = scaled(torch)
         getattr(scaler, method)(optimizer)
         getattr(scaler, method)(optimizer)
+
     return call
 
 
@@ -98,20 +111,28 @@ def half_gradients(torch: Any) -> None:
     scaler.step(torch.optim.SGD([w], lr=0.1))
 
 
-@pytest.mark.parametrize("call", [
-    twice("unscale_"), twice("step"), after_step, half_gradients,
-    lambda torch: scaled(torch)[0].update(),
-    lambda torch: scaled(torch)[0].step(scaled(torch)[1], closure=lambda: 1),
-    lambda torch: torch.amp.GradScaler("cpu").update(),
-    lambda torch: torch.amp.GradScaler("cpu").step(scaled(torch)[1]),
-    lambda torch: torch.amp.GradScaler("cpu").unscale_(scaled(torch)[1]),
-    lambda torch: torch.amp.GradScaler("cpu").scale(3),
-    lambda torch: torch.amp.GradScaler("cpu", growth_factor=1.0),
-    lambda torch: torch.amp.GradScaler("cpu", backoff_factor=1.0),
-    lambda torch: torch.amp.GradScaler("cpu").load_state_dict({}),
-    lambda torch: scaled(torch)[0].update(torch.ones(2)),
-    lambda torch: scaled(torch)[0].step(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        twice("unscale_"),
+        twice("step"),
+        after_step,
+        half_gradients,
+        lambda torch: scaled(torch)[0].update(),
+        lambda torch: scaled(torch)[0].step(scaled(torch)[1], closure=lambda: 1),
+        lambda torch: torch.amp.GradScaler("cpu").update(),
+        lambda torch: torch.amp.GradScaler("cpu").step(scaled(torch)[1]),
+        lambda torch: torch.amp.GradScaler("cpu").unscale_(scaled(torch)[1]),
+        lambda torch: torch.amp.GradScaler("cpu").scale(3),
+        lambda torch: torch.amp.GradScaler("cpu", growth_factor=1.0),
+        lambda torch: torch.amp.GradScaler("cpu", backoff_factor=1.0),
+        lambda torch: torch.amp.GradScaler("cpu").load_state_dict({}),
+        lambda torch: scaled(torch)[0].update(torch.ones(2)),
+        lambda torch: scaled(torch)[0].step(
+            torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)
+        ),
+    ],
+)
 def test_refusals_in_the_same_words(call: Any) -> None:
     ours, theirs = (attempt(call, s.root)[1] for s in (SUBJECT, ORACLE))
     assert theirs is not None

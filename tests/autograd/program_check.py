@@ -268,7 +268,7 @@ def main(first: int, count: int, shown: int = 3) -> None:
     seen = set()
     for kind, programs in sorted(groups.items(), key=lambda item: -len(item[1])):
         print(f"\n== {len(programs)} {kind}")
-        for seed, lines in sorted(programs, key=lambda p: len(p[1]))[: shown]:
+        for seed, lines in sorted(programs, key=lambda p: len(p[1]))[:shown]:
             least = shrink(lines)
             found = disagreement(least)
             signature = tuple(line.step for line in least)

@@ -118,9 +118,13 @@ class Draw:
         value = attempt(eval, call, self.run.names)[0]
         value = self.of if value is None else value
         other = self.step.startswith(("torch.add", "torch.mul", "torch.sin", "torch.where"))
-        free = [k for k, v in self.run.tensors().items()
-                if v.shape == value.shape and (other or v.dtype is value.dtype)
-                and not self.among(v, call)]
+        free = [
+            k
+            for k, v in self.run.tensors().items()
+            if v.shape == value.shape
+            and (other or v.dtype is value.dtype)
+            and not self.among(v, call)
+        ]
         if free and self.rng.random() < 0.7:
             return self.rng.choice(free)
         return f"torch.empty(0, dtype={value.dtype})"
@@ -239,8 +243,9 @@ class Draw:
         return str(tuple(sizes))
 
     def _wide(self) -> str:
-        sizes = [self.rng.choice([-1, 2]) if n == 1 else self.rng.choice([-1, n])
-                 for n in self.of.shape]
+        sizes = [
+            self.rng.choice([-1, 2]) if n == 1 else self.rng.choice([-1, n]) for n in self.of.shape
+        ]
         return str(tuple([2] * (self.rng.random() < 0.4) + sizes))
 
     def _sum(self) -> str:
@@ -252,8 +257,11 @@ class Draw:
     def _right(self) -> str:
         x = self.of
         inner = x.shape[-1] if x.ndim else 1
-        fits = [k for k, v in self.run.tensors().items()
-                if v.ndim and v.shape[max(v.ndim - 2, 0)] == inner and v.dtype is x.dtype]
+        fits = [
+            k
+            for k, v in self.run.tensors().items()
+            if v.ndim and v.shape[max(v.ndim - 2, 0)] == inner and v.dtype is x.dtype
+        ]
         name = self.rng.choice(fits) if fits else f"{self.of_name}.mT"
         own = fits and self.together(self.run.names[name])
         return name + ".clone()" if own else name
@@ -352,7 +360,8 @@ class Draw:
         if "index_fill" in step and not self.of.numel():
             return  # of nothing, PyTorch checks the index for some shapes only
         if "block_diag" in step and not all(
-                self.run.names[n].numel() for n in re.findall(r"\bv\d+\b", text)):
+            self.run.names[n].numel() for n in re.findall(r"\bv\d+\b", text)
+        ):
             return  # after an empty block, PyTorch takes gradients from a row too high
         off = "with torch.no_grad(): " * (rng.random() < (0.35 if "out=" in text else 0.08))
         if family is WRITES:

@@ -10,9 +10,17 @@ from tests.oracle import ORACLE, SUBJECT, Side, attempt, told
 
 SIDES = [pytest.param(ORACLE, id="PyTorch"), pytest.param(SUBJECT, id="toytorch")]
 VIEWS = [
-    lambda t: t[0], lambda t: t.t(), lambda t: t.view(4), lambda t: t.diagonal(),
-    lambda t: t.as_strided((2,), (3,), 0), lambda t: t.detach(), lambda t: t[:, None],
-    lambda t: t.expand(3, 2, 2)[0], lambda t: t.unbind(0)[1], lambda t: t.reshape(4)]
+    lambda t: t[0],
+    lambda t: t.t(),
+    lambda t: t.view(4),
+    lambda t: t.diagonal(),
+    lambda t: t.as_strided((2,), (3,), 0),
+    lambda t: t.detach(),
+    lambda t: t[:, None],
+    lambda t: t.expand(3, 2, 2)[0],
+    lambda t: t.unbind(0)[1],
+    lambda t: t.reshape(4),
+]
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -62,6 +70,7 @@ def test_functions_of_programs_show_where_they_come_from(side: Side) -> None:
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
             return g * 2
+
     x = torch.ones(1, requires_grad=True)
     shown = repr(Twice.apply(x).grad_fn)
     assert shown.startswith("<torch.autograd.function.TwiceBackward object at 0x")

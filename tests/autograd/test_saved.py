@@ -23,6 +23,7 @@ def to_list(m: Any, seen: list[Any]) -> Any:
     def pack(t: Any) -> Any:
         seen.append(tuple(t.shape))
         return t.tolist()
+
     return pack, lambda v: m.tensor(v, dtype=m.float64)
 
 
@@ -53,6 +54,7 @@ def test_hooks_on_functions_and_second_derivatives() -> None:
         ):
             (g,) = m.autograd.grad((Square.apply(x) * x).sum(), x, create_graph=True)
         return [*m.autograd.grad(g.sum(), x), m.tensor(len(packed) > 0)]
+
     assert not differences(run(torch), run(tt))
 
 
@@ -125,6 +127,7 @@ def test_checkpoint(reentrant: bool) -> None:
     def f(x: Any) -> Any:
         runs.append(1)
         return tt.nn.functional.dropout((x * w).tanh(), 0.5).exp()
+
     results = []
     for call in (f, lambda x: checkpoint(f, x, use_reentrant=reentrant)):
         x = tt.ones(3, requires_grad=True)
@@ -148,6 +151,7 @@ def test_checkpoint_saves_memory() -> None:
         for _ in range(5):
             x = x.exp().log()
         return x
+
     x = tt.rand(4, requires_grad=True)
     with tt.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
         y = checkpoint(f, x, use_reentrant=False)
@@ -163,6 +167,7 @@ def test_checkpoint_notices_another_result() -> None:
 
     def f(x: Any) -> Any:
         return x.exp().sin() if next(count) == 0 else x.exp()[:1].sin()
+
     y = checkpoint(f, tt.rand(4, requires_grad=True), use_reentrant=False)
     with pytest.raises(CheckpointError, match="metadata"):
         y.sum().backward()

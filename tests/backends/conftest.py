@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from toytorch.backends import processor
-from toytorch.backends.loops import parallel, set_thread_count
+from toytorch.loops import processor, set_thread_count
+from toytorch.loops.runtime import threads as parallel
 
 
 @pytest.fixture(params=[1, 2])

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import processor
-from toytorch.backends.loops import machine
+from toytorch.loops import processor
+from toytorch.loops.runtime import jit
 
 SIDE = os.environ.get("GUARD", "end")
 # One page for the sizes, one forbidden page, the array's pages, one forbidden page. The array
@@ -165,7 +165,7 @@ def handler() -> Handler:
     for word, value in {"PAGE_1": page - 1, "PAGE": page, "THREE": 3 * page, "TWO": 2 * page,
                         "MAP": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}.items():  # fmt: skip
         text = text.replace(word, str(value))
-    target = machine.target()
+    target = jit.target()
     found = target.link(target.compile(text), "guard", PARTS)
     return Handler(b"guard", 1, int(SIDE == "start"),
                    (ctypes.c_void_p * 4)(*(found[part] for part in PARTS)))  # fmt: skip
@@ -214,6 +214,7 @@ def start() -> None:
 
 def pytest_configure(config: Any) -> None:
     import toytorch
+
     toytorch.set_num_threads(1)
     start()
 
@@ -221,9 +222,10 @@ def pytest_configure(config: Any) -> None:
 def pytest_unconfigure(config: Any) -> None:
     """Writes down which families of kernels ran: the first words of what they are called."""
     if "GUARD_SEEN" in os.environ:
-        from toytorch.backends import conv_code
+        from toytorch.kernels import llvm_builder
+
         with open(os.environ["GUARD_SEEN"], "w") as file:
-            file.write(" ".join({what.split()[0] for what in conv_code.addresses}))
+            file.write(" ".join({what.split()[0] for what in llvm_builder.addresses}))
 
 
 def pytest_report_header() -> str:

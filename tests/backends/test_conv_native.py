@@ -15,12 +15,12 @@ if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
 import toytorch
-from toytorch.backends import conv_direct, conv_pack, conv_tile
-from toytorch.backends.conv_direct import Grid, forward_grid, phases
-from toytorch.backends.loops import machine
+from toytorch.kernels import conv, conv_tile, memory_format
+from toytorch.kernels.conv import Grid, forward_grid, phases
+from toytorch.loops.runtime import jit
 
 RNG = np.random.default_rng(0)
-compiled = pytest.mark.skipif(not machine.works(), reason="there is no compiler")
+compiled = pytest.mark.skipif(not jit.works(), reason="there is no compiler")
 ORDERS = ("plain", "last")
 # images, channels, sizes, outputs, kernel, stride, padding, dilation, groups
 CASES = [
@@ -43,8 +43,11 @@ def values(*shape: int, dtype: Any) -> Any:
 
 def ordered(a: Any, order: str) -> Any:
     """Images in an order of memory."""
-    return a if order == "plain" else np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(
-        0, 3, 1, 2)
+    return (
+        a
+        if order == "plain"
+        else np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    )
 
 
 def close(got: Any, want: Any) -> None:
@@ -59,7 +62,7 @@ def close(got: Any, want: Any) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> None:
     """The result and both gradients, in the order of memory of the images."""
-    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
+    monkeypatch.setattr(conv, "SMALLEST", 0)
     n, channels, sizes, outputs, kernel, *how, groups = case
     x, bias = values(n, channels, *sizes, dtype=dtype), values(outputs, dtype=dtype)
     w = values(outputs, channels // groups, *kernel, dtype=dtype)
@@ -68,24 +71,24 @@ def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> 
     g = values(*y.shape, dtype=dtype)
     y.backward(torch.from_numpy(g))
     x, g = ordered(x, order), ordered(g, order)
-    made = conv_direct.forward(x, w, bias, *how, groups)
+    made = conv.forward(x, w, bias, *how, groups)
     close(made, y.detach().numpy())
-    of_x = conv_direct.input_gradient(g, w, sizes, *how, groups)
-    if conv_direct.fits(g, w, n, channels, groups):
+    of_x = conv.input_gradient(g, w, sizes, *how, groups)
+    if conv.fits(g, w, n, channels, groups):
         close(of_x, theirs[0].grad.numpy())
-        assert conv_pack.channels_last(of_x) == (order == "last")
+        assert memory_format.channels_last(of_x) == (order == "last")
     else:
         assert of_x is None, "too few channels to fill vectors"
-    of_w = conv_direct.weight_gradient(x, g, kernel, *how, groups)
+    of_w = conv.weight_gradient(x, g, kernel, *how, groups)
     close(of_w, theirs[1].grad.numpy())
-    assert conv_pack.channels_last(made) == (order == "last")
+    assert memory_format.channels_last(made) == (order == "last")
 
 
 @compiled
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_transposed_with_output_padding(monkeypatch: Any, more: int) -> None:
     """Output padding of a stride or more leaves room for outputs that the input does not have."""
-    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
+    monkeypatch.setattr(conv, "SMALLEST", 0)
     how = {"stride": 1, "padding": 1, "dilation": 3, "output_padding": more}
     x, w = values(2, 8, 5, 6, dtype="float64"), values(8, 16, 3, 2, dtype="float64")
     found = []
@@ -98,11 +101,17 @@ def test_transposed_with_output_padding(monkeypatch: Any, more: int) -> None:
         close(ours, theirs)
 
 
-@given(size=st.integers(1, 20), kernel=st.integers(1, 5), stride=st.integers(1, 4),
-       pad=st.integers(0, 4), dilation=st.integers(1, 3))
+@given(
+    size=st.integers(1, 20),
+    kernel=st.integers(1, 5),
+    stride=st.integers(1, 4),
+    pad=st.integers(0, 4),
+    dilation=st.integers(1, 3),
+)
 @settings(max_examples=200)
-def test_grids_see_what_a_convolution_sees(size: int, kernel: int, stride: int, pad: int,
-                                           dilation: int) -> None:
+def test_grids_see_what_a_convolution_sees(
+    size: int, kernel: int, stride: int, pad: int, dilation: int
+) -> None:
     """Forward and backward grids name the same triples (output, tap, input), and all of them."""
     if size + 2 * pad < dilation * (kernel - 1) + 1:
         return
@@ -119,9 +128,12 @@ def test_grids_see_what_a_convolution_sees(size: int, kernel: int, stride: int, 
 
 def seen(grid: Grid, taps: Any, size: int) -> set[tuple[int, int, int]]:
     """(output, tap, input) of all bands."""
-    return {(grid.first + i * grid.every, taps[m], grid.at(i, m))
-            for start, end, low, high in grid.bands(size)
-            for i in range(start, end) for m in range(low, high)}
+    return {
+        (grid.first + i * grid.every, taps[m], grid.at(i, m))
+        for start, end, low, high in grid.bands(size)
+        for i in range(start, end)
+        for m in range(low, high)
+    }
 
 
 @pytest.mark.parametrize("shape", [(2, 16, 9, 11), (1, 8, 8, 8), (2, 3, 5, 6), (1, 21, 1, 19)])
@@ -131,34 +143,34 @@ def test_packing(shape: Any, order: str) -> None:
     n, c, h, w = shape
     for left, right in ((0, 0), (2, 1)):
         lines = np.zeros((n, h, left + w + right, c), np.float32)
-        conv_pack.pack(x, lines, left)
-        np.testing.assert_array_equal(lines[:, :, left:left + w], x.transpose(0, 2, 3, 1))
+        memory_format.pack(x, lines, left)
+        np.testing.assert_array_equal(lines[:, :, left : left + w], x.transpose(0, 2, 3, 1))
         assert not lines[:, :, :left].any()
-        assert not lines[:, :, left + w:].any()
-    back = conv_pack.empty_images(shape, np.float32, order == "last")
-    conv_pack.unpack(np.ascontiguousarray(x.transpose(0, 2, 3, 1)), back)
+        assert not lines[:, :, left + w :].any()
+    back = memory_format.empty_images(shape, np.float32, order == "last")
+    memory_format.unpack(np.ascontiguousarray(x.transpose(0, 2, 3, 1)), back)
     np.testing.assert_array_equal(back, x)
 
 
 def test_order_of_memory() -> None:
     x = np.zeros((2, 3, 4, 5), np.float32)
-    assert not conv_pack.channels_last(x)
-    assert conv_pack.channels_last(ordered(x, "last"))
-    assert not conv_pack.channels_last(x[0])
-    assert not conv_pack.channels_last(ordered(x, "last")[:, :, 1:])
-    assert not conv_pack.channels_last(np.zeros((2, 1, 4, 4)))  # both; it was not asked for
+    assert not memory_format.channels_last(x)
+    assert memory_format.channels_last(ordered(x, "last"))
+    assert not memory_format.channels_last(x[0])
+    assert not memory_format.channels_last(ordered(x, "last")[:, :, 1:])
+    assert not memory_format.channels_last(np.zeros((2, 1, 4, 4)))  # both; it was not asked for
 
 
 def test_left_to_products(monkeypatch: Any) -> None:
     x, w = values(1, 16, 8, 8, dtype="float32"), values(16, 16, 3, 3, dtype="float32")
     how = (1, 1), (1, 1), (1, 1), 1
-    assert conv_direct.forward(x, w, None, *how) is None  # too little work
-    monkeypatch.setattr(conv_direct, "SMALLEST", 0)
-    assert conv_direct.forward(x.astype("int64"), w.astype("int64"), None, *how) is None
-    assert conv_direct.forward(x, w[:1], None, *how) is None  # one place of a vector
-    assert conv_direct.forward(x[:0], w, None, *how) is None
-    monkeypatch.setattr(machine, "works", lambda: False)
-    assert conv_direct.forward(x, w, None, *how) is None
+    assert conv.forward(x, w, None, *how) is None  # too little work
+    monkeypatch.setattr(conv, "SMALLEST", 0)
+    assert conv.forward(x.astype("int64"), w.astype("int64"), None, *how) is None
+    assert conv.forward(x, w[:1], None, *how) is None  # one place of a vector
+    assert conv.forward(x[:0], w, None, *how) is None
+    monkeypatch.setattr(jit, "works", lambda: False)
+    assert conv.forward(x, w, None, *how) is None
 
 
 def test_tiles_fit_the_registers() -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import toytorch as torch
-from toytorch.backends import gate
-from toytorch.backends.loops import machine, parallel, set_thread_count
+from toytorch.kernels import dispatch_stub
+from toytorch.loops import set_thread_count
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import threads as parallel
 
-pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
+pytestmark = pytest.mark.skipif(not jit.works(), reason="kernels need llvmlite")
 OPS = [torch.add, torch.sub, torch.mul, torch.div]
 
 
@@ -24,10 +26,19 @@ def normal(*shape: int, dtype: str = "float32") -> Any:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_the_same_bits(op: Any, dtype: str, threads: int) -> None:
-    ufunc = {torch.add: np.add, torch.sub: np.subtract, torch.mul: np.multiply,
-             torch.div: np.true_divide}[op]
-    for shape, other in (((600, 500), (600, 500)), ((600, 500), (500,)), ((3, 4), (3, 4)),
-                         ((600, 500), ()), ((), (600, 500))):
+    ufunc = {
+        torch.add: np.add,
+        torch.sub: np.subtract,
+        torch.mul: np.multiply,
+        torch.div: np.true_divide,
+    }[op]
+    for shape, other in (
+        ((600, 500), (600, 500)),
+        ((600, 500), (500,)),
+        ((3, 4), (3, 4)),
+        ((600, 500), ()),
+        ((), (600, 500)),
+    ):
         a, b = normal(*shape, dtype="float64") * 9 + 99, normal(*other, dtype="float64") * 9 + 99
         a, b = (t.to(getattr(torch, dtype)) for t in (a, b))
         want = ufunc(a.numpy(), b.numpy())
@@ -35,8 +46,9 @@ def test_the_same_bits(op: Any, dtype: str, threads: int) -> None:
         np.testing.assert_array_equal(got, want.astype(got.dtype))
         if dtype == "float32":
             np.testing.assert_array_equal(op(a, 3).numpy(), ufunc(a.numpy(), np.float32(3)))
-            np.testing.assert_array_equal(op(a.t(), 1e300).numpy(),
-                                          ufunc(a.numpy().T, np.float32(np.inf)))
+            np.testing.assert_array_equal(
+                op(a.t(), 1e300).numpy(), ufunc(a.numpy().T, np.float32(np.inf))
+            )
 
 
 def test_wrong_shapes_are_named(threads: int) -> None:
@@ -47,8 +59,8 @@ def test_wrong_shapes_are_named(threads: int) -> None:
 def test_a_gate_hands_its_arguments_on() -> None:
     """To the one or the other by size and threads; nothing is lost or kept."""
     calls: list[str] = []
-    door = gate.gate(lambda *a: calls.append("plain"), lambda *a: calls.append("large"))
-    small, big = np.zeros(10), np.zeros(gate.LARGE)
+    door = dispatch_stub.gate(lambda *a: calls.append("plain"), lambda *a: calls.append("large"))
+    small, big = np.zeros(10), np.zeros(dispatch_stub.LARGE)
     set_thread_count(2)
     try:
         for a in (small, big, big.reshape(2, -1), np.zeros(()), 3.0):
@@ -60,7 +72,7 @@ def test_a_gate_hands_its_arguments_on() -> None:
     finally:
         parallel._count = 0
         parallel.note_threads()
-    door = gate.gate(np.add, np.subtract)
+    door = dispatch_stub.gate(np.add, np.subtract)
     gc.collect()
     before = sys.getrefcount(small)
     for _ in range(1000):

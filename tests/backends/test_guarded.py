@@ -17,10 +17,10 @@ import pytest
 
 import toytorch
 from tests.oracle import SELFTEST
-from toytorch.backends import processor
-from toytorch.backends.loops import machine
+from toytorch.loops import processor
+from toytorch.loops.runtime import jit
 
-if SELFTEST or not machine.works():
+if SELFTEST or not jit.works():
     pytest.skip("looks at toytorch's own kernels, which need llvmlite", allow_module_level=True)
 if not sys.platform.startswith("linux"):
     pytest.skip("the guarded memory is made by Linux's mmap", allow_module_level=True)
@@ -47,7 +47,7 @@ def run(tmp: Path, level: str, side: str, wide: bool, suites: list[str]) -> set[
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.backends.guard", "-p", "no:xdist", *suites],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # fmt: skip
-    assert done.returncode == 0, (done.stdout[-3000:] + done.stderr[-3000:])
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert " passed" in done.stdout or "[100%]" in done.stdout
     return set(seen.read_text().split())
 
@@ -65,7 +65,7 @@ def test_kernels_touch_nothing_but_their_arrays(tmp_path: Path, case: tuple) -> 
 def test_every_kernel_was_among_them() -> None:
     """A new kernel has to be run by one of the suites above."""
     families: set[str] = set()
-    for file in (Path(toytorch.__file__).parent / "backends").rglob("*.py"):
+    for file in (Path(toytorch.__file__).parent / "kernels").rglob("*.py"):
         families |= set(re.findall(r'(?:linked|address)\(\s*f?"(\w+)', file.read_text("utf-8")))
     assert {"pool", "rows", "mask", "product"} <= families
     if not FOUND:
@@ -94,7 +94,13 @@ del x
     ("start", 800, "write", "Aborted"), ("end", 792, "write", ""), ("start", 0, "write", ""),
 ])  # fmt: skip
 def test_the_guard_sees(side: str, offset: int, how: str, seen: str) -> None:
-    done = subprocess.run([sys.executable, "-c", BAD, str(offset), how], cwd=ROOT, text=True,
-                          env={**os.environ, "GUARD": side}, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BAD, str(offset), how],
+        cwd=ROOT,
+        text=True,
+        env={**os.environ, "GUARD": side},
+        capture_output=True,
+        check=False,
+    )
     assert seen in done.stderr
     assert bool(done.returncode) == bool(seen)

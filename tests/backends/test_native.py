@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends import processor, threads
-from toytorch.backends.loop import Loop
-from toytorch.backends.loops import machine
-from toytorch.backends.product import product
+from toytorch.kernels.matmul import product
+from toytorch.loops import processor
+from toytorch.loops.elementwise import Loop
+from toytorch.loops.runtime import blas_threads, jit
 
 RNG = np.random.default_rng(0)
 
@@ -23,7 +23,7 @@ def random(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [machine.SMALLEST, 5003, 100_001])
+@pytest.mark.parametrize("size", [jit.SMALLEST, 5003, 100_001])
 def test_loop(dtype: Any, size: int) -> None:
     loop = Loop("d = x - y\nz = d * 2 if x > y else -sqrt(c * d * d) / maximum(x, 3)",
                 "z x y", "c")  # fmt: skip
@@ -35,7 +35,7 @@ def test_loop(dtype: Any, size: int) -> None:
 
 
 def test_loop_keeps_nan() -> None:
-    x = random(machine.SMALLEST)
+    x = random(jit.SMALLEST)
     x[:3] = np.nan, np.inf, -np.inf
     y = np.empty_like(x)
     assert Loop("y = maximum(x, 0)", "y x")(y, x)
@@ -58,7 +58,7 @@ def test_loop_in_another_order_of_memory() -> None:
 
 @pytest.mark.parametrize("case", ["small", "type", "strided", "length"])
 def test_loop_leaves_to_numpy(case: str) -> None:
-    n = 2 * machine.SMALLEST
+    n = 2 * jit.SMALLEST
     p, g = random(n), random(n)
     if case == "small":
         p, g = p[:100].copy(), g[:100].copy()
@@ -76,7 +76,7 @@ def test_loop_leaves_to_numpy(case: str) -> None:
 def test_loop_refuses_what_it_cannot_say() -> None:
     loop = Loop("p = gamma(p)", "p")
     with pytest.raises(NameError, match="gamma"):
-        loop(random(machine.SMALLEST))
+        loop(random(jit.SMALLEST))
 
 
 def orders(m: Any) -> list[Any]:
@@ -89,7 +89,7 @@ def orders(m: Any) -> list[Any]:
 @pytest.mark.parametrize("shape", [(64, 64, 64), (64, 100, 256), (72, 41, 96), (125, 200, 127)])
 @pytest.mark.usefixtures("wide_registers")
 def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> None:
-    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
     m, k, n = shape
     a, b, bias = (random(*s, dtype=dtype) for s in ((m, k), (k, n), (n,)))
     want = a.astype(np.float64) @ b
@@ -107,21 +107,20 @@ def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> N
 @pytest.mark.usefixtures("wide_registers")
 def test_product_leaves_to_blas(monkeypatch: Any) -> None:
     a, b = random(64, 64), random(64, 64)
-    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
     assert product(a, b) is not None
     assert product(a[:4], b) is None  # too little work
     assert product(a, b.astype(np.float64)) is None
     assert product(a[::-1], b) is None
     assert product(np.broadcast_to(a[:1], a.shape), b) is not None  # a stride of 0 is no obstacle
-    monkeypatch.setattr(threads, "of_blas", lambda: 2)
+    monkeypatch.setattr(blas_threads, "of_blas", lambda: 2)
     assert product(a, b) is None
 
 
 @pytest.mark.parametrize("registers", [16, 32])
-def test_products_of_narrow_vectors_are_left_to_blas(
-        monkeypatch: Any, registers: int) -> None:
+def test_products_of_narrow_vectors_are_left_to_blas(monkeypatch: Any, registers: int) -> None:
     """With fewer than 32 registers of 512 bits the tile spills: twice BLAS's time."""
-    monkeypatch.setattr(threads, "of_blas", lambda: 1)
+    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
     narrow = processor.this()._replace(vector=32, registers=registers)
     monkeypatch.setattr(processor, "this", lambda: narrow)
     x = random(64, 64)
@@ -131,17 +130,19 @@ def test_products_of_narrow_vectors_are_left_to_blas(
 
 def test_without_compiler() -> None:
     """With TOYTORCH_NATIVE=0 everything still runs, on NumPy."""
-    code = ("import toytorch as t; from toytorch.backends.loops.machine import works; "
-            "w = t.ones(5000, requires_grad=True); o = t.optim.SGD([w], lr=0.5); "
-            "(w.relu() * 2).sum().backward(); o.step(); print(works(), w[0].item())")
+    code = (
+        "import toytorch as t; from toytorch.loops.runtime.jit import works; "
+        "w = t.ones(5000, requires_grad=True); o = t.optim.SGD([w], lr=0.5); "
+        "(w.relu() * 2).sum().backward(); o.step(); print(works(), w[0].item())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env={**os.environ, "TOYTORCH_NATIVE": "0"}, check=False)  # fmt: skip
     assert done.stdout.split() == ["False", "0.0"], done.stderr
 
 
 def test_threads_of_blas() -> None:
-    before = threads.of_blas()
+    before = blas_threads.of_blas()
     assert before >= 1
-    threads.set_for_blas(1)
-    assert threads.of_blas() == 1
-    threads.set_for_blas(before)
+    blas_threads.set_for_blas(1)
+    assert blas_threads.of_blas() == 1
+    blas_threads.set_for_blas(before)

@@ -12,13 +12,14 @@ from tests.oracle import SELFTEST
 if SELFTEST:
     pytest.skip("looks into toytorch's own kernels", allow_module_level=True)
 
-from toytorch.backends import pool_native, rows_native
-from toytorch.backends.loops import machine
-from toytorch.ops.axis_maps import apply_all
-from toytorch.ops.pool_arrays import average_maps, max_arrays, pooled_size, put_flat
+from toytorch.kernels import pool
+from toytorch.kernels import rows as rows_native
+from toytorch.loops.runtime import jit
+from toytorch.ops.nn.linear_maps import apply_all
+from toytorch.ops.nn.pool_arrays import average_maps, max_arrays, pooled_size, put_flat
 
 RNG = np.random.default_rng(0)
-pytestmark = pytest.mark.skipif(not machine.works(), reason="there is no compiler")
+pytestmark = pytest.mark.skipif(not jit.works(), reason="there is no compiler")
 # shape, kernel, stride, padding, dilation, ceil_mode
 CASES = [
     ((2, 40, 13, 14), (2, 2), (2, 2), (0, 0), (1, 1), False),
@@ -46,40 +47,40 @@ def sizes(case: Any) -> tuple[int, ...]:
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_max(monkeypatch: Any, case: Any, last: bool, dtype: Any) -> None:
-    monkeypatch.setattr(machine, "SMALLEST", 0)
+    monkeypatch.setattr(jit, "SMALLEST", 0)
     shape, *how, _ = case
     x, out = images(shape, dtype, last), sizes(case)
     want, places = max_arrays(np, x, *how, out)
-    got, where = pool_native.max_pool(x, *how, out)
+    got, where = pool.max_pool(x, *how, out)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(where, places)
     g = np.asarray(RNG.integers(-9, 9, got.shape).astype(dtype))
-    back = pool_native.max_pool_backward(g, where, shape[-2:], *how)
+    back = pool.max_pool_backward(g, where, shape[-2:], *how)
     np.testing.assert_array_equal(back, put_flat(np, g, places, shape[-2:], False))
 
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_mean(monkeypatch: Any, case: Any, last: bool) -> None:
-    monkeypatch.setattr(machine, "SMALLEST", 0)
+    monkeypatch.setattr(jit, "SMALLEST", 0)
     shape, kernel, stride, padding, _, ceil = case
     out = sizes((shape, kernel, stride, padding, (1, 1), ceil))
     x = np.nan_to_num(images(shape, np.float64, last))
     maps, counts = average_maps(x.shape[-2:], kernel, stride, padding, out, True)
     factor = 1 / (counts[0][:, None] * counts[1])
-    got = pool_native.mean_pool(x, kernel, stride, padding, out, factor)
+    got = pool.mean_pool(x, kernel, stride, padding, out, factor)
     np.testing.assert_allclose(got, apply_all(np, x, maps) * factor, atol=1e-13)
     g = RNG.standard_normal(got.shape)
-    back = pool_native.mean_pool_backward(g, x.shape[-2:], kernel, stride, padding, factor)
+    back = pool.mean_pool_backward(g, x.shape[-2:], kernel, stride, padding, factor)
     want = apply_all(np, g * factor, maps, transposed=True)
     np.testing.assert_allclose(back, want, atol=1e-13)
 
 
 def test_left_to_numpy() -> None:
     how = (2, 2), (2, 2), (0, 0), (1, 1)
-    assert pool_native.max_pool(np.zeros((1, 8, 4, 4)), *how, (2, 2)) is None  # small
-    assert pool_native.max_pool(np.zeros((7, 64, 64)), *how, (32, 32)) is None  # too few planes
-    assert pool_native.max_pool(np.zeros((9, 64, 64), "int64"), *how, (32, 32)) is None
+    assert pool.max_pool(np.zeros((1, 8, 4, 4)), *how, (2, 2)) is None  # small
+    assert pool.max_pool(np.zeros((7, 64, 64)), *how, (32, 32)) is None  # too few planes
+    assert pool.max_pool(np.zeros((9, 64, 64), "int64"), *how, (32, 32)) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,14 +106,16 @@ def test_mask(monkeypatch: Any, p: float) -> None:
     dropped = float((made == 0).mean())
     assert abs(dropped - p) < 5 * (p * (1 - p) / made.size) ** 0.5 + 1e-12
     np.testing.assert_array_equal(made[made != 0], np.float32(1 / (1 - p)))
-    monkeypatch.setattr(machine, "works", lambda: False)
+    monkeypatch.setattr(jit, "works", lambda: False)
     np.testing.assert_array_equal(made, rows_native.mask((400, 250), np.float32, p, key))
 
 
 def test_masks_are_independent() -> None:
     """Neighbours, and masks of neighbouring keys, agree no more often than chance has it."""
-    masks = [rows_native.mask(200_000, np.float32, 0.5, key) != 0
-             for key in (1, 2, 1 << 32, (1 << 32) + 1)]
+    masks = [
+        rows_native.mask(200_000, np.float32, 0.5, key) != 0
+        for key in (1, 2, 1 << 32, (1 << 32) + 1)
+    ]
     bound = 5 * 0.5 / 200_000**0.5
     for k, one in enumerate(masks):
         assert abs(float((one[1:] == one[:-1]).mean()) - 0.5) < bound

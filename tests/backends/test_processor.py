@@ -9,14 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from toytorch.backends import processor
+from toytorch.loops import processor
 
 if not processor.host()[0]:
     pytest.skip("llvmlite knows the processor", allow_module_level=True)
 
 PROGRAM = """
 import numpy, toytorch as torch
-from toytorch.backends import processor
+from toytorch.loops import processor
 x = torch.from_numpy(numpy.linspace(-3, 3, 5000, dtype="float32"))
 print(processor.this().vector, round(torch.tanh(x * x - 1).relu().sum().item(), 1))
 """

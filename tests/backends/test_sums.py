@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends import sums
-from toytorch.backends.loop import Loop
-from toytorch.backends.loops import machine
-from toytorch.backends.sums import total
+from toytorch.kernels import reduce
+from toytorch.kernels.reduce import total
+from toytorch.loops.elementwise import Loop
+from toytorch.loops.runtime import jit
 
-pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
+pytestmark = pytest.mark.skipif(not jit.works(), reason="kernels need llvmlite")
 RNG = np.random.default_rng(0)
 EPS = {np.float32: float(np.finfo(np.float32).eps), np.float64: float(np.finfo(np.float64).eps)}
 AXES = [axes for n in (1, 2, 3, 4) for axes in itertools.combinations(range(4), n)]
@@ -51,7 +51,7 @@ def test_large_sums_are_exact_enough(threads: int) -> None:
     """Blocks are added in float64: 10 million times 0.1 is right to the last digits."""
     x = np.full(10_000_007, 0.1, np.float32)
     assert abs(float(total(x, (0,))) / (x[0].item() * x.size) - 1) < 1e-6
-    some = RNG.standard_normal(sums.SHARED + 13)
+    some = RNG.standard_normal(reduce.SHARED + 13)
     np.testing.assert_allclose(total(some, (0,)), some.sum(), rtol=1e-9)
 
 
@@ -68,8 +68,10 @@ def test_exp(dtype: Any, bounds: tuple[int, int]) -> None:
     assert (np.abs(y[normal] / want[normal] - 1) <= 2 * EPS[dtype]).all()
     np.testing.assert_array_equal(np.isinf(y), np.isinf(want))
     np.testing.assert_array_equal(np.isnan(y), np.isnan(want))
-    assert (np.abs(y[~normal & np.isfinite(want)] - want[~normal & np.isfinite(want)])
-            <= 2 * np.finfo(dtype).smallest_subnormal).all()
+    assert (
+        np.abs(y[~normal & np.isfinite(want)] - want[~normal & np.isfinite(want)])
+        <= 2 * np.finfo(dtype).smallest_subnormal
+    ).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import toytorch
-from toytorch.backends.loops import machine
-from toytorch.backends.product import are_twins, is_symmetric, product
+from toytorch.kernels.matmul import are_twins, is_symmetric, product
+from toytorch.loops.runtime import jit
 
-pytestmark = pytest.mark.skipif(not machine.works(), reason="compiled products need llvmlite")
+pytestmark = pytest.mark.skipif(not jit.works(), reason="compiled products need llvmlite")
 
 
 @pytest.fixture(autouse=True)

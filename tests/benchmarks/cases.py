@@ -71,9 +71,11 @@ def total(m: Any) -> Work:
 
 def product(n: int) -> Callable[[Any], Work]:
     """The product of two square matrices."""
+
     def build(m: Any) -> Work:
         a, b = _values(m, n, n), _values(m, n, n)
         return lambda: a @ b
+
     return build
 
 
@@ -136,8 +138,9 @@ def training_step(optimizer: str) -> Callable[[Any], Work]:
 # -- layers, forward and backward -----------------------------------------------------------------
 
 
-def through(make: Callable[[Any], tuple[Any, Callable[[Any], Any], list[Any]]]) -> Callable[
-        [Any], Work]:
+def through(
+    make: Callable[[Any], tuple[Any, Callable[[Any], Any], list[Any]]],
+) -> Callable[[Any], Work]:
     """A function of x and its gradients, for x and what else it is made of.
 
     make(m) returns x, the function and the other leaves; the gradient that comes in is a tensor
@@ -167,8 +170,9 @@ def _image(m: Any, shape: tuple[int, ...], last: bool) -> Any:
     return x.requires_grad_()
 
 
-def convolution(images: tuple[int, ...], outputs: int, last: bool, grad: bool = True) -> Callable[
-        [Any], Work]:
+def convolution(
+    images: tuple[int, ...], outputs: int, last: bool, grad: bool = True
+) -> Callable[[Any], Work]:
     """3x3 kernels with padding 1, in channels-last or plain order."""
 
     def make(m: Any) -> Any:
@@ -189,8 +193,9 @@ def _fill(m: Any, layer: Any) -> None:
             p.copy_(m.sin(m.arange(p.numel(), dtype=m.float32) * (i + 1.7)).reshape(p.shape) * 0.1)
 
 
-def layer(shape: tuple[int, ...], make_layer: Callable[[Any], Any], last: bool = False) -> Callable[
-        [Any], Work]:
+def layer(
+    shape: tuple[int, ...], make_layer: Callable[[Any], Any], last: bool = False
+) -> Callable[[Any], Work]:
     """A module on (B, C, ...), with the gradients of its parameters."""
 
     def make(m: Any) -> Any:
@@ -210,8 +215,7 @@ def recurrent(m: Any) -> Any:
 
 def cross_entropy(m: Any) -> Any:
     target = m.arange(1024) % 1000
-    return _values(m, 1024, 1000, grad=True), \
-        lambda x: m.nn.functional.cross_entropy(x, target), []
+    return _values(m, 1024, 1000, grad=True), lambda x: m.nn.functional.cross_entropy(x, target), []
 
 
 def embedding(m: Any) -> Any:
@@ -243,9 +247,11 @@ def uniformity(m: Any) -> Any:
     return (_values(m, 1024, 128) * 0.1).requires_grad_(), loss, []
 
 
-IMAGES = (("32x1x28x28, 32 kernels", (32, 1, 28, 28), 32),
-          ("32x32x14x14, 64 kernels", (32, 32, 14, 14), 64),
-          ("16x64x32x32, 64 kernels", (16, 64, 32, 32), 64))
+IMAGES = (
+    ("32x1x28x28, 32 kernels", (32, 1, 28, 28), 32),
+    ("32x32x14x14, 64 kernels", (32, 32, 14, 14), 64),
+    ("16x64x32x32, 64 kernels", (16, 64, 32, 32), 64),
+)
 LAYERS: tuple[tuple[str, Callable[[Any], Any], float | None], ...] = (
     ("max pool", lambda m: m.nn.MaxPool2d(2), 0.9),
     ("max pool 3, stride 2", lambda m: m.nn.MaxPool2d(3, 2, 1), 0.9),
@@ -254,17 +260,43 @@ LAYERS: tuple[tuple[str, Callable[[Any], Any], float | None], ...] = (
     ("group norm", lambda m: m.nn.GroupNorm(8, 64), 0.9),
 )
 TRAINED = [
-    *(Case(f"conv {name}{', channels last' * last}", convolution(images, outputs, last),
-           1.0 if last else 1.15, 4, 30)
-      for last in (True, False) for name, images, outputs in IMAGES),
-    *(Case(f"{name} 16x64x32x32{', channels last' * last}",
-           layer((16, 64, 32, 32), make, last), target, 4, 30)
-      for name, make, target in LAYERS for last in (False, True)),
-    Case("layer norm 1000x1000, trained",
-         layer((1000, 1000), lambda m: m.nn.LayerNorm(1000)), 0.9, 4, 30),
+    *(
+        Case(
+            f"conv {name}{', channels last' * last}",
+            convolution(images, outputs, last),
+            1.0 if last else 1.15,
+            4,
+            30,
+        )
+        for last in (True, False)
+        for name, images, outputs in IMAGES
+    ),
+    *(
+        Case(
+            f"{name} 16x64x32x32{', channels last' * last}",
+            layer((16, 64, 32, 32), make, last),
+            target,
+            4,
+            30,
+        )
+        for name, make, target in LAYERS
+        for last in (False, True)
+    ),
+    Case(
+        "layer norm 1000x1000, trained",
+        layer((1000, 1000), lambda m: m.nn.LayerNorm(1000)),
+        0.9,
+        4,
+        30,
+    ),
     Case("softmax 1000x1000, trained", layer((1000, 1000), lambda m: m.nn.Softmax(1)), 0.9, 4, 30),
-    Case("log softmax 1000x1000, trained",
-         layer((1000, 1000), lambda m: m.nn.LogSoftmax(1)), 0.9, 4, 30),
+    Case(
+        "log softmax 1000x1000, trained",
+        layer((1000, 1000), lambda m: m.nn.LogSoftmax(1)),
+        0.9,
+        4,
+        30,
+    ),
     Case("cross entropy 1024x1000, trained", through(cross_entropy), 0.9, 4, 30),
     Case("embedding 4096 of 10000x64, trained", through(embedding), 0.9, 4, 30),
     Case("dropout 1000x1000, trained", dropout, 0.3, 4, 30),
@@ -281,8 +313,10 @@ CASES = [
     Case("relu of 64x32", relu, inner=1000),
     Case("sum of 10 floats", total, inner=1000),
     Case("16x16 matrix product", product(16), inner=1000),
-    *(Case(f"{n}x{n} matrix product", product(n), 1.1, inner=max(2, 20_000_000 // n**3))
-      for n in (64, 128, 256, 512)),
+    *(
+        Case(f"{n}x{n} matrix product", product(n), 1.1, inner=max(2, 20_000_000 // n**3))
+        for n in (64, 128, 256, 512)
+    ),
     Case("512x128 matrix by its transpose", gram, 1.1, inner=20),
     Case("view, transpose, select", view, inner=500),
     Case("MLP step 64x784-256-256-10, SGD", training_step("SGD"), 0.9, inner=4),
@@ -299,8 +333,7 @@ CASES = [
             ("mean over dim 1", lambda m, a, b: a.mean(1), 1.1, 4_000_000),
             ("softmax over dim 1", lambda m, a, b: a.softmax(1), None, 8_000_000),
             ("gelu", lambda m, a, b: m.nn.functional.gelu(a), None, 8_000_000),
-            ("layer norm", lambda m, a, b: m.nn.functional.layer_norm(a, (1000,)), None,
-             8_000_000),
+            ("layer norm", lambda m, a, b: m.nn.functional.layer_norm(a, (1000,)), None, 8_000_000),
         )
     ),
     *TRAINED,

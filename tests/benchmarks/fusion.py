@@ -46,12 +46,14 @@ class Fused:
 
 def iou(m: Any) -> Callable[..., Any]:
     """Intersection over union of boxes given by corner and size."""
+
     def f(x1: Any, y1: Any, w1: Any, h1: Any, x2: Any, y2: Any, w2: Any, h2: Any) -> Any:
         left, top = m.max(x1, x2), m.max(y1, y2)
         w = m.clamp(m.min(x1 + w1, x2 + w2) - left, min=0)
         h = m.clamp(m.min(y1 + h1, y2 + h2) - top, min=0)
         both = w * h
         return both / m.clamp(w1 * h1 + w2 * h2 - both, min=1e-5)
+
     return f
 
 
@@ -60,27 +62,32 @@ def squares(m: Any) -> Callable[..., Any]:
         for _ in range(5):
             x = x * x
         return x
+
     return f
 
 
 def lstm(m: Any) -> Callable[..., Any]:
     """The pointwise part of an LSTM cell."""
+
     def f(gates: Any, c: Any) -> Any:
         i, f, g, o = gates.chunk(4, 1)
         new = m.sigmoid(f) * c + m.sigmoid(i) * m.tanh(g)
         return m.sigmoid(o) * m.tanh(new), new
+
     return f
 
 
 def gelu(m: Any) -> Callable[..., Any]:
     def f(x: Any, bias: Any, residual: Any) -> Any:
         return m.nn.functional.gelu(x + bias) + residual
+
     return f
 
 
 def scaled_exp(m: Any) -> Callable[..., Any]:
     def f(x: Any, shift: Any, scale: Any) -> Any:
         return m.exp(x - shift) / scale
+
     return f
 
 
@@ -88,6 +95,7 @@ def softmax(m: Any) -> Callable[..., Any]:
     def f(x: Any) -> Any:
         e = m.exp(x - m.amax(x, 1, keepdim=True))
         return e / m.sum(e, 1, keepdim=True)
+
     return f
 
 
@@ -98,6 +106,7 @@ def jax_iou(m: Any) -> Callable[..., Any]:
         h = np.maximum(np.minimum(y1 + h1, y2 + h2) - np.maximum(y1, y2), 0)
         both = w * h
         return both / np.maximum(w1 * h1 + w2 * h2 - both, 1e-5)
+
     return f
 
 
@@ -107,6 +116,7 @@ def jax_lstm(m: Any) -> Callable[..., Any]:
         sigmoid, tanh = m.nn.sigmoid, m.numpy.tanh
         new = sigmoid(f) * c + sigmoid(i) * tanh(g)
         return sigmoid(o) * tanh(new), new
+
     return f
 
 
@@ -118,6 +128,7 @@ def jax_softmax(m: Any) -> Callable[..., Any]:
     def f(x: Any) -> Any:
         e = m.numpy.exp(x - x.max(1, keepdims=True))
         return e / e.sum(1, keepdims=True)
+
     return f
 
 
@@ -126,8 +137,13 @@ CASES = [
     Fused("x*x five times, 2 million", squares, ((2000, 1000),), 0.22, squares),
     Fused("LSTM cell, pointwise, 64x512", lstm, ((64, 2048), (64, 512)), 0.55, jax_lstm),
     Fused("gelu(x + b) + r, 512x1024", gelu, ((512, 1024), (1024,), (512, 1024)), 0.22, jax_gelu),
-    Fused("exp(x - m) / s, 1000x1000", scaled_exp, ((1000, 1000), (1000, 1), (1000, 1)), 0.55,
-          lambda m: lambda x, a, s: m.numpy.exp(x - a) / s),
+    Fused(
+        "exp(x - m) / s, 1000x1000",
+        scaled_exp,
+        ((1000, 1000), (1000, 1), (1000, 1)),
+        0.55,
+        lambda m: lambda x, a, s: m.numpy.exp(x - a) / s,
+    ),
     Fused("softmax from its parts, 1000x1000", softmax, ((1000, 1000),), 0.30, jax_softmax),
 ]
 
@@ -146,8 +162,11 @@ def sides(case: Fused, others: bool) -> tuple[dict[str, Callable[[], Any]], tupl
     b = [theirs.from_numpy(x) for x in arrays]
     traced = ours.jit.trace(case.build(ours), tuple(a), check_trace=False)
     eager, reference = case.build(ours), case.build(theirs)
-    works = {"compiled": lambda: traced(*a), "eager": lambda: eager(*a),
-             "PyTorch": lambda: reference(*b)}
+    works = {
+        "compiled": lambda: traced(*a),
+        "eager": lambda: eager(*a),
+        "PyTorch": lambda: reference(*b),
+    }
     if others:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -171,8 +190,8 @@ def sides(case: Fused, others: bool) -> tuple[dict[str, Callable[[], Any]], tupl
 
 def bytes_moved(f: Callable[..., Any], inputs: list[Any]) -> tuple[int, int]:
     """Bytes that go through memory: op by op, and compiled."""
-    from toytorch.viz.ir_read import plan_of
-    from toytorch.viz.ir_traffic import parts_of, total
+    from toytorch.viz.compiler.read import plan_of
+    from toytorch.viz.compiler.traffic import parts_of, total
 
     plan = plan_of(f, inputs)
     return total(parts_of(plan.halves.forward)), total(parts_of(plan.optimised))
@@ -199,6 +218,7 @@ def kernel_ms(case: Fused) -> float:
         made = plain(lowered)
         spent += time.perf_counter() - start
         return made
+
     kernels.compiled = timed
     traced(*inputs)
     return spent * 1e3
@@ -207,10 +227,18 @@ def kernel_ms(case: Fused) -> float:
 def compile_times(name: str) -> list[float]:
     """`kernel_ms` in two new processes that share a new cache: cold, and from the cache."""
     with tempfile.TemporaryDirectory() as cache:
-        return [float(subprocess.run(
-            [sys.executable, "-m", "tests.benchmarks.fusion", "--compile", name],
-            env={**os.environ, "TOYTORCH_CACHE": cache}, capture_output=True, text=True, check=True,
-        ).stdout) for _ in range(2)]
+        return [
+            float(
+                subprocess.run(
+                    [sys.executable, "-m", "tests.benchmarks.fusion", "--compile", name],
+                    env={**os.environ, "TOYTORCH_CACHE": cache},
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+            )
+            for _ in range(2)
+        ]
 
 
 def measure(works: dict[str, Callable[[], Any]], samples: int) -> dict[str, tuple[float, float]]:
@@ -235,13 +263,21 @@ def measure(works: dict[str, Callable[[], Any]], samples: int) -> dict[str, tupl
                 work()
             taken[side].append((time.perf_counter() - start) / inner)
     gc.enable()
-    return {side: (statistics.median(times), statistics.median(
-        t / r for t, r in zip(times, taken["PyTorch"]))) for side, times in taken.items()}
+    return {
+        side: (
+            statistics.median(times),
+            statistics.median(t / r for t, r in zip(times, taken["PyTorch"])),
+        )
+        for side, times in taken.items()
+    }
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(prog="python -m tests.benchmarks.fusion", description=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.fusion",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     p.add_argument("-k", default="", metavar="TEXT", help="only functions whose name holds this")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--samples", type=int, default=41)
@@ -253,18 +289,24 @@ def main() -> int:
         return 0
     print(f"threads {options.threads}; ratios to PyTorch eager; kernels' milliseconds; megabytes")
     names = ("compiled", "eager", "torch.compile", "JAX")
-    print(f"{'':36}{'PyTorch':>10}" + "".join(f"{n:>14}" for n in names)
-          + f"{'wanted':>9}{'cold':>7}{'cached':>8}{'MB eager':>10}{'fused':>7}")
+    print(
+        f"{'':36}{'PyTorch':>10}"
+        + "".join(f"{n:>14}" for n in names)
+        + f"{'wanted':>9}{'cold':>7}{'cached':>8}{'MB eager':>10}{'fused':>7}"
+    )
     for case in CASES:
         if options.k not in case.name:
             continue
         cold, cached = compile_times(case.name)
         works, (before, after) = sides(case, not options.no_others)
         found = measure(works, options.samples)
-        print(f"{case.name:36}{found['PyTorch'][0] * 1e6:>7.0f} µs"
-              + "".join(f"{found[n][1]:>14.2f}" if n in found else f"{'-':>14}" for n in names)
-              + f"{case.target:>9}{cold:>7.0f}{cached:>8.1f}{before / 1e6:>10.1f}"
-              + f"{after / 1e6:>7.1f}", flush=True)
+        print(
+            f"{case.name:36}{found['PyTorch'][0] * 1e6:>7.0f} µs"
+            + "".join(f"{found[n][1]:>14.2f}" if n in found else f"{'-':>14}" for n in names)
+            + f"{case.target:>9}{cold:>7.0f}{cached:>8.1f}{before / 1e6:>10.1f}"
+            + f"{after / 1e6:>7.1f}",
+            flush=True,
+        )
     return 0
 
 

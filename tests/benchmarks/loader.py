@@ -34,6 +34,7 @@ def loader(m: Any) -> Any:
 
         def __getitem__(self, i: int) -> Any:
             return self.rows[i % ITEMS]
+
     return data.DataLoader(Rows(), batch_size=ITEMS, num_workers=2, persistent_workers=True)
 
 
@@ -51,6 +52,7 @@ def main() -> int:
 
     import toytorch as ours
     import toytorch.utils.data
+
     theirs.set_num_threads(1)
     sides = [loader(ours), loader(theirs)]
     pairs = [[epoch(side) for side in sides] for _ in range(EPOCHS)][1:]

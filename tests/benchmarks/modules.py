@@ -25,54 +25,115 @@ IMAGE, SIGNAL, VOLUME = (BATCH, 16, 24, 24), (BATCH, 16, 128), (8, 8, 10, 10, 10
 MATRIX, SEQUENCE = (BATCH * 4, 256), (BATCH, 24, 64)
 # module: constructor's arguments, shapes of inputs ("class" and "token" are integers)
 ELEMENTWISE = (
-    "ReLU", "ReLU6", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish", "Sigmoid", "Tanh", "Softplus",
-    "Softsign", "Tanhshrink", "Hardtanh", "Hardsigmoid", "Hardswish", "Hardshrink", "Softshrink",
-    "LeakyReLU", "LogSigmoid", "PReLU", "RReLU", "Dropout", "AlphaDropout", "Identity", "GLU",
+    "ReLU",
+    "ReLU6",
+    "ELU",
+    "CELU",
+    "SELU",
+    "GELU",
+    "SiLU",
+    "Mish",
+    "Sigmoid",
+    "Tanh",
+    "Softplus",
+    "Softsign",
+    "Tanhshrink",
+    "Hardtanh",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardshrink",
+    "Softshrink",
+    "LeakyReLU",
+    "LogSigmoid",
+    "PReLU",
+    "RReLU",
+    "Dropout",
+    "AlphaDropout",
+    "Identity",
+    "GLU",
 )
 CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     **dict.fromkeys(ELEMENTWISE, ((), (MATRIX,))),
-    "Threshold": ((0.1, 0.5), (MATRIX,)), "Softmax": ((1,), (MATRIX,)),
-    "LogSoftmax": ((1,), (MATRIX,)), "Softmin": ((1,), (MATRIX,)), "Softmax2d": ((), (IMAGE,)),
-    "Linear": ((256, 128), (MATRIX,)), "Bilinear": ((32, 32, 16), ((128, 32), (128, 32))),
-    "Flatten": ((), (IMAGE,)), "Unflatten": ((1, (16, 16)), (MATRIX,)),
+    "Threshold": ((0.1, 0.5), (MATRIX,)),
+    "Softmax": ((1,), (MATRIX,)),
+    "LogSoftmax": ((1,), (MATRIX,)),
+    "Softmin": ((1,), (MATRIX,)),
+    "Softmax2d": ((), (IMAGE,)),
+    "Linear": ((256, 128), (MATRIX,)),
+    "Bilinear": ((32, 32, 16), ((128, 32), (128, 32))),
+    "Flatten": ((), (IMAGE,)),
+    "Unflatten": ((1, (16, 16)), (MATRIX,)),
     "Embedding": ((1000, 64), (("token", 1000, (BATCH, 24)),)),
     "EmbeddingBag": ((1000, 64), (("token", 1000, (BATCH, 24)),)),
-    "Conv1d": ((16, 32, 3), (SIGNAL,)), "Conv2d": ((16, 32, 3), (IMAGE,)),
-    "Conv3d": ((8, 8, 3), (VOLUME,)), "ConvTranspose1d": ((16, 16, 3), (SIGNAL,)),
-    "ConvTranspose2d": ((16, 16, 3), (IMAGE,)), "ConvTranspose3d": ((8, 8, 3), (VOLUME,)),
-    "MaxPool1d": ((2,), (SIGNAL,)), "MaxPool2d": ((2,), (IMAGE,)), "MaxPool3d": ((2,), (VOLUME,)),
-    "AvgPool1d": ((2,), (SIGNAL,)), "AvgPool2d": ((2,), (IMAGE,)), "AvgPool3d": ((2,), (VOLUME,)),
-    "AdaptiveAvgPool1d": ((4,), (SIGNAL,)), "AdaptiveAvgPool2d": ((4,), (IMAGE,)),
-    "AdaptiveAvgPool3d": ((2,), (VOLUME,)), "AdaptiveMaxPool1d": ((4,), (SIGNAL,)),
-    "AdaptiveMaxPool2d": ((4,), (IMAGE,)), "AdaptiveMaxPool3d": ((2,), (VOLUME,)),
-    "LPPool1d": ((2, 2), (SIGNAL,)), "LPPool2d": ((2, 2), (IMAGE,)),
+    "Conv1d": ((16, 32, 3), (SIGNAL,)),
+    "Conv2d": ((16, 32, 3), (IMAGE,)),
+    "Conv3d": ((8, 8, 3), (VOLUME,)),
+    "ConvTranspose1d": ((16, 16, 3), (SIGNAL,)),
+    "ConvTranspose2d": ((16, 16, 3), (IMAGE,)),
+    "ConvTranspose3d": ((8, 8, 3), (VOLUME,)),
+    "MaxPool1d": ((2,), (SIGNAL,)),
+    "MaxPool2d": ((2,), (IMAGE,)),
+    "MaxPool3d": ((2,), (VOLUME,)),
+    "AvgPool1d": ((2,), (SIGNAL,)),
+    "AvgPool2d": ((2,), (IMAGE,)),
+    "AvgPool3d": ((2,), (VOLUME,)),
+    "AdaptiveAvgPool1d": ((4,), (SIGNAL,)),
+    "AdaptiveAvgPool2d": ((4,), (IMAGE,)),
+    "AdaptiveAvgPool3d": ((2,), (VOLUME,)),
+    "AdaptiveMaxPool1d": ((4,), (SIGNAL,)),
+    "AdaptiveMaxPool2d": ((4,), (IMAGE,)),
+    "AdaptiveMaxPool3d": ((2,), (VOLUME,)),
+    "LPPool1d": ((2, 2), (SIGNAL,)),
+    "LPPool2d": ((2, 2), (IMAGE,)),
     "LPPool3d": ((2, 2), (VOLUME,)),
-    "FractionalMaxPool2d": ((2, 12), (IMAGE,)), "FractionalMaxPool3d": ((2, 5), (VOLUME,)),
-    "BatchNorm1d": ((256,), (MATRIX,)), "BatchNorm2d": ((16,), (IMAGE,)),
-    "BatchNorm3d": ((8,), (VOLUME,)), "InstanceNorm1d": ((16,), (SIGNAL,)),
-    "InstanceNorm2d": ((16,), (IMAGE,)), "InstanceNorm3d": ((8,), (VOLUME,)),
-    "LayerNorm": ((256,), (MATRIX,)), "GroupNorm": ((4, 16), (IMAGE,)),
-    "RMSNorm": ((256,), (MATRIX,)), "LocalResponseNorm": ((5,), (IMAGE,)),
-    "Dropout1d": ((), (SIGNAL,)), "Dropout2d": ((), (IMAGE,)), "Dropout3d": ((), (VOLUME,)),
+    "FractionalMaxPool2d": ((2, 12), (IMAGE,)),
+    "FractionalMaxPool3d": ((2, 5), (VOLUME,)),
+    "BatchNorm1d": ((256,), (MATRIX,)),
+    "BatchNorm2d": ((16,), (IMAGE,)),
+    "BatchNorm3d": ((8,), (VOLUME,)),
+    "InstanceNorm1d": ((16,), (SIGNAL,)),
+    "InstanceNorm2d": ((16,), (IMAGE,)),
+    "InstanceNorm3d": ((8,), (VOLUME,)),
+    "LayerNorm": ((256,), (MATRIX,)),
+    "GroupNorm": ((4, 16), (IMAGE,)),
+    "RMSNorm": ((256,), (MATRIX,)),
+    "LocalResponseNorm": ((5,), (IMAGE,)),
+    "Dropout1d": ((), (SIGNAL,)),
+    "Dropout2d": ((), (IMAGE,)),
+    "Dropout3d": ((), (VOLUME,)),
     "FeatureAlphaDropout": ((), (IMAGE,)),
-    "ZeroPad2d": ((1,), (IMAGE,)), "ReflectionPad2d": ((1,), (IMAGE,)),
-    "ReplicationPad2d": ((1,), (IMAGE,)), "CircularPad2d": ((1,), (IMAGE,)),
-    "ConstantPad2d": ((1, 0.5), (IMAGE,)), "ReflectionPad1d": ((1,), (SIGNAL,)),
-    "ReplicationPad1d": ((1,), (SIGNAL,)), "ReplicationPad3d": ((1,), (VOLUME,)),
-    "Upsample": ((None, 2), (IMAGE,)), "PixelShuffle": ((2,), (IMAGE,)),
-    "PixelUnshuffle": ((2,), (IMAGE,)), "ChannelShuffle": ((4,), (IMAGE,)),
-    "Unfold": ((3,), (IMAGE,)), "Fold": (((24, 24), 2, 1, 0, 2), ((BATCH, 64, 144),)),
-    "RNN": ((64, 64), (SEQUENCE,)), "LSTM": ((64, 64), (SEQUENCE,)),
-    "GRU": ((64, 64), (SEQUENCE,)), "RNNCell": ((256, 64), (MATRIX,)),
-    "LSTMCell": ((256, 64), (MATRIX,)), "GRUCell": ((256, 64), (MATRIX,)),
+    "ZeroPad2d": ((1,), (IMAGE,)),
+    "ReflectionPad2d": ((1,), (IMAGE,)),
+    "ReplicationPad2d": ((1,), (IMAGE,)),
+    "CircularPad2d": ((1,), (IMAGE,)),
+    "ConstantPad2d": ((1, 0.5), (IMAGE,)),
+    "ReflectionPad1d": ((1,), (SIGNAL,)),
+    "ReplicationPad1d": ((1,), (SIGNAL,)),
+    "ReplicationPad3d": ((1,), (VOLUME,)),
+    "Upsample": ((None, 2), (IMAGE,)),
+    "PixelShuffle": ((2,), (IMAGE,)),
+    "PixelUnshuffle": ((2,), (IMAGE,)),
+    "ChannelShuffle": ((4,), (IMAGE,)),
+    "Unfold": ((3,), (IMAGE,)),
+    "Fold": (((24, 24), 2, 1, 0, 2), ((BATCH, 64, 144),)),
+    "RNN": ((64, 64), (SEQUENCE,)),
+    "LSTM": ((64, 64), (SEQUENCE,)),
+    "GRU": ((64, 64), (SEQUENCE,)),
+    "RNNCell": ((256, 64), (MATRIX,)),
+    "LSTMCell": ((256, 64), (MATRIX,)),
+    "GRUCell": ((256, 64), (MATRIX,)),
     "MultiheadAttention": ((64, 4), (SEQUENCE, SEQUENCE, SEQUENCE)),
     "TransformerEncoderLayer": ((64, 4, 128), (SEQUENCE,)),
     "TransformerDecoderLayer": ((64, 4, 128), (SEQUENCE, SEQUENCE)),
-    "CosineSimilarity": ((), (MATRIX, MATRIX)), "PairwiseDistance": ((), (MATRIX, MATRIX)),
-    "MSELoss": ((), (MATRIX, MATRIX)), "L1Loss": ((), (MATRIX, MATRIX)),
-    "SmoothL1Loss": ((), (MATRIX, MATRIX)), "HuberLoss": ((), (MATRIX, MATRIX)),
+    "CosineSimilarity": ((), (MATRIX, MATRIX)),
+    "PairwiseDistance": ((), (MATRIX, MATRIX)),
+    "MSELoss": ((), (MATRIX, MATRIX)),
+    "L1Loss": ((), (MATRIX, MATRIX)),
+    "SmoothL1Loss": ((), (MATRIX, MATRIX)),
+    "HuberLoss": ((), (MATRIX, MATRIX)),
     "BCEWithLogitsLoss": ((), (MATRIX, ("unit", MATRIX))),
-    "KLDivLoss": ((), (MATRIX, ("unit", MATRIX))), "SoftMarginLoss": ((), (MATRIX, MATRIX)),
+    "KLDivLoss": ((), (MATRIX, ("unit", MATRIX))),
+    "SoftMarginLoss": ((), (MATRIX, MATRIX)),
     "PoissonNLLLoss": ((), (MATRIX, ("unit", MATRIX))),
     "GaussianNLLLoss": ((), (MATRIX, MATRIX, ("unit", MATRIX))),
     "CrossEntropyLoss": ((), (MATRIX, ("token", 256, (128,)))),
@@ -111,6 +172,7 @@ def work(m: Any, name: str) -> Any:
         out = out[0] if isinstance(out, tuple) else out
         if out.requires_grad:
             out.sum().backward()
+
     return run
 
 
@@ -123,6 +185,7 @@ def ratio(ours: Any, theirs: Any, name: str, samples: int = 15) -> tuple[float, 
         for _ in range(3):
             run()
         return (time.perf_counter() - start) / 3
+
     for w in works:
         timed(w)
     pairs = []
@@ -140,6 +203,7 @@ def main() -> int:
     import torch as theirs
 
     import toytorch as ours
+
     theirs.set_num_threads(1)
     found = {}
     for name in CASES:
@@ -147,8 +211,10 @@ def main() -> int:
             found[name], seconds = ratio(ours, theirs, name)
             print(f"{name:28}{found[name]:6.2f}  {seconds * 1e6:8.0f} µs", flush=True)
     slow = sorted((r, n) for n, r in found.items() if r > 1.5)[::-1]
-    print(f"{len(found)} modules, median {statistics.median(found.values()):.2f}; slower than 1.5: "
-          + ", ".join(f"{n} {r:.1f}" for r, n in slow))
+    print(
+        f"{len(found)} modules, median {statistics.median(found.values()):.2f}; slower than 1.5: "
+        + ", ".join(f"{n} {r:.1f}" for r, n in slow)
+    )
     return 0
 
 

@@ -21,8 +21,9 @@ Work = Callable[[], Any]
 
 def mlp(m: Any, compile: Callable[[Any], Any]) -> Work:
     """Forward, cross-entropy, backward and SGD of three layers on a batch of 64."""
-    net = m.nn.Sequential(m.nn.Linear(784, 256), m.nn.ReLU(), m.nn.Linear(256, 256), m.nn.ReLU(),
-                          m.nn.Linear(256, 10))
+    net = m.nn.Sequential(
+        m.nn.Linear(784, 256), m.nn.ReLU(), m.nn.Linear(256, 256), m.nn.ReLU(), m.nn.Linear(256, 10)
+    )
     rule = m.optim.SGD(net.parameters(), lr=1e-3)
     x, target = m.randn(64, 784), m.arange(64) % 10
     loss_of = compile(lambda x, target: m.nn.functional.cross_entropy(net(x), target))
@@ -33,13 +34,16 @@ def mlp(m: Any, compile: Callable[[Any], Any]) -> Work:
         loss.backward()
         rule.step()
         return loss
+
     return step
 
 
 def lstm(m: Any, compile: Callable[[Any], Any], size: int = 128, steps: int = 16) -> Work:
     """An LSTM written out: 16 steps of a batch of 32, 128 wide, and their derivatives."""
-    cell = m.nn.ParameterList([m.nn.Parameter(m.randn(4 * size, size) * 0.05) for _ in range(2)]
-                              + [m.nn.Parameter(m.zeros(4 * size))])
+    cell = m.nn.ParameterList(
+        [m.nn.Parameter(m.randn(4 * size, size) * 0.05) for _ in range(2)]
+        + [m.nn.Parameter(m.zeros(4 * size))]
+    )
     xs, zero = m.randn(steps, 32, size), m.zeros(32, size)
 
     def run(xs: Any, h: Any, c: Any) -> Any:
@@ -51,6 +55,7 @@ def lstm(m: Any, compile: Callable[[Any], Any], size: int = 128, steps: int = 16
             h = m.sigmoid(o) * m.tanh(c)
             outs.append(h)
         return m.stack(outs).square().mean()
+
     loss_of = compile(run)
 
     def step() -> Any:
@@ -59,6 +64,7 @@ def lstm(m: Any, compile: Callable[[Any], Any], size: int = 128, steps: int = 16
         loss = loss_of(xs, zero, zero)
         loss.backward()
         return loss
+
     return step
 
 
@@ -72,8 +78,11 @@ def sides(build: Callable[..., Work], others: bool) -> dict[str, Work]:
     import toytorch as ours
 
     ours.manual_seed(0)
-    works = {"compiled": build(ours, ours.compile), "eager": build(ours, lambda f: f),
-             "PyTorch": build(theirs, lambda f: f)}
+    works = {
+        "compiled": build(ours, ours.compile),
+        "eager": build(ours, lambda f: f),
+        "PyTorch": build(theirs, lambda f: f),
+    }
     if others:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -87,8 +96,11 @@ def sides(build: Callable[..., Work], others: bool) -> dict[str, Work]:
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(prog="python -m tests.benchmarks.steps", description=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.steps",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     p.add_argument("-k", default="", metavar="TEXT", help="only steps whose name holds this")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--samples", type=int, default=101)
@@ -98,15 +110,21 @@ def main() -> int:
 
     theirs.set_num_threads(options.threads)
     names = ("compiled", "eager", "torch.compile")
-    print(f"threads {options.threads}; ratios to PyTorch eager\n{'':36}{'PyTorch':>10}"
-          + "".join(f"{n:>14}" for n in names) + f"{'compiled/eager':>16}")
+    print(
+        f"threads {options.threads}; ratios to PyTorch eager\n{'':36}{'PyTorch':>10}"
+        + "".join(f"{n:>14}" for n in names)
+        + f"{'compiled/eager':>16}"
+    )
     for name, build in STEPS.items():
         if options.k in name:
             found = measure(sides(build, not options.no_others), options.samples)
             own = found["compiled"][0] / found["eager"][0]
-            print(f"{name:36}{found['PyTorch'][0] * 1e6:>7.0f} µs"
-                  + "".join(f"{found[n][1]:>14.2f}" if n in found else f"{'-':>14}" for n in names)
-                  + f"{own:>16.2f}", flush=True)
+            print(
+                f"{name:36}{found['PyTorch'][0] * 1e6:>7.0f} µs"
+                + "".join(f"{found[n][1]:>14.2f}" if n in found else f"{'-':>14}" for n in names)
+                + f"{own:>16.2f}",
+                flush=True,
+            )
     return 0
 
 

@@ -1,6 +1,6 @@
 """Runs programs one after the other, under PyTorch or under toytorch with PyTorch's name.
 
-    python run_all.py toytorch mnist_cnn vae      prints {name: {"out": …, "error": …}} as JSON
+python run_all.py toytorch mnist_cnn vae      prints {name: {"out": …, "error": …}} as JSON
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def main(package: str, names: list[str]) -> None:
     sys.path.insert(0, str(PROGRAMS))
     if package == "toytorch":
         from toytorch.alias import install
+
         install()
     import torch
+
     torch.set_num_threads(1)
     found = {}
     for name in names:

@@ -25,8 +25,15 @@ ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own, where PyTorch has not been imported."""
-    return subprocess.run([sys.executable, *arguments], env={**os.environ, "PYTHONPATH": str(ROOT)},
-                          cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 PROGRAM = """
@@ -66,42 +73,60 @@ def test_without_a_program_the_use_is_told() -> None:
     assert done.returncode == 1 and done.stderr.startswith("usage: python -m toytorch PROGRAM.py")
 
 
-@pytest.mark.parametrize(("statement", "told"), [
-    ("import torch.onnx", "No module named 'torch.onnx' (toytorch has no export to ONNX"),
-    ("from torch.distributions import Normal", "(toytorch has no probability distributions"),
-    ("import torch.nowhere", "No module named 'torch.nowhere' (toytorch has no part of this name)"),
-    ("import torch.onnx.symbolic_helper", "No module named 'torch.onnx' (toytorch has no export"),
-    ("from torch.nn import Nothing", "cannot import name 'Nothing' from 'torch.nn'"),
-])
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("import torch.onnx", "No module named 'torch.onnx' (toytorch has no export to ONNX"),
+        ("from torch.distributions import Normal", "(toytorch has no probability distributions"),
+        (
+            "import torch.nowhere",
+            "No module named 'torch.nowhere' (toytorch has no part of this name)",
+        ),
+        (
+            "import torch.onnx.symbolic_helper",
+            "No module named 'torch.onnx' (toytorch has no export",
+        ),
+        ("from torch.nn import Nothing", "cannot import name 'Nothing' from 'torch.nn'"),
+    ],
+)
 def test_what_is_lacking_says_so(statement: str, told: str) -> None:
     done = run("-c", f"from toytorch.alias import install; install()\n{statement}")
     assert done.returncode == 1 and told in done.stderr.splitlines()[-1]
 
 
 def test_the_name_is_taken_once_and_not_from_pytorch() -> None:
-    done = run("-c", "from toytorch.alias import install\nassert install() is install()\n"
-               "import torch, pickle\nx = pickle.loads(pickle.dumps(torch.ones(2)))\n"
-               "assert x.tolist() == [1, 1]")
+    done = run(
+        "-c",
+        "from toytorch.alias import install\nassert install() is install()\n"
+        "import torch, pickle\nx = pickle.loads(pickle.dumps(torch.ones(2)))\n"
+        "assert x.tolist() == [1, 1]",
+    )
     assert done.returncode == 0, done.stderr
-    done = run("-c", "import sys, types\nsys.modules['torch'] = types.ModuleType('torch')\n"
-               "from toytorch.alias import install\ninstall()")
+    done = run(
+        "-c",
+        "import sys, types\nsys.modules['torch'] = types.ModuleType('torch')\n"
+        "from toytorch.alias import install\ninstall()",
+    )
     assert "PyTorch has been imported already" in done.stderr.splitlines()[-1]
 
 
 def test_a_module_below_one_that_somebody_else_made(tmp_path: Path) -> None:
     """`import torch.onnx.x` asks the parent that is there, whoever put it there."""
     (tmp_path / "x.py").write_text("value = 3\n")
-    program = ("from toytorch.alias import install; install()\nimport sys, types\n"
-               "made = types.ModuleType('torch.onnx'); made.__path__ = [sys.argv[1]]\n"
-               "sys.modules['torch.onnx'] = made\nimport torch.onnx.x as x\n"
-               "assert x.value == 3 and made.x is x\n"
-               "try: import torch.onnx.nowhere\n"
-               "except ModuleNotFoundError as e: print(e)")
+    program = (
+        "from toytorch.alias import install; install()\nimport sys, types\n"
+        "made = types.ModuleType('torch.onnx'); made.__path__ = [sys.argv[1]]\n"
+        "sys.modules['torch.onnx'] = made\nimport torch.onnx.x as x\n"
+        "assert x.value == 3 and made.x is x\n"
+        "try: import torch.onnx.nowhere\n"
+        "except ModuleNotFoundError as e: print(e)"
+    )
     done = run("-c", program, str(tmp_path))
     assert done.stdout == "No module named 'torch.onnx.nowhere'\n", done.stderr
 
 
 # -- every (package, submodule) pair ---------------------------------------------------------------
+
 
 def parts() -> list[str]:
     """All modules of toytorch, under the name torch; packages come before what is in them."""
@@ -234,14 +259,16 @@ def test_workers_find_the_name_too(tmp_path: Path) -> None:
         "    def __len__(self): return 2\n"
         "    def __getitem__(self, i): return str(torch.__version__) * (torch is toytorch)\n"
         "if __name__ == '__main__':\n    print(*[list(DataLoader(Set(), 2, num_workers=1, "
-        "multiprocessing_context=c)) for c in ('fork', 'spawn', 'forkserver')])\n")
+        "multiprocessing_context=c)) for c in ('fork', 'spawn', 'forkserver')])\n"
+    )
     done = run("-m", "toytorch", str(tmp_path / "program.py"))
     assert done.stdout == " ".join([repr([[compatible] * 2])] * 3) + "\n", done.stderr
 
 
 def test_the_own_version_is_kept_where_no_name_was_taken() -> None:
-    assert run("-c", "import toytorch as t; print(t.__version__, t.version.__version__, t.nn)"
-               ).stdout.startswith("0.1.0 0.1.0 <module 'toytorch.nn' from")
+    assert run(
+        "-c", "import toytorch as t; print(t.__version__, t.version.__version__, t.nn)"
+    ).stdout.startswith("0.1.0 0.1.0 <module 'toytorch.nn' from")
 
 
 VERSIONS = names("1 1.0 1.10 1.9 2.0a1 2.0b2 2.0rc1 2.0 2.0.dev3 2.0.post1 2.0.post1.dev2 "
@@ -249,20 +276,23 @@ VERSIONS = names("1 1.0 1.10 1.9 2.0a1 2.0b2 2.0rc1 2.0 2.0.dev3 2.0.post1 2.0.p
                  "parrot 2.13.0+toytorch 2.13.0a0+gitabc")  # fmt: skip
 
 
-@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge,
-                                     operator.eq, operator.ne])
+@pytest.mark.parametrize(
+    "compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+)
 def test_versions_compare_as_pytorchs(compare: Any) -> None:
     theirs = torch.torch_version.TorchVersion
     version = pytest.importorskip("packaging.version", reason="gives versions to compare with")
     for a in VERSIONS:
         for b in [*VERSIONS, (2,), (2, 0), (2, 0, 1), ("2", "0a1"), [1, 10]]:
-            (want, refused), (got, failure) = (attempt(compare, kind(a), b)
-                                               for kind in (theirs, TorchVersion))
+            (want, refused), (got, failure) = (
+                attempt(compare, kind(a), b) for kind in (theirs, TorchVersion)
+            )
             assert (want, type(refused)) == (got, type(failure)), (a, b)
             if isinstance(b, str) and "parrot" not in (a, b):
                 b = version.Version(b)
                 assert compare(TorchVersion(a), b) == compare(version.Version(a), b) or (
-                    compare is operator.ne), (a, b)
+                    compare is operator.ne
+                ), (a, b)
     with pytest.raises(TypeError):
         assert TorchVersion("2.0") < 3
     assert isinstance(tt.__version__, TorchVersion) and hash(tt.__version__) == hash("0.1.0")

@@ -28,10 +28,21 @@ pytest.importorskip("torch", reason="PyTorch, the oracle of these programs, is a
 @cache
 def results(package: str) -> dict[str, Any]:
     """What all programs print under one of the packages."""
-    env = {**os.environ, "PYTHONPATH": str(HERE.parent.parent), "OMP_NUM_THREADS": "1",
-           "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run([sys.executable, str(HERE / "run_all.py"), package, *NAMES], env=env,
-                          capture_output=True, text=True, timeout=300, check=False)
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(HERE.parent.parent),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, str(HERE / "run_all.py"), package, *NAMES],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -41,7 +52,8 @@ def difference(ours: str, theirs: str) -> str:
     a, b = ours.splitlines(), theirs.splitlines()
     for x, y in zip(a, b):
         if NUMBER.sub("#", x).split() != NUMBER.sub("#", y).split() or any(
-                not close(p, q) for p, q in zip(NUMBER.findall(x), NUMBER.findall(y))):
+            not close(p, q) for p, q in zip(NUMBER.findall(x), NUMBER.findall(y))
+        ):
             return f"toytorch: {x}\nPyTorch:  {y}"
     return "" if len(a) == len(b) else f"{len(a)} lines and {len(b)}"
 

@@ -68,20 +68,23 @@ def test_default_types(side: Side) -> None:
     assert torch.get_default_dtype() is torch.float64
 
 
-@pytest.mark.parametrize("call", [
-    lambda torch: torch.set_num_threads(0),
-    lambda torch: torch.set_num_threads("4"),
-    lambda torch: torch.set_num_interop_threads(-1),
-    lambda torch: torch.set_deterministic_debug_mode("loud"),
-    lambda torch: torch.set_deterministic_debug_mode(7),
-    lambda torch: torch.set_deterministic_debug_mode(1.5),
-    lambda torch: torch.set_default_dtype(torch.int32),
-    lambda torch: torch.set_default_tensor_type(torch.IntTensor),
-    lambda torch: torch.set_default_tensor_type("torch.NoTensor"),
-    lambda torch: torch.distributed.get_rank(),
-    lambda torch: torch.nn.DataParallel(torch.nn.Linear(2, 2), device_ids=[0])(torch.ones(3)),
-    lambda torch: torch.ones(3).pin_memory(),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda torch: torch.set_num_threads(0),
+        lambda torch: torch.set_num_threads("4"),
+        lambda torch: torch.set_num_interop_threads(-1),
+        lambda torch: torch.set_deterministic_debug_mode("loud"),
+        lambda torch: torch.set_deterministic_debug_mode(7),
+        lambda torch: torch.set_deterministic_debug_mode(1.5),
+        lambda torch: torch.set_default_dtype(torch.int32),
+        lambda torch: torch.set_default_tensor_type(torch.IntTensor),
+        lambda torch: torch.set_default_tensor_type("torch.NoTensor"),
+        lambda torch: torch.distributed.get_rank(),
+        lambda torch: torch.nn.DataParallel(torch.nn.Linear(2, 2), device_ids=[0])(torch.ones(3)),
+        lambda torch: torch.ones(3).pin_memory(),
+    ],
+)
 def test_refusals_in_the_same_words(call: Any) -> None:
     if ORACLE.root.cuda.is_available() or SUBJECT.root.cuda.is_available():
         pytest.skip("some of these are about a GPU that is not there")
@@ -96,8 +99,7 @@ def test_a_precision_that_is_none() -> None:
     for side in (ORACLE, SUBJECT):
         with pytest.warns() as caught:
             error = attempt_loudly(side.root.set_float32_matmul_precision, "low")
-        found.append((told(error), [str(w.message).split("(Triggered")[0].strip()
-                                    for w in caught]))
+        found.append((told(error), [str(w.message).split("(Triggered")[0].strip() for w in caught]))
     assert found[1] == found[0]
 
 
@@ -145,7 +147,8 @@ def test_questions_that_programs_ask(side: Side) -> None:
     assert torch.backends.mps.is_available() is False
     assert torch.backends.mkl.is_available() in (True, False)
     assert torch.multiprocessing.get_sharing_strategy() in (
-        torch.multiprocessing.get_all_sharing_strategies())
+        torch.multiprocessing.get_all_sharing_strategies()
+    )
     assert not torch.compiler.is_compiling() and not torch.compiler.is_exporting()
     assert "inductor" in torch.compiler.list_backends()
     assert torch.cuda.memory_allocated() == 0 or torch.cuda.is_available()
@@ -179,6 +182,7 @@ def test_shared_memory(side: Side) -> None:
 
 def test_a_forked_process_writes_into_shared_memory() -> None:
     import os
+
     torch = SUBJECT.root
     x = torch.zeros(3).share_memory_()
     child = os.fork()
@@ -189,8 +193,9 @@ def test_a_forked_process_writes_into_shared_memory() -> None:
     assert x.tolist() == [0, 5, 0]
 
 
-@pytest.mark.parametrize("name", ["load", "list", "help", "load_state_dict_from_url",
-                                  "download_url_to_file"])
+@pytest.mark.parametrize(
+    "name", ["load", "list", "help", "load_state_dict_from_url", "download_url_to_file"]
+)
 def test_the_network_is_refused(name: str) -> None:
     hub = SUBJECT.root.hub
     with pytest.raises(RuntimeError, match=re.escape(f"torch.hub.{name} is not available")):

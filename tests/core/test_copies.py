@@ -21,19 +21,31 @@ def through_file(m: Any, value: Any) -> Any:
 
 
 WAYS: dict[str, Any] = {
-    "copy": lambda m, v: copy.copy(v), "deepcopy": lambda m, v: copy.deepcopy(v),
+    "copy": lambda m, v: copy.copy(v),
+    "deepcopy": lambda m, v: copy.deepcopy(v),
     **{f"pickle {n}": lambda m, v, n=n: pickle.loads(pickle.dumps(v, n)) for n in range(2, 6)},
-    "save": through_file}
+    "save": through_file,
+}
 LAYOUTS: dict[str, Any] = {
-    "plain": lambda m, x: x, "transposed": lambda m, x: x.transpose(0, 2),
-    "sliced": lambda m, x: x[:, 1:], "steps": lambda m, x: x[:, ::2, 1::2],
-    "offset": lambda m, x: x[1], "number": lambda m, x: x[1, 2, 3],
-    "expanded": lambda m, x: x[0].expand(5, 3, 4), "diagonal": lambda m, x: x[0].diagonal(),
-    "windows": lambda m, x: x.flatten().unfold(0, 4, 2), "empty": lambda m, x: x[:0],
+    "plain": lambda m, x: x,
+    "transposed": lambda m, x: x.transpose(0, 2),
+    "sliced": lambda m, x: x[:, 1:],
+    "steps": lambda m, x: x[:, ::2, 1::2],
+    "offset": lambda m, x: x[1],
+    "number": lambda m, x: x[1, 2, 3],
+    "expanded": lambda m, x: x[0].expand(5, 3, 4),
+    "diagonal": lambda m, x: x[0].diagonal(),
+    "windows": lambda m, x: x.flatten().unfold(0, 4, 2),
+    "empty": lambda m, x: x[:0],
     "channels last": lambda m, x: x[None].contiguous(memory_format=m.channels_last),
-    "column of one": lambda m, x: x[:, :1], "imaginary": lambda m, x: m.view_as_complex(
-        x.reshape(-1, 2)).imag if x.dtype.is_floating_point and x.element_size() > 2 else x,
-    "bytes": lambda m, x: x.view(m.uint8) if x.dtype is not m.bool else x}
+    "column of one": lambda m, x: x[:, :1],
+    "imaginary": lambda m, x: (
+        m.view_as_complex(x.reshape(-1, 2)).imag
+        if x.dtype.is_floating_point and x.element_size() > 2
+        else x
+    ),
+    "bytes": lambda m, x: x.view(m.uint8) if x.dtype is not m.bool else x,
+}
 KINDS = ["float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64"]
 
 
@@ -43,8 +55,16 @@ def shares(a: Any, b: Any) -> bool:
 
 def facts(t: Any) -> Any:
     """All that a copy should keep, but the values."""
-    return (tuple(t.shape), t.stride(), t.storage_offset(), t.untyped_storage().nbytes(),
-            str(t.dtype), t.requires_grad, t.is_leaf, sorted(vars(t)) if SELFTEST else None)
+    return (
+        tuple(t.shape),
+        t.stride(),
+        t.storage_offset(),
+        t.untyped_storage().nbytes(),
+        str(t.dtype),
+        t.requires_grad,
+        t.is_leaf,
+        sorted(vars(t)) if SELFTEST else None,
+    )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -61,17 +81,24 @@ def test_a_copy_lies_as_the_original(way: str, layout: str) -> None:
         assert facts(b2) == facts(a2) == facts(a)
         assert not differences(a2, b2, exact=True)
         assert (shares(b, b2), shares(a, a2)) == (way == "copy" and b.numel() > 0,) * 2 or (
-            layout == "empty")
+            layout == "empty"
+        )
 
 
 def views(m: Any) -> dict[str, Any]:
     """Containers of tensors some of which share memory."""
     x = m.arange(24.0).reshape(2, 3, 4)
     y, z = m.ones(3), m.zeros(2, 2)
-    return {"pair": [x, x[0]], "parts": [x[0], x[1]], "same": [x, x, y],
-            "transposed": (x.mT, x), "dict": {"a": x, "b": {"c": x[1, 1:]}, "d": y, "e": y[:2]},
-            "types": [z, z.view(m.int32)], "detached": [x.requires_grad_(), x.detach()],
-            "set of none": [y, z, None, 3]}
+    return {
+        "pair": [x, x[0]],
+        "parts": [x[0], x[1]],
+        "same": [x, x, y],
+        "transposed": (x.mT, x),
+        "dict": {"a": x, "b": {"c": x[1, 1:]}, "d": y, "e": y[:2]},
+        "types": [z, z.view(m.int32)],
+        "detached": [x.requires_grad_(), x.detach()],
+        "set of none": [y, z, None, 3],
+    }
 
 
 @pytest.mark.parametrize("container", views(torch))
@@ -89,8 +116,7 @@ def test_what_shared_memory_shares_its_copy(way: str, container: str) -> None:
         pairs = [(i, j) for i in range(len(before)) for j in range(i)]
         assert all((after[i] is after[j]) == (before[i] is before[j]) for i, j in pairs)
         if not (way.startswith("pickle") and (m is torch or SELFTEST)):
-            assert all(shares(after[i], after[j]) == shares(before[i], before[j])
-                       for i, j in pairs)
+            assert all(shares(after[i], after[j]) == shares(before[i], before[j]) for i, j in pairs)
         assert not any(shares(a, b) for a in after for b in before)
         results.append([facts(t) for t in after])
     assert results[0] == results[1]
@@ -119,8 +145,15 @@ def story(m: Any) -> list[Any]:
     x.grad = m.full((2,), 3.0)
     for how in (copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))):
         c = how(x)
-        told += [c.note, c.many, c.many is x.many, c.requires_grad, c.is_leaf,
-                 None if c.grad is None else c.grad.tolist(), c.grad is x.grad]
+        told += [
+            c.note,
+            c.many,
+            c.many is x.many,
+            c.requires_grad,
+            c.is_leaf,
+            None if c.grad is None else c.grad.tolist(),
+            c.grad is x.grad,
+        ]
         c.note = "other"
         c.data[0] = 5
         told += [x.note, x.tolist()]
@@ -128,8 +161,14 @@ def story(m: Any) -> list[Any]:
     p.note, p.grad = 1, m.ones(3, 2)
     for how in (copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))):
         c = how(p)
-        told += [type(c).__name__, c.requires_grad, c.stride(), hasattr(c, "note"), c.grad is None,
-                 shares(c, p)]
+        told += [
+            type(c).__name__,
+            c.requires_grad,
+            c.stride(),
+            hasattr(c, "note"),
+            c.grad is None,
+            shares(c, p),
+        ]
     frozen = m.nn.Parameter(m.ones(2), requires_grad=False)
     told += [copy.copy(frozen).requires_grad, copy.deepcopy(frozen).requires_grad]
     y = x * 2
@@ -142,8 +181,11 @@ def story(m: Any) -> list[Any]:
     told.append(copy.deepcopy(x, memo) is memo[id(x)] is copy.deepcopy(x, memo))
     s = m.eye(3).to_sparse()
     told += [how(s).to_dense().tolist() for how in (copy.copy, copy.deepcopy)]
-    told += [copy.copy(s).is_coalesced(), copy.deepcopy(s).is_coalesced(),
-             pickle.loads(pickle.dumps(s)).to_dense().tolist()]
+    told += [
+        copy.copy(s).is_coalesced(),
+        copy.deepcopy(s).is_coalesced(),
+        pickle.loads(pickle.dumps(s)).to_dense().tolist(),
+    ]
     return told
 
 
@@ -153,6 +195,7 @@ def test_what_copies_keep() -> None:
 
 def warned(m: Any) -> list[Any]:
     """Which copies say that hooks are left behind."""
+
     def shown(g: Any) -> None:
         """A hook that the user counts on."""
 
@@ -164,8 +207,12 @@ def warned(m: Any) -> list[Any]:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 way(m, x)
-            told.append([str(w.message).split(" at 0x")[0].split(" on tensor")[0].split("<")[0]
-                         for w in caught])
+            told.append(
+                [
+                    str(w.message).split(" at 0x")[0].split(" on tensor")[0].split("<")[0]
+                    for w in caught
+                ]
+            )
     return told
 
 
@@ -205,6 +252,7 @@ def test_subclasses(way: str) -> None:
 
 # -- modules --------------------------------------------------------------------------------------
 
+
 def net(m: Any) -> Any:
     """Tied weights, a buffer that is a view, hooks, an attribute that is a parameter too."""
     made = m.nn.Sequential(m.nn.Linear(3, 3), m.nn.BatchNorm1d(3), m.nn.Linear(3, 3))
@@ -231,12 +279,25 @@ def test_modules(way: str) -> None:
         a[0].weight.grad = m.ones(3, 3)
         b = WAYS[way](m, a)
         x = m.ones(2, 3)
-        told.append([
-            repr(b), list(b.state_dict()), b[0].weight is b[2].weight, b.again is b[0],
-            b[0].weight is a[0].weight, b._parameters is a._parameters, b.names is a.names,
-            b[0].weight.requires_grad, b[0].weight.grad is None, len(b[0]._forward_hooks),
-            b._modules is a._modules, way[0] == "p" or shares(b.part, b.whole), b.part.stride(),
-            b.eval()(x).tolist(), [tuple(p.shape) for p in b.parameters()]])
+        told.append(
+            [
+                repr(b),
+                list(b.state_dict()),
+                b[0].weight is b[2].weight,
+                b.again is b[0],
+                b[0].weight is a[0].weight,
+                b._parameters is a._parameters,
+                b.names is a.names,
+                b[0].weight.requires_grad,
+                b[0].weight.grad is None,
+                len(b[0]._forward_hooks),
+                b._modules is a._modules,
+                way[0] == "p" or shares(b.part, b.whole),
+                b.part.stride(),
+                b.eval()(x).tolist(),
+                [tuple(p.shape) for p in b.parameters()],
+            ]
+        )
         with m.no_grad():
             b[0].weight.add_(1)
         told[-1].append(a[0].weight.tolist())

@@ -94,7 +94,7 @@ def test_set_up_with_no_network_ends_in_that_message(tmp_path: Path) -> None:
     (root / "pyproject.toml").write_text(
         '[project]\nname = "toytorch"\nversion = "1"\n'
         'dependencies = ["a-package-that-is-not-there"]\n'
-        '[project.optional-dependencies]\ncourse = []\n',
+        "[project.optional-dependencies]\ncourse = []\n",
         encoding="utf-8",
     )
     closed = "http://127.0.0.1:9/simple"  # nothing listens at the discard port

@@ -52,7 +52,7 @@ def test_solved_notebooks_get_all_points_and_untouched_ones_none(
 
 # What an honest answer may call: many small operations, large ones, and every kind that has
 # compiled kernels, each for the first time in its process.
-BUSY = '''
+BUSY = """
 def busy():
     import toytorch as torch
     from toytorch import nn
@@ -117,7 +117,7 @@ def {function}(*args):
         busy()
     calls.append(args)
     return honest(*args)
-'''
+"""
 
 
 @pytest.mark.slow

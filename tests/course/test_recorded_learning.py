@@ -22,8 +22,7 @@ def in_pytorch(exercise: Any) -> Any:
 
 def close(got: Any, wanted: Any, tolerance: float = 1e-5) -> bool:
     if isinstance(wanted, list):
-        return len(got) == len(wanted) and all(
-            close(g, w, tolerance) for g, w in zip(got, wanted))
+        return len(got) == len(wanted) and all(close(g, w, tolerance) for g, w in zip(got, wanted))
     return math.isclose(got, wanted, rel_tol=tolerance, abs_tol=tolerance)
 
 
@@ -77,8 +76,11 @@ def test_sgd() -> None:
         assert close(walked(kind, 1, lr=0.1, weight_decay=0.5, idle=True), told["idle"])
         groups = ch08._two_groups(kind, "lr", 0.1, 0.001)
         assert close(ch08.descent(groups, 2, lib=real), told["groups"])
-        made = ch08.descent(lambda ps, kind=kind: kind(ps[:1], momentum=0.9, lr=0.01), lib=real,
-                            rates=(0.1, 0.01, 0.01))
+        made = ch08.descent(
+            lambda ps, kind=kind: kind(ps[:1], momentum=0.9, lr=0.01),
+            lib=real,
+            rates=(0.1, 0.01, 0.01),
+        )
         assert close(made, told["rates"])
 
 
@@ -105,8 +107,10 @@ def test_adamw() -> None:
 def test_schedule() -> None:
     optimizer = real.optim.SGD([real.zeros(1, requires_grad=True)], lr=1.0)
     kinds = real.optim.lr_scheduler
-    parts = [kinds.LinearLR(optimizer, 1 / 4, total_iters=3),
-             kinds.CosineAnnealingLR(optimizer, 16, eta_min=0.1)]
+    parts = [
+        kinds.LinearLR(optimizer, 1 / 4, total_iters=3),
+        kinds.CosineAnnealingLR(optimizer, 16, eta_min=0.1),
+    ]
     schedule, rates = kinds.SequentialLR(optimizer, parts, [4]), []
     for _ in range(21):
         rates.append(schedule.get_last_lr()[0])

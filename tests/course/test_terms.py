@@ -38,7 +38,7 @@ def test_the_counterpart_is_in_pytorch(entry: Term) -> None:
 
 
 def test_terms_are_found_and_suggested() -> None:
-    assert "toytorch/core/size.py" in repr(glossary("Stride"))
+    assert "toytorch/facts/size.py" in repr(glossary("Stride"))
     assert 'href="02_memory.ipynb"' in glossary("stride")._repr_html_()
     assert repr(glossary()).count("\n") == 2 * len(terms()) - 1
     with pytest.raises(LookupError, match="stride"):

@@ -16,9 +16,11 @@ CASES: dict[str, Callable[[Any], Any]] = {}
 
 def case(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Registers a function of the package, whose results are compared."""
+
     def keep(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         CASES[name] = f
         return f
+
     return keep
 
 
@@ -46,21 +48,41 @@ def writing(m: Any) -> Any:
         y.mul_(2)
         y[1:] += x[0]
         return y
+
     return f
 
 
 def many_ops(m: Any) -> Any:
     def f(x: Any) -> Any:
-        return m.cat([
-            x.reshape(-1), x.t().flip(0).sum(1), x.sort(-1)[0][0], x.cumsum(1)[-1],
-            m.where(x > 0, x, 0.0).amax((0, 1)).unsqueeze(0), x.unfold(0, 2, 1).mean((0, 1)),
-            x.expand(2, 3, 4).permute(2, 0, 1).std(0)[0], x[1:, ::2].reshape(-1),
-            x.norm().view(1), m.einsum("ij,kj->ik", x, x).diagonal(), x.var()[None],
-            x.prod().view(1), x.squeeze().unbind(0)[0], m.stack([x[0], x[1]]).view(-1),
-            x.narrow(1, 1, 2).flatten(), x.tril().trace().view(1), x.log_softmax(0)[0],
-            x.masked_fill(x < 0, 3.0)[1], x.clamp(-0.5, 0.5)[2], x.max(1)[0], x.argmax().view(1),
-            x.roll(1, 0)[0], x.topk(2)[0].view(-1), (x / x.abs().sum(0, keepdim=True))[0],
-        ])
+        return m.cat(
+            [
+                x.reshape(-1),
+                x.t().flip(0).sum(1),
+                x.sort(-1)[0][0],
+                x.cumsum(1)[-1],
+                m.where(x > 0, x, 0.0).amax((0, 1)).unsqueeze(0),
+                x.unfold(0, 2, 1).mean((0, 1)),
+                x.expand(2, 3, 4).permute(2, 0, 1).std(0)[0],
+                x[1:, ::2].reshape(-1),
+                x.norm().view(1),
+                m.einsum("ij,kj->ik", x, x).diagonal(),
+                x.var()[None],
+                x.prod().view(1),
+                x.squeeze().unbind(0)[0],
+                m.stack([x[0], x[1]]).view(-1),
+                x.narrow(1, 1, 2).flatten(),
+                x.tril().trace().view(1),
+                x.log_softmax(0)[0],
+                x.masked_fill(x < 0, 3.0)[1],
+                x.clamp(-0.5, 0.5)[2],
+                x.max(1)[0],
+                x.argmax().view(1),
+                x.roll(1, 0)[0],
+                x.topk(2)[0].view(-1),
+                (x / x.abs().sum(0, keepdim=True))[0],
+            ]
+        )
+
     return f
 
 
@@ -200,8 +222,10 @@ def test_agrees(name: str) -> None:
 @pytest.mark.parametrize("randomness", ["error", "different", "same"])
 def test_random_numbers(randomness: str) -> None:
     """What vmap does with random numbers is what the caller says."""
+
     def f(x: Any) -> Any:
         return x * 0 + tt.rand(3, dtype=tt.float64) + tt.zeros_like(x).uniform_() * x * 0
+
     run = tt.func.vmap(f, randomness=randomness)
     if randomness == "error":
         with pytest.raises(RuntimeError, match="randomness"):
@@ -216,9 +240,11 @@ def test_ensemble() -> None:
     nets = [tt.nn.Linear(3, 2).double() for _ in range(4)]
     params, buffers = tt.func.stack_module_state(nets)
     x = data(tt, 5, 3)
-    made = tt.func.vmap(lambda p, b: tt.func.functional_call(nets[0], (p, b), (x,)))(
-        params, buffers) if buffers else tt.func.vmap(
-        lambda p: tt.func.functional_call(nets[0], p, (x,)))(params)
+    made = (
+        tt.func.vmap(lambda p, b: tt.func.functional_call(nets[0], (p, b), (x,)))(params, buffers)
+        if buffers
+        else tt.func.vmap(lambda p: tt.func.functional_call(nets[0], p, (x,)))(params)
+    )
     want = tt.stack([n(x) for n in nets])
     assert params["weight"].shape == (4, 2, 3)
     assert params["weight"].requires_grad

@@ -20,6 +20,7 @@ def test_saved_results_keep_their_batch(name: str) -> None:
             y = x @ w.t() + 2
             found = torch.softmax(y, -1) if name == "softmax" else getattr(torch, name)(y)
             return found.pow(2).sum()
+
         w = (torch.arange(12.0).reshape(4, 3) / 20).requires_grad_()
         x = torch.arange(6.0).reshape(2, 1, 3) / 5
         grads = torch.func.vmap(torch.func.grad(f), in_dims=(None, 0))(w, x)

@@ -10,9 +10,13 @@ import random
 from typing import Any
 
 NAMES = ("a", "b", "c")
-RESULTS = {"int": "len(log) * 1000 + a * 100 + b", "Tensor": "t * a + b + len(log)",
-           "Tuple[int, Tensor]": "(b + len(log), t + a)",
-           "Optional[int]": "", "None": ""}
+RESULTS = {
+    "int": "len(log) * 1000 + a * 100 + b",
+    "Tensor": "t * a + b + len(log)",
+    "Tuple[int, Tensor]": "(b + len(log), t + a)",
+    "Optional[int]": "",
+    "None": "",
+}
 
 
 class Writer:
@@ -48,9 +52,18 @@ class Writer:
     def number(self) -> str:
         """A number."""
         rng = self.rng
-        return rng.choice(["n", "len(log)", "len(xs)", "fuel", str(rng.randint(0, 5)),
-                           *NAMES, f"{rng.choice(NAMES)} + {rng.randint(1, 3)}",
-                           f"{rng.choice(NAMES)} % {rng.randint(2, 4)}"])
+        return rng.choice(
+            [
+                "n",
+                "len(log)",
+                "len(xs)",
+                "fuel",
+                str(rng.randint(0, 5)),
+                *NAMES,
+                f"{rng.choice(NAMES)} + {rng.randint(1, 3)}",
+                f"{rng.choice(NAMES)} % {rng.randint(2, 4)}",
+            ]
+        )
 
     def test(self) -> str:
         """A condition."""
@@ -61,8 +74,11 @@ class Writer:
             return f"{plain} {rng.choice(['and', 'or'])} {self.number()} % 2 == 0"
         if kind < 0.15:
             return "bool(t.sum() > a)"
-        return f"({self.number()} + {rng.randint(0, 3)}) % {rng.randint(2, 3)} == 0" if (
-            kind < 0.5) else plain
+        return (
+            f"({self.number()} + {rng.randint(0, 3)}) % {rng.randint(2, 3)} == 0"
+            if (kind < 0.5)
+            else plain
+        )
 
     def block(self, depth: int, loop: str | None, top: bool = False) -> list[str]:
         """Some statements; at least one."""
@@ -117,20 +133,44 @@ class Writer:
         i = f"i{depth}"
         kind = rng.random()
         if kind < 0.1:  # written out: break and continue are not supported in it
-            return [f"for {i} in (1, 2, 3):",
-                    *indented([f"a += {i}", *self.block(depth + 1, "written out")])]
+            return [
+                f"for {i} in (1, 2, 3):",
+                *indented([f"a += {i}", *self.block(depth + 1, "written out")]),
+            ]
         if kind < 0.55:
-            over = rng.choice(["range(n)", "range(3)", "range(1, n + 2, 2)", "range(4, 0, -1)",
-                               "xs", "t", "range(0)", f"range({self.number()} % 5)"])
+            over = rng.choice(
+                [
+                    "range(n)",
+                    "range(3)",
+                    "range(1, n + 2, 2)",
+                    "range(4, 0, -1)",
+                    "xs",
+                    "t",
+                    "range(0)",
+                    f"range({self.number()} % 5)",
+                ]
+            )
             use = f"int({i}.sum())" if over == "t" else i
             first = [f"{rng.choice(NAMES)} = {use}"] if rng.random() < 0.6 else []
             if over == "t":
                 first = []
-            return [f"for {i} in {over}:", *indented([
-                *first, "fuel -= 1", "if fuel < 0:", "    break", *self.block(depth + 1, "open")])]
+            return [
+                f"for {i} in {over}:",
+                *indented(
+                    [
+                        *first,
+                        "fuel -= 1",
+                        "if fuel < 0:",
+                        "    break",
+                        *self.block(depth + 1, "open"),
+                    ]
+                ),
+            ]
         out = rng.choice(["break", self.leave()])
-        return [f"while {rng.choice(['True', 'fuel > 0', self.test(), self.test()])}:", *indented([
-            "fuel -= 1", "if fuel < 0:", f"    {out}", *self.block(depth + 1, "open")])]
+        return [
+            f"while {rng.choice(['True', 'fuel > 0', self.test(), self.test()])}:",
+            *indented(["fuel -= 1", "if fuel < 0:", f"    {out}", *self.block(depth + 1, "open")]),
+        ]
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -146,4 +186,4 @@ def program(seed: int) -> str:
 def arguments(m: Any, number: int) -> tuple[Any, ...]:
     """What a program is called with."""
     n = number % 5
-    return n, [3, 1, 4, 1, 5][:(number * 2) % 6], m.arange(3.0) * n, []
+    return n, [3, 1, 4, 1, 5][: (number * 2) % 6], m.arange(3.0) * n, []

@@ -20,8 +20,17 @@ from toytorch.jit.passes.peephole import peephole
 from toytorch.jit.passes.unroll import unroll
 from toytorch.jit.specialise import Untraceable, specialise
 
-PASSES = [inline, eliminate_dead_code, propagate_constants, eliminate_common_subexpressions,
-          simplify_algebra, peephole, unroll, batch_matrix_products, canonical]
+PASSES = [
+    inline,
+    eliminate_dead_code,
+    propagate_constants,
+    eliminate_common_subexpressions,
+    simplify_algebra,
+    peephole,
+    unroll,
+    batch_matrix_products,
+    canonical,
+]
 
 
 def everything(graph: Any) -> Any:
@@ -56,8 +65,10 @@ def differences(seed: int) -> str:
 
 def joint_differences(p: Program, graph: Any, seed: int) -> str:
     """The same for the graph of the forward and the backward pass."""
+
     def given() -> list[Any]:
         return [x * 1 if x.requires_grad else x for x in fresh(p.leaves)]
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -68,14 +79,16 @@ def joint_differences(p: Program, graph: Any, seed: int) -> str:
     for apply in [*PASSES, everything]:
         made = check(apply(whole), apply.__name__)
         if text := same(wanted, run_joint(made, given())):
-            return (f"program {seed}, joint graph after {apply.__name__}: {text}\n{p.text}\n"
-                    f"{whole}\n{made}")
+            return (
+                f"program {seed}, joint graph after {apply.__name__}: {text}\n{p.text}\n"
+                f"{whole}\n{made}"
+            )
     return ""
 
 
 def run_joint(graph: Any, inputs: list[Any]) -> list[Any]:
     """The outputs, and the inputs as they are afterwards, for gradients of ones."""
-    seeds = [torch.ones(v.type.shape, dtype=v.type.dtype) for v in graph.inputs[len(inputs):]]
+    seeds = [torch.ones(v.type.shape, dtype=v.type.dtype) for v in graph.inputs[len(inputs) :]]
     torch.manual_seed(0)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

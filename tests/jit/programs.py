@@ -20,7 +20,8 @@ ABSOLUTE = {"float16": 1e-2, "bfloat16": 5e-2}
 
 # What changes the layout of a tensor in place: a function's caller would not see it.
 RELAYS = re.compile(
-    r"(t|transpose|squeeze|unsqueeze|swapaxes|swapdims|as_strided|resize|detach)_\(")
+    r"(t|transpose|squeeze|unsqueeze|swapaxes|swapdims|as_strided|resize|detach)_\("
+)
 
 
 @dataclass
@@ -42,17 +43,27 @@ def program(seed: int) -> Program | None:
     for line in head:
         run.step(line)
     leaves = [run.names[name] for line in head for name in line.makes]
-    kept = working([line for line in body if "requires_grad_" not in line.text
-                    and ".data" not in line.text and "retain_grad" not in line.text
-                    and ".grad" not in line.text
-                    and not RELAYS.search(line.text)], head)
+    kept = working(
+        [
+            line
+            for line in body
+            if "requires_grad_" not in line.text
+            and ".data" not in line.text
+            and "retain_grad" not in line.text
+            and ".grad" not in line.text
+            and not RELAYS.search(line.text)
+        ],
+        head,
+    )
     names = [name for line in head for name in line.makes]
     made = list(dict.fromkeys(name for line in kept for name in line.makes if name not in names))
     if not made:
         return None
-    text = f"def f({', '.join(names)}):\n" + "".join(
-        f"    {part}\n" for line in kept for part in line.text.split("\n")) + (
-        f"    return {', '.join(made)},\n")
+    text = (
+        f"def f({', '.join(names)}):\n"
+        + "".join(f"    {part}\n" for line in kept for part in line.text.split("\n"))
+        + (f"    return {', '.join(made)},\n")
+    )
     space: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     exec(compile(text, "program", "exec"), space)
     return Program(space["f"], leaves, text)
@@ -68,9 +79,12 @@ def working(lines: list[Line], head: list[Line]) -> list[Line]:
         run.step(line)
         if run.errors[-1] is None:
             kept.append(line)
-        elif any(before.get(k) is not None and v.shape == before[k].shape
-                 and not torch.equal(v.detach(), before[k])
-                 for k, v in run.tensors().items()):
+        elif any(
+            before.get(k) is not None
+            and v.shape == before[k].shape
+            and not torch.equal(v.detach(), before[k])
+            for k, v in run.tensors().items()
+        ):
             break  # half done
     return kept
 
@@ -87,8 +101,11 @@ def outcome(f: Callable[..., Any], leaves: list[Any], seed: int = 0) -> list[Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = f(*given)
-    results = [r for r in (results if isinstance(results, tuple) else (results,))
-               if isinstance(r, torch.Tensor)]
+    results = [
+        r
+        for r in (results if isinstance(results, tuple) else (results,))
+        if isinstance(r, torch.Tensor)
+    ]
     roots = [r for r in results if r.requires_grad]
     grads: list[Any] = []
     wanted = [x for x in own if x.requires_grad]

@@ -56,8 +56,14 @@ class Convolutions(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.ReLU(),
-                                    nn.Dropout(0.3), nn.Flatten(), nn.Linear(12, 2))
+        self.layers = nn.Sequential(
+            nn.Conv2d(2, 3, 3, bias=False),
+            nn.BatchNorm2d(3),
+            nn.ReLU(),
+            nn.Dropout(0.3),
+            nn.Flatten(),
+            nn.Linear(12, 2),
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The network."""
@@ -111,6 +117,7 @@ def test_a_loaded_module_is_the_module(way: str, tmp_path: Path) -> None:
 def test_functions_values_and_extra_files(tmp_path: Path) -> None:
     def f(x: Any, d: Any) -> Any:
         return {"sum": x + d["a"], "pair": (x, [d["b"] * 2])}
+
     x, d = torch.ones(2), {"a": torch.ones(2), "b": torch.zeros(2)}
     traced = torch.jit.trace(f, (x, d), strict=False)
     file = tmp_path / "f.pt"
@@ -127,12 +134,15 @@ def test_constants_of_every_kind(tmp_path: Path) -> None:
 
     def f(x: Any) -> Any:
         return (x.double() * weights).to(torch.float16), x.sum(0), x > 1
+
     traced = torch.jit.trace(f, torch.ones(2, 2))
     wanted, found = traced(torch.ones(2, 2)), through_file(traced)(torch.ones(2, 2))
     for a, b in zip(wanted, found):
         assert a.dtype == b.dtype and torch.equal(a.isnan(), b.isnan())
-        assert torch.equal(a.nan_to_num() if a.is_floating_point() else a,
-                           b.nan_to_num() if b.is_floating_point() else b)
+        assert torch.equal(
+            a.nan_to_num() if a.is_floating_point() else a,
+            b.nan_to_num() if b.is_floating_point() else b,
+        )
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -215,10 +225,16 @@ HOSTILE = {
     "Python in a constant": ("graphs/forward.txt", b"value=3", b"value=__import__('os')"),
     "a function of Python's": ("graphs/forward.txt", b"aten::relu", b"os::system"),
     "text that is cut off": ("graphs/forward.txt", b"  return", b"  retur"),
-    "a tensor larger than its bytes": ("module.json", b'"shape": [\n    4,\n    4',
-                                       b'"shape": [\n    4000000000,\n    4'),
-    "a negative size": ("module.json", b'"shape": [\n    4,\n    4',
-                        b'"shape": [\n    -4,\n    -4'),
+    "a tensor larger than its bytes": (
+        "module.json",
+        b'"shape": [\n    4,\n    4',
+        b'"shape": [\n    4000000000,\n    4',
+    ),
+    "a negative size": (
+        "module.json",
+        b'"shape": [\n    4,\n    4',
+        b'"shape": [\n    -4,\n    -4',
+    ),
     "an unknown type": ("module.json", b'"float32"', b'"object"'),
     "a tensor that is not there": ("module.json", b'"tensor": 0', b'"tensor": 99'),
     "a tensor counted from the end": ("module.json", b'"tensor": 0', b'"tensor": -1'),
@@ -262,8 +278,9 @@ def test_deep_values_end_in_an_error(tmp_path: Path) -> None:
     path = tmp_path / "deep.pt"
     torch.jit.save(scripted(), path)
     with zipfile.ZipFile(path) as archive:
-        about = json.loads(archive.read(next(n for n in archive.namelist()
-                                             if n.endswith("module.json"))))
+        about = json.loads(
+            archive.read(next(n for n in archive.namelist() if n.endswith("module.json")))
+        )
     about["tree"]["attributes"]["deep"] = "HERE"
     text = json.dumps(about).replace('"HERE"', '{"list": [' * 5000 + "]}" * 5000).encode()
     path.write_bytes(rewritten(path.read_bytes(), {"module.json": text}))
@@ -285,6 +302,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
             name = str(getattr(args[0], "co_filename", "")) + str(args[1:2])
             if "encodings" not in name and "<unknown>" not in name:  # ast.parse of a literal
                 executed.append(f"{event} {args}"[:300])
+
     sys.addaudithook(watch)
     refused = loaded = named = 0
     tracemalloc.start()
@@ -300,8 +318,9 @@ def test_damaged_archives(tmp_path: Path) -> None:
                 refused += 1
             else:  # the bytes it hit carry no value: dates, padding, notes
                 assert str(got.graph) == str(module.graph), turn
-                assert all(map(torch.equal, got.state_dict().values(),
-                               module.state_dict().values())), turn
+                assert all(
+                    map(torch.equal, got.state_dict().values(), module.state_dict().values())
+                ), turn
                 loaded += 1
             assert tracemalloc.get_traced_memory()[1] - before < 8 << 20, turn
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import toytorch as torch
-from toytorch.core.pytree import tree_flatten
+from toytorch.facts.pytree import tree_flatten
 
 
 def pair(x: torch.Tensor, scale: float = 1.0, *, others: Any = ()) -> Any:
@@ -28,9 +28,16 @@ def test_equal_calls_share_a_graph() -> None:
     assert len(f.graphs) == 3
 
 
-@pytest.mark.parametrize("other", [
-    (torch.randn(5),), (torch.randn(4).double(),), (torch.randn(4, requires_grad=True),),
-    (torch.randn(4), 3.0)], ids=["shape", "type", "gradient", "number"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        (torch.randn(5),),
+        (torch.randn(4).double(),),
+        (torch.randn(4, requires_grad=True),),
+        (torch.randn(4), 3.0),
+    ],
+    ids=["shape", "type", "gradient", "number"],
+)
 def test_other_kinds_of_calls_have_their_own(other: Any) -> None:
     f = torch.compile(pair)
     f(torch.randn(4))
@@ -65,8 +72,9 @@ def test_updated_parameters_are_seen() -> None:
     assert len(compiled.forward.graphs) == 1
 
 
-@pytest.mark.parametrize("tree", [
-    (1, [2, {"a": 3}]), {}, ((), {}), defaultdict(list, a=1)], ids=str)
+@pytest.mark.parametrize(
+    "tree", [(1, [2, {"a": 3}]), {}, ((), {}), defaultdict(list, a=1)], ids=str
+)
 def test_structures_of_the_same_shape_are_equal_and_hash_alike(tree: Any) -> None:
     one, two = tree_flatten(tree)[1], tree_flatten(tree)[1]
     assert one == two and hash(one) == hash(two)

@@ -44,8 +44,10 @@ def writes(x: torch.Tensor, n: int) -> torch.Tensor:
 def test_decided_for_numbers_and_shapes(n: int) -> None:
     scripted = torch.jit.script(by_numbers)
     for shape in ((3,), (2, 3)):
-        x, y = (torch.linspace(-1, 1, 6)[:n_of(shape)].reshape(shape).requires_grad_()
-                for _ in range(2))
+        x, y = (
+            torch.linspace(-1, 1, 6)[: n_of(shape)].reshape(shape).requires_grad_()
+            for _ in range(2)
+        )
         wanted, twice = by_numbers(x, n, 0.5)
         found, number = scripted(y, n, 0.5)
         assert isinstance(found, list) and number == twice == 2 * n
@@ -69,8 +71,9 @@ def test_second_derivatives_of_nested_results() -> None:
     x = torch.tensor([0.3, -0.2], dtype=torch.float64, requires_grad=True)
 
     def first(f: Any) -> Any:
-        grad, = torch.autograd.grad(f(x, 2, 0.5)[0][1], x, create_graph=True)
+        (grad,) = torch.autograd.grad(f(x, 2, 0.5)[0][1], x, create_graph=True)
         return torch.autograd.grad(grad.sum(), x)[0]
+
     assert torch.allclose(first(scripted), first(by_numbers))
 
 
@@ -78,8 +81,7 @@ def test_branches_on_elements_run_as_written() -> None:
     scripted = torch.jit.script(by_elements)
     assert scripted(torch.ones(2)).tolist() == [2, 2]
     assert scripted(-torch.ones(2)).tolist() == [-2, -2]
-    assert "aten::Bool.Tensor makes the result depend on values" in explain(
-        scripted, torch.ones(2))
+    assert "aten::Bool.Tensor makes the result depend on values" in explain(scripted, torch.ones(2))
 
 
 def test_writes_in_a_loop() -> None:
@@ -98,6 +100,7 @@ def test_long_loops_and_many_numbers_run_as_written(monkeypatch: pytest.MonkeyPa
         for _ in range(n):
             x = x.sin()
         return x
+
     x = torch.ones(2)
     assert "loops of more than 50 operations" in explain(long, x, 60)
     assert torch.equal(long(x, 51), long(long(x, 50), 1))

@@ -32,7 +32,7 @@ def arrays(lowered: Any) -> list[np.ndarray]:
     """Arrays as the kernel will get them; the inputs hold numbers."""
     rng = np.random.default_rng(0)
     made = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
-    for array in made[len(lowered.outputs):]:
+    for array in made[len(lowered.outputs) :]:
         if array.flags.writeable:
             array[...] = rng.random(array.shape) + 0.1
     return made
@@ -49,19 +49,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_compiles_for_gpus(name: str, architecture: str) -> None:
     for lowered in groups(name):
-        nvrtc.compiles_without_spills(printed(lowered.program, arrays(lowered))[0].source,
-                                      architecture)
+        nvrtc.compiles_without_spills(
+            printed(lowered.program, arrays(lowered))[0].source, architecture
+        )
 
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_it_computes_the_same(name: str, descending: bool, library: ctypes.CDLL) -> None:
-    first = sum(len(groups(other)) for other in NAMES[:NAMES.index(name)])
+    first = sum(len(groups(other)) for other in NAMES[: NAMES.index(name)])
     found = groups(name)
     assert found, "nothing is fused here"
     for k, lowered in enumerate(found):
-        wanted, got = ran(lowered.program, arrays(lowered),
-                          getattr(library, f"run_{first + k}"), descending)
+        wanted, got = ran(
+            lowered.program, arrays(lowered), getattr(library, f"run_{first + k}"), descending
+        )
         assert got is not None, "a barrier that not all threads reach"
         for a, b in zip(got, wanted):
             close(a, b)

@@ -42,6 +42,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         if count[0] > STEPS:
             raise TooLong
         return run_block(self, *args)
+
     monkeypatch.setattr(interpreter.Reader, "run_block", counted)
     return lambda: count.__setitem__(0, 0)
 
@@ -50,14 +51,21 @@ def defined(m: Any, text: str) -> Any:
     """The function of a text, which can be found again as if it stood in a file."""
     name = f"<program of exits {next(NUMBERS)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, Any] = {"torch": m, "Tensor": m.Tensor, "List": list, "Optional": Optional,
-                             "Tuple": tuple, "__name__": "exits"}
+    space: dict[str, Any] = {
+        "torch": m,
+        "Tensor": m.Tensor,
+        "List": list,
+        "Optional": Optional,
+        "Tuple": tuple,
+        "__name__": "exits",
+    }
     exec(compile(text, name, "exec", dont_inherit=True), space)
     return space["f"]
 
 
-def compare(text: str, limit: Callable[[], None], counts: Counter[str],
-            calls: range = range(6)) -> str:
+def compare(
+    text: str, limit: Callable[[], None], counts: Counter[str], calls: range = range(6)
+) -> str:
     """Where the compiled program differs from Python and PyTorch; nothing if nowhere."""
     function = defined(tt, text)
     counts["programs"] += 1
@@ -69,8 +77,10 @@ def compare(text: str, limit: Callable[[], None], counts: Counter[str],
     counts["scripted"] += 1
     again = tt.jit.CompilationUnit(scripted.code).f
     ways: dict[str, Callable[..., Any]] = {
-        "interpreted": lambda *args: interpreter.run(scripted.graph, args), "called": scripted,
-        "from its code": lambda *args: interpreter.run(again.graph, args)}
+        "interpreted": lambda *args: interpreter.run(scripted.graph, args),
+        "called": scripted,
+        "from its code": lambda *args: interpreter.run(again.graph, args),
+    }
     try:
         theirs = torch.jit.script(defined(torch, text))
     except RuntimeError:
@@ -95,8 +105,11 @@ def compare(text: str, limit: Callable[[], None], counts: Counter[str],
 def test_random_programs(first: int, limit: Callable[[], None]) -> None:
     counts: Counter[str] = Counter()
     seeds = range(first, min(first + TOGETHER, COUNT))
-    found = [f"seed {seed}, {bad}" for seed in seeds
-             if (bad := compare(exits.program(seed), limit, counts))]
+    found = [
+        f"seed {seed}, {bad}"
+        for seed in seeds
+        if (bad := compare(exits.program(seed), limit, counts))
+    ]
     print(dict(counts))
     assert not found, f"{len(found)} of {len(seeds)}:\n" + "\n\n".join(found[:3])
     assert counts["scripted"] >= 0.8 * counts["programs"], counts
@@ -242,6 +255,7 @@ def test_the_limit_stops_what_does_not_end() -> None:
         while n == n:
             n += 1
         return n
+
     with pytest.raises(TooLong):
         forever(1)
 

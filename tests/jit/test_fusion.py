@@ -77,7 +77,7 @@ def layouts(shape: tuple[int, ...], seed: int) -> dict[str, Any]:
     found = {"plain": values(shape, seed), "double": values(shape, seed, "float64")}
     if len(shape) == 2:
         found["transposed"] = values(shape[::-1], seed).t()
-        found["sliced"] = values((2 * shape[0], shape[1] + 3), seed)[::2, 1:shape[1] + 1]
+        found["sliced"] = values((2 * shape[0], shape[1] + 3), seed)[::2, 1 : shape[1] + 1]
         found["broadcast"] = values((1, shape[1]), seed).expand(shape)
     return found
 
@@ -101,7 +101,11 @@ def test_one_kernel(name: str) -> None:
     groups = [n for n in graph.nodes if n.kind == "prim::FusionGroup"]
     assert len(groups) == 1
     left = {n.kind for n in graph.nodes} - {
-        "prim::Constant", "prim::FusionGroup", "prim::ListUnpack", "aten::split"}
+        "prim::Constant",
+        "prim::FusionGroup",
+        "prim::ListUnpack",
+        "aten::split",
+    }
     assert not left, "everything else is in the kernel"
 
 
@@ -144,8 +148,9 @@ def test_not_a_number(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str) -> None:
     function, shapes = CASES[name]
-    sides = [[values(s, i, "float64").requires_grad_() for i, s in enumerate(shapes)]
-             for _ in range(2)]
+    sides = [
+        [values(s, i, "float64").requires_grad_() for i, s in enumerate(shapes)] for _ in range(2)
+    ]
     traced = torch.jit.trace(function, tuple(sides[1]), check_trace=False)
     for f, inputs in zip((function, traced), sides):
         loss = sum((k + 1) * (r * r).sum() for k, r in enumerate(tuple_of(f(*inputs))))
@@ -161,7 +166,7 @@ def test_second_gradients(name: str) -> None:
     for compiled in (False, True):
         x = values(shapes[0], 0, "float64").requires_grad_()
         f = torch.jit.trace(function, x, check_trace=False) if compiled else function
-        first, = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+        (first,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
         found.append(torch.autograd.grad((first * first).sum(), x)[0].numpy())
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
 

@@ -12,7 +12,7 @@ from tests.jit.programs import same
 from tests.ops.records import TESTED, report
 from tests.ops.samples.base import Sample
 from tests.oracle import SUBJECT
-from toytorch.core.pytree import tree_flatten, tree_unflatten
+from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import interpreter
 
 EVERY = 3  # of the samples, one in so many is traced (the first always)
@@ -28,8 +28,11 @@ def parts(sample: Sample) -> tuple[list[Any], Any, list[int]]:
 
 def moved(t: Any) -> Any:
     """Other numbers of the same kind: reversed, which keeps indices in range."""
-    return t.detach().flatten().flip(0).reshape(t.shape).clone() if t.numel() > 1 and (
-        not t.is_sparse) else t.detach().clone()
+    return (
+        t.detach().flatten().flip(0).reshape(t.shape).clone()
+        if t.numel() > 1 and (not t.is_sparse)
+        else t.detach().clone()
+    )
 
 
 def disagreement(name: str, sample: Sample) -> str:
@@ -56,14 +59,18 @@ def disagreement(name: str, sample: Sample) -> str:
     except Exception:
         return ""  # the op refuses these arguments
     flat = [w for w in tree_flatten(wanted)[0] if isinstance(w, torch.Tensor)]
-    if not flat or len(flat) != len(tree_flatten(wanted)[0]) or any(
-            a.shape != b.shape for a, b in zip(flat, tree_flatten(first)[0])):
+    if (
+        not flat
+        or len(flat) != len(tree_flatten(wanted)[0])
+        or any(a.shape != b.shape for a, b in zip(flat, tree_flatten(first)[0]))
+    ):
         return ""  # no tensors come out, or their shapes depend on values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        traced = torch.jit.trace(f, tuple(t.detach().clone() for t in given), check_trace=False,
-                                 strict=False)
+        traced = torch.jit.trace(
+            f, tuple(t.detach().clone() for t in given), check_trace=False, strict=False
+        )
         for how in ("graph", "plan"):
             torch.manual_seed(0)
             copies = [t.detach().clone() for t in others]

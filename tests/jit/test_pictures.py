@@ -40,6 +40,7 @@ def test_graph_with_blocks_and_writes() -> None:
         y = x * 2
         y.add_(1)
         return y
+
     picture = viz.ir(torch.jit.trace(write, torch.ones(2)).graph)
     assert "add_" in texts(picture.svg) and "writes" in picture.svg
 
@@ -49,6 +50,7 @@ def test_large_graphs_say_that_they_are_cut() -> None:
         for _ in range(30):
             x = x.sin() @ x
         return x
+
     graph = torch.jit.trace(many, torch.ones(2, 2)).graph
     cut = texts(viz.ir(graph, limit=10).svg)
     assert sum(word == "sin" for word in cut) == 5 and "the first 10 of 60 operations" in cut
@@ -84,19 +86,25 @@ def test_bytes_moved() -> None:
     assert amounts == [9.6, 1.2]
 
 
-@pytest.mark.parametrize("expression", [
-    f"viz.ir({FUNCTION}, torch.ones(4, 3)).svg.encode()",
-    f"viz.passes({FUNCTION}, torch.ones(4, 3)).html.encode()",
-    f"viz.traffic({FUNCTION}, torch.ones(4, 3)).svg.encode()",
-    f"viz.kernel_sources({FUNCTION}, torch.ones(4, 3)).html.encode()"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"viz.ir({FUNCTION}, torch.ones(4, 3)).svg.encode()",
+        f"viz.passes({FUNCTION}, torch.ones(4, 3)).html.encode()",
+        f"viz.traffic({FUNCTION}, torch.ones(4, 3)).svg.encode()",
+        f"viz.kernel_sources({FUNCTION}, torch.ones(4, 3)).html.encode()",
+    ],
+)
 def test_the_same_bytes(expression: str) -> None:
     first, second = (in_another_process(expression, hash_seed=seed) for seed in ("1", "2"))
     assert first == second and len(first) > 500
 
 
 def test_files(tmp_path: Path) -> None:
-    for name, made in (("a.html", viz.passes(f, torch.ones(2, 2))),
-                       ("b.html", viz.kernel_sources(f, torch.ones(2, 2))),
-                       ("c.svg", viz.traffic(f, torch.ones(2, 2)))):
+    for name, made in (
+        ("a.html", viz.passes(f, torch.ones(2, 2))),
+        ("b.html", viz.kernel_sources(f, torch.ones(2, 2))),
+        ("c.svg", viz.traffic(f, torch.ones(2, 2))),
+    ):
         made.save(tmp_path / name)  # type: ignore[attr-defined]
         assert (tmp_path / name).stat().st_size > 500

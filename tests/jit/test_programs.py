@@ -11,7 +11,7 @@ import os
 import pytest
 
 from tests.jit.programs import interpreted, outcome, program, same, trace
-from toytorch.backends.loops import machine
+from toytorch.loops.runtime import jit
 
 COUNT = int(os.environ.get("TOYTORCH_PROGRAMS", "300"))
 TOGETHER = 50
@@ -38,7 +38,7 @@ def disagreements(seeds: range) -> list[str]:
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
 def test_traced_programs(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "works", lambda: False)
+    monkeypatch.setattr(jit, "works", lambda: False)
     found = disagreements(range(first, min(first + TOGETHER, COUNT)))
     assert not found, "\n\n".join(found)
 

@@ -19,10 +19,10 @@ import pytest
 import toytorch as torch
 from tests.jit.pass_check import PASSES, everything
 from tests.jit.programs import Program, interpreted, outcome, program, same, trace
-from toytorch.backends.loops import machine
 from toytorch.jit import interpreter
 from toytorch.jit.check import check
 from toytorch.jit.script.errors import UnsupportedNodeError
+from toytorch.loops.runtime import jit
 
 COUNT = int(os.environ.get("TOYTORCH_PROGRAMS", "200"))
 TOGETHER = 50
@@ -44,15 +44,21 @@ def script(p: Program) -> Any:
 
 def ways(p: Program, scripted: Any) -> list[tuple[str, Callable[..., Any]]]:
     """How the program is run, and by what."""
+
     def after(apply: Any) -> Callable[..., Any]:
         before = str(scripted.graph)
         made = check(apply(scripted.graph), apply.__name__)
         assert str(scripted.graph) == before, f"{apply.__name__} changed its input"
         return lambda *args: interpreter.run(made, args)
+
     traced = trace(p)
-    return [("graph", interpreted(scripted)), ("plan", scripted), ("again", scripted),
-            ("traced", interpreted(traced)),
-            *((f"after {f.__name__}", after(f)) for f in [*PASSES, everything])]
+    return [
+        ("graph", interpreted(scripted)),
+        ("plan", scripted),
+        ("again", scripted),
+        ("traced", interpreted(traced)),
+        *((f"after {f.__name__}", after(f)) for f in [*PASSES, everything]),
+    ]
 
 
 def compare(seed: int, counts: Counter[str]) -> str:
@@ -79,7 +85,7 @@ def compare(seed: int, counts: Counter[str]) -> str:
 
 @pytest.mark.parametrize("first", range(0, COUNT, TOGETHER))
 def test_scripted_programs(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "works", lambda: False)
+    monkeypatch.setattr(jit, "works", lambda: False)
     counts: Counter[str] = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

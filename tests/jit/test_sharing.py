@@ -92,8 +92,13 @@ def given(m: Any, kind: str, layout: str, shape: tuple[int, ...], dtype: str, gr
     x, other = (t * 1 if grad else t for t in leaves)  # what is no leaf may be written to
     if layout == "expanded":
         x, other = x.expand(size), other.expand(size)
-    y = {"same": lambda: x, "detached": lambda: x.detach(), "view": lambda: x.view_as(x),
-         "overlapping": lambda: x[1:], "distinct": lambda: other}[kind]()
+    y = {
+        "same": lambda: x,
+        "detached": lambda: x.detach(),
+        "view": lambda: x.view_as(x),
+        "overlapping": lambda: x[1:],
+        "distinct": lambda: other,
+    }[kind]()
     return leaves, x, (x[:-1] if kind == "overlapping" else x, y)
 
 
@@ -106,16 +111,20 @@ def outcome(m: Any, f: Callable[..., Any], *how: Any) -> Any:
         seen = [r.tolist() for r in results] + [memory.tolist(), args[1].tolist()]
         seen += [[r is a for a in args] for r in results]
         needs = [r.requires_grad for r in (*results, *args)]
-        if any(needs[:len(results)]):
+        if any(needs[: len(results)]):
             sum((r * (i + 2)).sum() for i, r in enumerate(results)).backward()
     except RuntimeError as error:
         return "RuntimeError", str(error).split(":")[0][:40]
     return seen, needs, [None if t.grad is None else t.grad.tolist() for t in leaves]
 
 
-LAYOUTS = (("plain", (3, 2), "float32"), ("plain", (4,), "float64"),
-           ("transposed", (3, 4), "float32"), ("expanded", (2, 3), "float32"),
-           ("plain", (3,), "int64"))
+LAYOUTS = (
+    ("plain", (3, 2), "float32"),
+    ("plain", (4,), "float64"),
+    ("transposed", (3, 4), "float32"),
+    ("expanded", (2, 3), "float32"),
+    ("plain", (3,), "int64"),
+)
 
 
 @pytest.mark.parametrize("example", KINDS)
@@ -131,7 +140,7 @@ def test_arguments(way: str, name: str, example: str) -> None:
             made = tt.compile(f)
             outcome(tt, made, example, *layout, False)
         for kind in KINDS:
-            for grad in (False, True)[:1 + (layout[2] != "int64")]:
+            for grad in (False, True)[: 1 + (layout[2] != "int64")]:
                 how = kind, *layout, grad
                 wanted = outcome(torch, f, *how)
                 assert outcome(tt, f, *how) == wanted, ("eager", *how)
@@ -168,8 +177,12 @@ def test_containers(way: str, example: tuple[int, ...]) -> None:
         t = [m.arange(size) * (i + 1.0) for i in range(3)]
         a, b, c = (t[i] for i in places)
         return (a, b), {"k": c}
-    made = tt.jit.trace(nested, arguments(tt, example, 3), check_trace=False) if (
-        way == "trace") else tt.compile(nested)
+
+    made = (
+        tt.jit.trace(nested, arguments(tt, example, 3), check_trace=False)
+        if (way == "trace")
+        else tt.compile(nested)
+    )
     for size in (3, 4):
         made(*arguments(tt, example, size))
         for places in ((0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2)):
@@ -198,20 +211,31 @@ class Tied(tt.nn.Module):
 @pytest.mark.parametrize("way", ["trace", "compile"])
 def test_parameters_and_buffers_as_arguments(way: str, example: str) -> None:
     def argument(net: Tied, what: str, rows: int) -> Any:
-        return {"weight": net.first.weight, "steps": net.steps.expand(3, 3),
-                "other": tt.arange(3.0 * rows).reshape(rows, 3).requires_grad_()}[what]
+        return {
+            "weight": net.first.weight,
+            "steps": net.steps.expand(3, 3),
+            "other": tt.arange(3.0 * rows).reshape(rows, 3).requires_grad_(),
+        }[what]
 
     def seen(call: Any, net: Tied, what: str, rows: int) -> Any:
         net.zero_grad()
         x = argument(net, what, rows)
         out = call(x)
         out.square().sum().backward()
-        return (out.detach(), net.steps.clone(), *(p.grad for p in net.parameters()),
-                *([x.grad] if what == "other" else []))
+        return (
+            out.detach(),
+            net.steps.clone(),
+            *(p.grad for p in net.parameters()),
+            *([x.grad] if what == "other" else []),
+        )
+
     tt.manual_seed(0)
     net = Tied()
-    made: Any = tt.jit.trace(net, argument(net, example, 3), check_trace=False) if (
-        way == "trace") else tt.compile(net)
+    made: Any = (
+        tt.jit.trace(net, argument(net, example, 3), check_trace=False)
+        if (way == "trace")
+        else tt.compile(net)
+    )
     for what in (example, "other", "weight", "steps", example):
         for rows in (3, 5):
             before = net.steps.clone()
@@ -227,6 +251,7 @@ W = tt.full((3,), 2.0)
 def test_a_global_as_an_argument() -> None:
     def with_global(x: Any, y: Any) -> Any:
         return x * W + y
+
     x, y = tt.ones(3), tt.zeros(3)
     for first in ((W, y), (x, W), (W, W), (x, y)):
         for made in (tt.compile(with_global), tt.jit.trace(with_global, first, check_trace=False)):
@@ -237,8 +262,11 @@ def test_a_global_as_an_argument() -> None:
 def test_a_global_and_what_detach_gave_of_it() -> None:
     w = tt.full((3,), 2.0, requires_grad=True)
     held, data = w.detach(), w.data
-    for f in (lambda x: (x * w * held).sum(), lambda x: (held * w * x * data).sum(),
-              lambda x: (x * w).sum() + (x * held).sum()):
+    for f in (
+        lambda x: (x * w * held).sum(),
+        lambda x: (held * w * x * data).sum(),
+        lambda x: (x * w).sum() + (x * held).sum(),
+    ):
         made, grads = tt.compile(f), []
         for call in (f, made, made, made):
             w.grad = None
@@ -255,8 +283,10 @@ def test_a_global_and_what_detach_gave_of_it() -> None:
 
 def test_a_trace_for_a_new_shape_does_nothing_twice() -> None:
     """It runs the function on copies; the call itself comes after it."""
+
     def drawn(x: Any) -> Any:
         return x.add_(1) + tt.rand_like(x)
+
     made = tt.jit.trace(drawn, tt.zeros(2), check_trace=False)
     for size in (2, 3, 4):
         x, y = tt.zeros(size), tt.zeros(size)

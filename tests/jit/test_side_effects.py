@@ -127,6 +127,7 @@ def test_a_whole_step_of_training_inside() -> None:
             loss.backward()
             rule.step()
             return loss.detach()  # type: ignore[no-any-return]
+
         run = torch.compile(step) if compiled else step
         losses.append([run(x).item() for _ in range(5)])
     assert losses[0] == losses[1] and losses[0][-1] < losses[0][0]
@@ -151,6 +152,7 @@ def test_errors_of_the_function_are_its_own() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         calls.append(1)
         return x @ torch.ones(3)
+
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
         torch.compile(f)(torch.ones(2))
     assert len(calls) == 1

@@ -28,8 +28,13 @@ def test_globals(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     f, x = torch.compile(function), torch.randn(3)
     torch.testing.assert_close(f(x), function(x))
     changes: list[tuple[str, Any]] = [
-        ("SCALE", 3.0), ("SCALE", 3), ("TABLE", torch.zeros(3)), ("TABLE", torch.randn(4, 3)),
-        ("TABLE", torch.randn(3, dtype=torch.float64)), ("SCALE", torch.tensor(2.0))]
+        ("SCALE", 3.0),
+        ("SCALE", 3),
+        ("TABLE", torch.zeros(3)),
+        ("TABLE", torch.randn(4, 3)),
+        ("TABLE", torch.randn(3, dtype=torch.float64)),
+        ("SCALE", torch.tensor(2.0)),
+    ]
     for name, value in changes:
         monkeypatch.setitem(globals(), name, value)
         torch.testing.assert_close(f(x), function(x))
@@ -82,7 +87,7 @@ class Powers(nn.Module):
         self.power, self.offsets = 2, [1.0, 2.0]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x ** self.power * SCALE
+        return x**self.power * SCALE
 
 
 def test_attributes_of_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,4 +167,5 @@ def test_explain_knows_compiled_functions() -> None:
     assert "2 ops in one kernel: mul, add" in torch.jit.explain(f, torch.randn(3))
     g = torch.compile(lambda x: x + 1 if x.sum() > 0 else x)
     assert "runs as it is: Converting a tensor to a Python boolean" in torch.jit.explain(
-        g, torch.ones(2))
+        g, torch.ones(2)
+    )

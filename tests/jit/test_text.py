@@ -45,6 +45,7 @@ def test_traced(seed: int) -> None:
 def test_optimised_with_groups_and_gradients() -> None:
     def f(x: Any, w: Any) -> Any:
         return ((x @ w).tanh() * 2 + x.sum(1, keepdim=True)).exp().mean()
+
     x, w = torch.ones(3, 3, requires_grad=True), torch.ones(3, 3)
     graph = torch.jit.trace(f, (x, w)).graph_for(x, w)
     assert "prim::FusionGroup" in str(graph)
@@ -66,16 +67,21 @@ def test_scripted(name: str) -> None:
         assert scripted_same(wanted, found)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("", "begins with"),
-    ("graph(%x : Tensor):\n  return (%y)\n", "y"),
-    ("graph(%x : Tensor):\n  %1 : Tensor = aten::exp(%x\n  return (%1)\n", "line 2"),
-    ("graph(%x : Tensor):\n  %1 : int = prim::Constant[value=open('a')]()\n  return (%1)\n",
-     "line 2"),
-    ("graph(%x : Tensor):\n  %1 : Tensr = aten::exp(%x)\n  return (%1)\n", "Tensr"),
-    ("graph(%x : Tensor):\n  %x : Tensor = aten::exp(%x)\n  return (%x)\n", "x"),
-    ("graph(%x : Tensor):\n  %1 : Tensor = aten::exp(%x)\n", "ends inside"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "begins with"),
+        ("graph(%x : Tensor):\n  return (%y)\n", "y"),
+        ("graph(%x : Tensor):\n  %1 : Tensor = aten::exp(%x\n  return (%1)\n", "line 2"),
+        (
+            "graph(%x : Tensor):\n  %1 : int = prim::Constant[value=open('a')]()\n  return (%1)\n",
+            "line 2",
+        ),
+        ("graph(%x : Tensor):\n  %1 : Tensr = aten::exp(%x)\n  return (%1)\n", "Tensr"),
+        ("graph(%x : Tensor):\n  %x : Tensor = aten::exp(%x)\n  return (%x)\n", "x"),
+        ("graph(%x : Tensor):\n  %1 : Tensor = aten::exp(%x)\n", "ends inside"),
+    ],
+)
 def test_wrong_text(text: str, message: str) -> None:
     with pytest.raises(GraphSyntaxError, match=message):
         read(text)

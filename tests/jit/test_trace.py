@@ -21,7 +21,10 @@ def test_a_module_is_traced_with_its_parameters() -> None:
     kinds = [n.kind for n in traced.graph.nodes]
     assert kinds.count("prim::GetAttr") == 6, "two layers, and a weight and a bias of each"
     assert [k for k in kinds if k.startswith("aten")] == [
-        "aten::linear", "aten::tanh", "aten::linear"]
+        "aten::linear",
+        "aten::tanh",
+        "aten::linear",
+    ]
     with torch.no_grad():
         net[0].weight.mul_(2)
     assert torch.equal(traced(x), net(x)), "it reads the parameters when it runs"
@@ -50,14 +53,17 @@ def test_sizes_are_values_of_the_graph() -> None:
     assert f(torch.ones(5, 2, 7)).shape == (10, 7)
 
 
-@pytest.mark.parametrize(("look", "what"), [
-    (lambda x: x * 2 if x.sum() > 0 else x, "Python boolean"),
-    (lambda x: x * float(x[0]), "Python float"),
-    (lambda x: x * int(x[0]), "Python integer"),
-    (lambda x: x * x[0].item(), "Python number"),
-    (lambda x: x * x.numpy()[0].item(), "NumPy array"),
-    (lambda x: x * 2 if x.size(0) > 1 else x, "Python boolean"),
-])
+@pytest.mark.parametrize(
+    ("look", "what"),
+    [
+        (lambda x: x * 2 if x.sum() > 0 else x, "Python boolean"),
+        (lambda x: x * float(x[0]), "Python float"),
+        (lambda x: x * int(x[0]), "Python integer"),
+        (lambda x: x * x[0].item(), "Python number"),
+        (lambda x: x * x.numpy()[0].item(), "NumPy array"),
+        (lambda x: x * 2 if x.size(0) > 1 else x, "Python boolean"),
+    ],
+)
 def test_what_is_frozen_is_warned_of(look: Any, what: str) -> None:
     with pytest.warns(torch.jit.TracerWarning, match=what):
         torch.jit.trace(look, torch.ones(2), check_trace=False)
@@ -76,6 +82,7 @@ def test_nothing_is_left_behind() -> None:
     def f(x: Any) -> Any:
         kept.append(x * 2)
         return kept[-1] + 1
+
     torch.jit.trace(f, torch.ones(2), check_trace=False)
     assert type(kept[0]) is torch.Tensor
     assert type(kept[0].shape[0]) is int
@@ -96,6 +103,7 @@ def test_a_function_with_a_difference_is_told() -> None:
     def f(x: Any) -> Any:
         calls.append(1)
         return x * len(calls)
+
     with pytest.warns(torch.jit.TracerWarning, match="does not match the corresponding output"):
         torch.jit.trace(f, torch.ones(2))
 
@@ -120,6 +128,7 @@ def test_compile_follows_shapes_modes_and_branches() -> None:
     @torch.compile
     def f(x: Any, scale: float = 1.0) -> Any:
         return (x * scale).tanh() if x.shape[0] > 2 else x - scale
+
     for n in (1, 2, 3, 4):
         for scale in (1.0, 2.0):
             x = torch.randn(n)
@@ -137,6 +146,7 @@ def test_compile_runs_what_it_cannot_follow() -> None:
     @torch.compile
     def f(x: Any) -> Any:
         return x * 2 if x.sum() > 0 else x * 3
+
     assert f(torch.ones(2)).tolist() == [2.0, 2.0]
     assert f(-torch.ones(2)).tolist() == [-3.0, -3.0]
     assert "Python boolean" in f.reason
@@ -172,8 +182,10 @@ def chooses(x: torch.Tensor, n: int) -> torch.Tensor:
 
 def test_a_scripted_function_keeps_its_branches() -> None:
     """A trace holds the call, not the path that the example took."""
+
     def f(x: torch.Tensor) -> torch.Tensor:
         return chooses(x + 1, 2) * 3 + chooses(x, 1)
+
     for example in (torch.ones(2), -torch.ones(2)):
         made = torch.jit.trace(f, example)
         assert "prim::If" in str(made.inlined_graph)

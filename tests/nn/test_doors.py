@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toytorch import nn
-from toytorch.nn.modules.doors import using
+from toytorch.nn.modules.replaced_parts import using
 
 
 def test_pieces_are_used_and_given_back() -> None:

@@ -131,8 +131,10 @@ def test_beside_pytorch(label: str) -> None:
     if not shapes:
         return
     if name.startswith("Lazy"):
-        assert "Uninitialized" in repr(list(mine._parameters.values()) + list(
-            mine._buffers.values())) or not mine._parameters
+        assert (
+            "Uninitialized" in repr(list(mine._parameters.values()) + list(mine._buffers.values()))
+            or not mine._parameters
+        )
         mine(*inputs(tt, shapes)), theirs(*inputs(torch, shapes))
         assert type(mine).__name__ == name.removeprefix("Lazy")
         assert repr(mine) == repr(theirs)
@@ -165,11 +167,13 @@ def test_beside_pytorch(label: str) -> None:
 
 def test_the_table_holds_every_module() -> None:
     """All of PyTorch's modules, but for containers, bases and what has tests of its own."""
-    elsewhere = set(names(
-        "Module Container Sequential ModuleList ModuleDict ParameterList ParameterDict RNNBase "
-        "RNNCellBase DataParallel SyncBatchNorm MaxUnpool1d MaxUnpool2d MaxUnpool3d BCELoss "
-        "CTCLoss FractionalMaxPool2d FractionalMaxPool3d NLLLoss2d CrossMapLRN2d "
-        "TransformerEncoder TransformerDecoder")
+    elsewhere = set(
+        names(
+            "Module Container Sequential ModuleList ModuleDict ParameterList ParameterDict RNNBase "
+            "RNNCellBase DataParallel SyncBatchNorm MaxUnpool1d MaxUnpool2d MaxUnpool3d BCELoss "
+            "CTCLoss FractionalMaxPool2d FractionalMaxPool3d NLLLoss2d CrossMapLRN2d "
+            "TransformerEncoder TransformerDecoder"
+        )
     )
     theirs = {
         n for n, c in vars(torch.nn).items()

@@ -67,9 +67,7 @@ WRONG: dict[str, Any] = {
 
 @pytest.mark.parametrize("label", WRONG)
 def test_refusals(label: str) -> None:
-    want, got = (
-        attempt(WRONG[label], m, m.nn.Parameter(m.ones(2)))[1] for m in (torch, tt)
-    )
+    want, got = (attempt(WRONG[label], m, m.nn.Parameter(m.ones(2)))[1] for m in (torch, tt))
     assert want is not None
     bad = error_difference(want, got)
     assert not bad, bad

@@ -333,8 +333,9 @@ MISUSE: dict[str, Any] = {
     "eps": lambda m: m.optim.Adam(parameters(m), eps=-1),
     "unknown option": lambda m: m.optim.SGD(parameters(m), lr=1, speed=3),
     "lr of two elements": lambda m: m.optim.Adam(parameters(m), lr=m.ones(2)),
-    "names for some": lambda m: m.optim.SGD([("a", m.nn.Parameter(m.ones(1))),
-        m.nn.Parameter(m.ones(1))], lr=1),
+    "names for some": lambda m: m.optim.SGD(
+        [("a", m.nn.Parameter(m.ones(1))), m.nn.Parameter(m.ones(1))], lr=1
+    ),
     "two kinds of betas": lambda m: m.optim.Adam(parameters(m), betas=(0.9, m.tensor(0.9))),
     "rho": lambda m: m.optim.Adadelta(parameters(m), rho=1.1),
     "lr_decay": lambda m: m.optim.Adagrad(parameters(m), lr_decay=-0.5),

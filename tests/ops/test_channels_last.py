@@ -70,12 +70,22 @@ def facts(m: Any) -> list[Any]:
     y = x.to(memory_format=last)
     same = x.contiguous() is x, y.to(memory_format=last) is y, y.contiguous(memory_format=last) is y
     return [
-        y.stride(), y.tolist() == x.tolist(), y.is_contiguous(), same,
-        y.is_contiguous(memory_format=last), x.is_contiguous(memory_format=last),
-        y.contiguous().stride(), y.clone().stride(), x.clone(memory_format=last).stride(),
-        y.clone(memory_format=m.contiguous_format).stride(), y.double().stride(),
-        m.zeros_like(y).stride(), (y + y).stride(), y.to(m.float64, memory_format=last).stride(),
-        one.is_contiguous(memory_format=last), x[0].is_contiguous(memory_format=last),
+        y.stride(),
+        y.tolist() == x.tolist(),
+        y.is_contiguous(),
+        same,
+        y.is_contiguous(memory_format=last),
+        x.is_contiguous(memory_format=last),
+        y.contiguous().stride(),
+        y.clone().stride(),
+        x.clone(memory_format=last).stride(),
+        y.clone(memory_format=m.contiguous_format).stride(),
+        y.double().stride(),
+        m.zeros_like(y).stride(),
+        (y + y).stride(),
+        y.to(m.float64, memory_format=last).stride(),
+        one.is_contiguous(memory_format=last),
+        x[0].is_contiguous(memory_format=last),
         volume.contiguous(memory_format=m.channels_last_3d).stride(),
     ]
 

@@ -179,7 +179,7 @@ class Detour:
 @where(lambda name: TESTED[name].values)
 def test_fast_path_is_general_path(name: str, device: str) -> None:
     """A mode sends calls down the general path; the fast path answers the same bits and grad_fn."""
-    watching = importlib.import_module("toytorch.core.state").watching
+    watching = importlib.import_module("toytorch.facts.state").watching
     entry, side, failures = TESTED[name], subject(device), []
     samples, detour = supported(entry), Detour()
     for sample in samples:

@@ -60,6 +60,7 @@ def problem(side: Side, f: Any, sample: Sample) -> tuple[Any, list[Any]]:
         out = f(*swap(args, xs), **{k: swap(v, xs) for k, v in kwargs.items()})
         return tuple(t for t in side.tensors(out) if dtype_name(t.dtype) in (
             "float64", "complex128"))  # fmt: skip
+
     return function, inputs
 
 
@@ -83,9 +84,7 @@ def passes(side: Side, name: str, sample: Sample, second: bool) -> Exception | N
     return None
 
 
-@pytest.mark.parametrize(
-    ("name", "device"), [p for p, _ in CHECKED], ids=[i for _, i in CHECKED]
-)
+@pytest.mark.parametrize(("name", "device"), [p for p, _ in CHECKED], ids=[i for _, i in CHECKED])
 def test_derivatives(name: str, device: str) -> None:
     """First derivatives both ways, and second ones, agree with differences (if PyTorch's do)."""
     side, failures = subject(device), []

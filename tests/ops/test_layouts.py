@@ -39,28 +39,32 @@ FEW = 10
 # What lies otherwise than in PyTorch, though never where PyTorch's result is in rows and `.view` of
 # it works: the fft's last dimension first, the order of the first of several operands that disagree
 # (NumPy takes rows), channels last where PyTorch's kernels make them.
-FREE = set(names(
-    "_fft_c2c add addcdiv addcmul addr arctan2 as_strided_scatter atan2 channel_shuffle complex "
-    "conj conv1d conv_transpose1d convolution copysign diagonal_scatter div divide dropout eq "
-    "fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ihfft "
-    "fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn "
-    "float_power floor_divide fmax fmin fmod ge greater greater_equal gt heaviside "
-    "hinge_embedding_loss hypot igamma igammac isfinite isinf isnan isneginf isposinf kron ldexp "
-    "le lerp less less_equal local_response_norm logaddexp logaddexp2 logical_and logical_or "
-    "logical_xor lt masked.normalize max_unpool2d maximum minimum mul multiply ne nextafter "
-    "nn.functional.normalize not_equal pixel_shuffle pixel_unshuffle pow put remainder rsub "
-    "select_scatter sgn sign slice_scatter special.gammainc special.gammaincc sub subtract "
-    "true_divide unravel_index where xlogy adaptive_max_pool1d adaptive_max_pool2d"
-))
+FREE = set(
+    names(
+        "_fft_c2c add addcdiv addcmul addr arctan2 as_strided_scatter atan2 channel_shuffle complex "
+        "conj conv1d conv_transpose1d convolution copysign diagonal_scatter div divide dropout eq "
+        "fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn fft.ihfft "
+        "fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn "
+        "float_power floor_divide fmax fmin fmod ge greater greater_equal gt heaviside "
+        "hinge_embedding_loss hypot igamma igammac isfinite isinf isnan isneginf isposinf kron ldexp "
+        "le lerp less less_equal local_response_norm logaddexp logaddexp2 logical_and logical_or "
+        "logical_xor lt masked.normalize max_unpool2d maximum minimum mul multiply ne nextafter "
+        "nn.functional.normalize not_equal pixel_shuffle pixel_unshuffle pow put remainder rsub "
+        "select_scatter sgn sign slice_scatter special.gammainc special.gammaincc sub subtract "
+        "true_divide unravel_index where xlogy adaptive_max_pool1d adaptive_max_pool2d"
+    )
+)
 # LAPACK's factors lie in columns in PyTorch. Here some are in rows and some are transposed views.
-COLUMNS = set(names(
-    "cholesky cholesky_inverse cholesky_solve geqrf inverse linalg.cholesky linalg.cholesky_ex "
-    "linalg.eigh linalg.householder_product linalg.inv linalg.inv_ex linalg.ldl_factor "
-    "linalg.ldl_factor_ex linalg.ldl_solve linalg.lstsq linalg.lu linalg.lu_factor "
-    "linalg.lu_factor_ex linalg.lu_solve linalg.matrix_power linalg.qr linalg.solve "
-    "linalg.solve_ex linalg.solve_triangular linalg.svd linalg.tensorinv linalg_cholesky_upper lu "
-    "lu_solve matrix_power ormqr pca_lowrank qr svd svd_lowrank triangular_solve"
-))
+COLUMNS = set(
+    names(
+        "cholesky cholesky_inverse cholesky_solve geqrf inverse linalg.cholesky linalg.cholesky_ex "
+        "linalg.eigh linalg.householder_product linalg.inv linalg.inv_ex linalg.ldl_factor "
+        "linalg.ldl_factor_ex linalg.ldl_solve linalg.lstsq linalg.lu linalg.lu_factor "
+        "linalg.lu_factor_ex linalg.lu_solve linalg.matrix_power linalg.qr linalg.solve "
+        "linalg.solve_ex linalg.solve_triangular linalg.svd linalg.tensorinv linalg_cholesky_upper lu "
+        "lu_solve matrix_power ormqr pca_lowrank qr svd svd_lowrank triangular_solve"
+    )
+)
 assert {*FREE, *COLUMNS} <= set(TESTED)
 
 
@@ -75,8 +79,11 @@ def laid(x: Any, order: Callable[[Any], Any]) -> Any:
 
 def described(x: Any, side: Any) -> list[tuple[Any, ...]]:
     """Shape and strides of each tensor in a result that has several orders."""
-    return [(tuple(t.shape), steps(t)) for t in leaves(x)
-            if isinstance(t, side.Tensor) and str(t.layout) == "torch.strided" and t.numel() > 1]
+    return [
+        (tuple(t.shape), steps(t))
+        for t in leaves(x)
+        if isinstance(t, side.Tensor) and str(t.layout) == "torch.strided" and t.numel() > 1
+    ]
 
 
 def in_rows(description: tuple[Any, ...]) -> bool:
@@ -89,8 +96,11 @@ def test_results_lie_as_in_pytorch(name: str) -> None:
     entry = TESTED[name]
     ours, theirs = entry.function(SUBJECT), entry.function(ORACLE)
     failures, tried = [], 0
-    samples = [s for s in entry.samples() if any(
-        isinstance(t, torch.Tensor) and t.ndim > 1 for t in leaves(list(s.args)))]
+    samples = [
+        s
+        for s in entry.samples()
+        if any(isinstance(t, torch.Tensor) and t.ndim > 1 for t in leaves(list(s.args)))
+    ]
     for sample, (word, order) in itertools.product(samples[:FEW], ORDERS.items()):
         args = laid(sample.args, order)
         want, refused = attempt(lambda: theirs(*ORACLE.carry(args), **ORACLE.carry(sample.kwargs)))  # noqa: B023
@@ -106,8 +116,10 @@ def test_results_lie_as_in_pytorch(name: str) -> None:
     report(failures, tried)
 
 
-REDUCING = names("sum mean prod amax amin std var all any logsumexp norm softmax log_softmax "
-                 "cumsum cumprod argmax argmin median max min sort nansum count_nonzero roll flip")
+REDUCING = names(
+    "sum mean prod amax amin std var all any logsumexp norm softmax log_softmax "
+    "cumsum cumprod argmax argmin median max min sort nansum count_nonzero roll flip"
+)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -133,12 +145,17 @@ def test_joined_images(last: int) -> None:
         for join in ("cat", "stack"):
             if join == "stack" and last == 2:
                 continue  # five dimensions, of which PyTorch has an order of its own
-            got, want = (getattr(m.root, join)(v, d) for m, v in (
-                (SUBJECT, ours), (ORACLE, images)))
+            got, want = (
+                getattr(m.root, join)(v, d) for m, v in ((SUBJECT, ours), (ORACLE, images))
+            )
             assert steps(got) == steps(want), (join, d)
     whole = channels_last(torch.rand(2, 3, 5, 6))
-    for parts in ([whole[:, :, :2], whole[:, :, 1:]], [whole[..., :4], whole[..., 2:]],
-                  [whole[:, :1], whole[:, 1:]], [whole[:1], whole[1:]]):
+    for parts in (
+        [whole[:, :, :2], whole[:, :, 1:]],
+        [whole[..., :4], whole[..., 2:]],
+        [whole[:, :1], whole[:, 1:]],
+        [whole[:1], whole[1:]],
+    ):
         for d in range(4):
             want, refused = attempt(torch.cat, parts, d)
             if not refused:

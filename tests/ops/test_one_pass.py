@@ -11,11 +11,26 @@ import toytorch as tt
 
 torch = pytest.importorskip("torch")
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    ("leaky_relu", (), {}), ("leaky_relu", (1.5,), {}), ("hardtanh", (), {}), ("relu6", (), {}),
-    ("threshold", (0.1, 20.0), {}), ("hardshrink", (), {}), ("softshrink", (), {}),
-    ("hardsigmoid", (), {}), ("hardswish", (), {}), ("elu", (0.7,), {}), ("selu", (), {}),
-    ("celu", (0.6,), {}), ("softplus", (), {}), ("softplus", (2, 3), {}), ("logsigmoid", (), {}),
-    ("silu", (), {}), ("mish", (), {}), ("gelu", (), {}), ("gelu", (), {"approximate": "tanh"})]
+    ("leaky_relu", (), {}),
+    ("leaky_relu", (1.5,), {}),
+    ("hardtanh", (), {}),
+    ("relu6", (), {}),
+    ("threshold", (0.1, 20.0), {}),
+    ("hardshrink", (), {}),
+    ("softshrink", (), {}),
+    ("hardsigmoid", (), {}),
+    ("hardswish", (), {}),
+    ("elu", (0.7,), {}),
+    ("selu", (), {}),
+    ("celu", (0.6,), {}),
+    ("softplus", (), {}),
+    ("softplus", (2, 3), {}),
+    ("logsigmoid", (), {}),
+    ("silu", (), {}),
+    ("mish", (), {}),
+    ("gelu", (), {}),
+    ("gelu", (), {"approximate": "tanh"}),
+]
 CLAMPS: list[dict[str, Any]] = [{"min": -1.0, "max": 2.0}, {"min": 0}, {"max": 0.5}]
 
 
@@ -60,13 +75,14 @@ TWICE = [c for c in CASES if c[0] != "hardsigmoid"]  # PyTorch has no second der
 
 @pytest.mark.parametrize("case", TWICE, ids=str)
 def test_second_derivatives_take_the_rule_of_tensors(
-        case: tuple[str, tuple[Any, ...], dict[str, Any]]) -> None:
+    case: tuple[str, tuple[Any, ...], dict[str, Any]],
+) -> None:
     name, args, more = case
     found = []
     for m in (tt, torch):
         x = m.from_numpy(np.linspace(-4, 4, 6000)).requires_grad_()
         y = getattr(m.nn.functional, name)(x, *args, **more)
-        first, = m.autograd.grad(y.sum(), x, create_graph=True)
+        (first,) = m.autograd.grad(y.sum(), x, create_graph=True)
         if first.requires_grad:
             found.append(m.autograd.grad((first * first).sum(), x, allow_unused=True)[0])
     if len(found) == 2 and found[0] is not None:

@@ -41,7 +41,7 @@ def test_record_has_samples(name: str) -> None:
         pytest.skip("runs where there is a GPU")
     if name in BY_WRITING:
         detour = Detour()
-        with importlib.import_module("toytorch.core.state").watching(detour):
+        with importlib.import_module("toytorch.facts.state").watching(detour):
             x = tt.ones(2, 3, dtype=tt.float64, requires_grad=True)
             y = x * x
             y.t()[1].mul_(x[0, 0] * 2)
@@ -58,7 +58,7 @@ def test_record_has_samples(name: str) -> None:
     from tests.ops.test_gradients import _twice
 
     entry, detour = TESTED[parent], Detour()
-    with importlib.import_module("toytorch.core.state").watching(detour):
+    with importlib.import_module("toytorch.facts.state").watching(detour):
         for sample in supported(entry):
             args, kwargs = SUBJECT.carry((sample.args, sample.kwargs))
             attempt(entry.function(SUBJECT), *args, **kwargs)

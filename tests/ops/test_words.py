@@ -71,8 +71,12 @@ def callables(name: str, form: str) -> tuple[Any, Any]:
 
 
 # What is called by a rule of its own, or gives random numbers, has no samples to compare here.
-FORMS = [(name, form) for name, entry in TESTED.items() for form in ("function", "method")
-         if entry.call is None and entry.values and all(map(callable, callables(name, form)))]
+FORMS = [
+    (name, form)
+    for name, entry in TESTED.items()
+    for form in ("function", "method")
+    if entry.call is None and entry.values and all(map(callable, callables(name, form)))
+]
 
 
 @pytest.mark.parametrize(("name", "form"), FORMS, ids=["-".join(pair) for pair in FORMS])
@@ -89,8 +93,7 @@ def test_arguments_by_name(name: str, form: str) -> None:
                 if form == "method" and not args:
                     continue
                 kind = len(args), tuple(kwargs), tuple(map(type, leaves([args, kwargs])))
-                want, refused = (None, None) if kind in seen else call(
-                    ORACLE, theirs, args, kwargs)
+                want, refused = (None, None) if kind in seen else call(ORACLE, theirs, args, kwargs)
                 if kind in seen or refused or not same(plain, want):
                     continue
                 seen.add(kind)

@@ -6,8 +6,19 @@ import pytest
 
 from tests.oracle import ORACLE, SUBJECT
 
-NAMES = ["SGD", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "ASGD", "RMSprop", "Rprop",
-         "NAdam", "RAdam"]
+NAMES = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adadelta",
+    "Adagrad",
+    "Adamax",
+    "ASGD",
+    "RMSprop",
+    "Rprop",
+    "NAdam",
+    "RAdam",
+]
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
@@ -21,7 +32,7 @@ def test_a_number_is_optimized(name: str, kind: str) -> None:
         optimizer = getattr(torch.optim, name)([p], lr=0.1, **more)
         for _ in range(3):
             optimizer.zero_grad()
-            (p.exp() * 2 + p ** 2).backward()
+            (p.exp() * 2 + p**2).backward()
             optimizer.step()
         found.append(p.item())
     assert found[1] == pytest.approx(found[0], rel=1e-5)

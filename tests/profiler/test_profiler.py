@@ -16,7 +16,7 @@ import pytest
 import toytorch as torch
 from tests.oracle import torch as oracle
 from toytorch import nn
-from toytorch.core import state
+from toytorch.facts import state
 from toytorch.profiler import (
     ProfilerActivity,
     profile,
@@ -52,39 +52,77 @@ def names(prof):
 
 def test_same_events_as_pytorch():
     """User parts, backward nodes and ops: as often as there, inside of what they are there."""
+
     def calls(prof):
         found = {}
         for e in prof.events():
             parent = None if e.cpu_parent is None else e.cpu_parent.name
             found[e.name, parent] = found.get((e.name, parent), 0) + 1
         return found
+
     ours, theirs = calls(recorded(torch)), calls(recorded(oracle))
-    for key in [("forward", None), ("aten::mm", "forward"), ("aten::mul", "forward"),
-                ("aten::exp", "forward"), ("aten::sum", "forward"),
-                ("aten::mul", "MulBackward0"), ("aten::mm", "MmBackward0"),
-                *[(f"autograd::engine::evaluate_function: {n}", None)
-                  for n in ("MulBackward0", "ExpBackward0", "SumBackward0", "MmBackward0",
-                            "torch::autograd::AccumulateGrad")],
-                ("MulBackward0", "autograd::engine::evaluate_function: MulBackward0")]:
+    for key in [
+        ("forward", None),
+        ("aten::mm", "forward"),
+        ("aten::mul", "forward"),
+        ("aten::exp", "forward"),
+        ("aten::sum", "forward"),
+        ("aten::mul", "MulBackward0"),
+        ("aten::mm", "MmBackward0"),
+        *[
+            (f"autograd::engine::evaluate_function: {n}", None)
+            for n in (
+                "MulBackward0",
+                "ExpBackward0",
+                "SumBackward0",
+                "MmBackward0",
+                "torch::autograd::AccumulateGrad",
+            )
+        ],
+        ("MulBackward0", "autograd::engine::evaluate_function: MulBackward0"),
+    ]:
         assert ours[key] == theirs[key], key
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"profile_memory": True}, {"record_shapes": True}, {"with_flops": True},
-    {"profile_memory": True, "record_shapes": True, "with_flops": True}])
-@pytest.mark.parametrize("table", [
-    {}, {"sort_by": "self_cpu_time_total", "row_limit": 2}, {"header": "A HEADER"},
-    {"top_level_events_only": True}, {"time_unit": "ms"}, {"max_name_column_width": 15}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"profile_memory": True},
+        {"record_shapes": True},
+        {"with_flops": True},
+        {"profile_memory": True, "record_shapes": True, "with_flops": True},
+    ],
+)
+@pytest.mark.parametrize(
+    "table",
+    [
+        {},
+        {"sort_by": "self_cpu_time_total", "row_limit": 2},
+        {"header": "A HEADER"},
+        {"top_level_events_only": True},
+        {"time_unit": "ms"},
+        {"max_name_column_width": 15},
+    ],
+)
 def test_table_is_laid_out_as_pytorchs(options, table):
     """Same lines around the rows, same columns; cells of the same form."""
+
     def frame(prof):
         lines = prof.key_averages(group_by_input_shape=True).table(**table).splitlines()
         rules = [i for i, line in enumerate(lines) if line.startswith("---")]
-        shown = [re.sub(r"[\d.]+(us|ms|s)$", r"N\1", line) for line in (
-            lines[:rules[0]] + lines[rules[0] + 1:rules[1]] + lines[rules[2] + 1:])]
-        return [re.sub(" +", " ", re.sub("=+", "=", line)).replace("Nms", "Nus")
-                .replace("KFLOPs", "FLOPs").strip()
-                for line in shown], [len(r) for r in (lines[rules[0]].split()[2:8],)]
+        shown = [
+            re.sub(r"[\d.]+(us|ms|s)$", r"N\1", line)
+            for line in (lines[: rules[0]] + lines[rules[0] + 1 : rules[1]] + lines[rules[2] + 1 :])
+        ]
+        return [
+            re.sub(" +", " ", re.sub("=+", "=", line))
+            .replace("Nms", "Nus")
+            .replace("KFLOPs", "FLOPs")
+            .strip()
+            for line in shown
+        ], [len(r) for r in (lines[rules[0]].split()[2:8],)]
+
     ours, theirs = frame(recorded(torch, **options)), frame(recorded(oracle, **options))
     assert ours == theirs
 
@@ -92,39 +130,56 @@ def test_table_is_laid_out_as_pytorchs(options, table):
 @pytest.mark.parametrize("us", [0, 0.5, 12.3456, 999.9999, 1234.5, 2.5e6])
 def test_times_are_written_as_pytorchs(us):
     from toytorch.profiler.units import time_text
+
     assert time_text(us) == oracle.autograd.profiler_util._format_time(us)
 
 
 @pytest.mark.parametrize("count", [0, 5, 1023, 1024, 5000, -4096, 5 << 20, 3 << 30])
 def test_sizes_are_written_as_pytorchs(count):
     from toytorch.profiler.units import size_text
+
     assert size_text(count) == oracle.autograd.profiler_util._format_memory(count)
 
 
 def test_shapes_flops_and_memory_are_pytorchs():
-    ours, theirs = (recorded(lib, record_shapes=True, with_flops=True, profile_memory=True)
-                    for lib in (torch, oracle))
+    ours, theirs = (
+        recorded(lib, record_shapes=True, with_flops=True, profile_memory=True)
+        for lib in (torch, oracle)
+    )
 
     def facts(prof):
-        return {(e.name, str(e.input_shapes[:2]), e.flops, e.cpu_memory_usage)
-                for e in prof.events() if e.name in ("aten::mm", "aten::mul")}
+        return {
+            (e.name, str(e.input_shapes[:2]), e.flops, e.cpu_memory_usage)
+            for e in prof.events()
+            if e.name in ("aten::mm", "aten::mul")
+        }
+
     assert facts(ours) == facts(theirs)
     assert ("aten::mm", "[[20, 20], [20, 20]]", 16000, 1600) in facts(ours)
 
 
-@pytest.mark.parametrize("args", [
-    {"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 1, "active": 1, "repeat": 2},
-    {"wait": 2, "warmup": 1, "active": 3, "skip_first": 4},
-    {"wait": 5, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1, "repeat": 3}])
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"wait": 1, "warmup": 1, "active": 2},
+        {"wait": 0, "warmup": 1, "active": 1, "repeat": 2},
+        {"wait": 2, "warmup": 1, "active": 3, "skip_first": 4},
+        {"wait": 5, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1, "repeat": 3},
+    ],
+)
 def test_schedules_are_pytorchs(args):
     ours, theirs = schedule(**args), oracle.profiler.schedule(**args)
     assert [ours(i).name for i in range(40)] == [theirs(i).name for i in range(40)]
 
 
-@pytest.mark.parametrize(("plan", "steps", "want"), [
-    ({"wait": 1, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 1}, 12, [(5, 2), (9, 2)]),
-    ({"wait": 1, "warmup": 1, "active": 2}, 3, [(3, 1)]),
-    ({"wait": 0, "warmup": 1, "active": 1}, 5, [(2, 1), (4, 1), (5, 0)])])
+@pytest.mark.parametrize(
+    ("plan", "steps", "want"),
+    [
+        ({"wait": 1, "warmup": 1, "active": 2, "repeat": 2, "skip_first": 1}, 12, [(5, 2), (9, 2)]),
+        ({"wait": 1, "warmup": 1, "active": 2}, 3, [(3, 1)]),
+        ({"wait": 0, "warmup": 1, "active": 1}, 5, [(2, 1), (4, 1), (5, 0)]),
+    ],
+)
 def test_cycles(plan, steps, want):
     """What PyTorch 2.13 printed; it is not asked here, as a profiler that is started and stopped
     often in one process may crash it."""
@@ -133,6 +188,7 @@ def test_cycles(plan, steps, want):
     def ready(prof):
         counts = {e.key: e.count for e in prof.key_averages()}
         seen.append((prof.step_num, counts.get("aten::relu", 0)))
+
     with profile(schedule=schedule(**plan), on_trace_ready=ready) as prof:
         for _ in range(steps):
             torch.ones(3).relu()
@@ -149,20 +205,25 @@ def test_a_step_is_an_event():
     rows = {e.key: e.count for e in prof.key_averages()}
     assert rows == {"ProfilerStep*": 2, "aten::ones": 2}
     assert [e.trace_name for e in prof.events() if e.cpu_parent is None] == [
-        "ProfilerStep#1", "ProfilerStep#2"]
+        "ProfilerStep#1",
+        "ProfilerStep#2",
+    ]
 
 
-@pytest.mark.parametrize("bad", [
-    lambda lib: lib.profiler.schedule(wait=-1, warmup=0, active=1),
-    lambda lib: lib.profiler.schedule(wait=1, warmup=1, active=1)(-1),
-    lambda lib: lib.profiler.profile(activities=[]).start(),
-    lambda lib: lib.profiler.profile(activities=["CPU"]),
-    lambda lib: lib.profiler.profile(activities=[lib.profiler.ProfilerActivity.CPU] * 2),
-    lambda lib: lib.profiler.profile().key_averages(),
-    lambda lib: lib.profiler.profile().export_chrome_trace("nowhere.json"),
-    lambda lib: recorded(lib).export_stacks("nowhere.txt"),
-    lambda lib: recorded(lib).key_averages().table(sort_by="nonsense"),
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda lib: lib.profiler.schedule(wait=-1, warmup=0, active=1),
+        lambda lib: lib.profiler.schedule(wait=1, warmup=1, active=1)(-1),
+        lambda lib: lib.profiler.profile(activities=[]).start(),
+        lambda lib: lib.profiler.profile(activities=["CPU"]),
+        lambda lib: lib.profiler.profile(activities=[lib.profiler.ProfilerActivity.CPU] * 2),
+        lambda lib: lib.profiler.profile().key_averages(),
+        lambda lib: lib.profiler.profile().export_chrome_trace("nowhere.json"),
+        lambda lib: recorded(lib).export_stacks("nowhere.txt"),
+        lambda lib: recorded(lib).key_averages().table(sort_by="nonsense"),
+    ],
+)
 def test_refusals_are_pytorchs(bad):
     def refusal(lib):
         with warnings.catch_warnings():
@@ -172,6 +233,7 @@ def test_refusals_are_pytorchs(bad):
             except Exception as error:
                 return type(error), str(error)
         return None
+
     assert refusal(torch) == refusal(oracle) is not None
 
 
@@ -186,8 +248,7 @@ def test_self_time_is_the_total_without_the_children():
     outer, inner = prof.events()
     assert inner.cpu_parent is outer and outer.cpu_children == [inner]
     assert inner.cpu_time_total >= 30_000 and outer.self_cpu_time_total >= 20_000
-    assert outer.cpu_time_total == pytest.approx(
-        outer.self_cpu_time_total + inner.cpu_time_total)
+    assert outer.cpu_time_total == pytest.approx(outer.self_cpu_time_total + inner.cpu_time_total)
     assert prof.events().self_cpu_time_total == pytest.approx(outer.cpu_time_total)
 
 
@@ -245,6 +306,7 @@ def test_threads_are_kept_apart():
     def run():
         with record_function("other"):
             torch.ones(3).exp()
+
     with profile() as prof, record_function("mine"):
         thread = threading.Thread(target=run)
         thread.start()
@@ -258,6 +320,7 @@ def test_threads_are_kept_apart():
 def test_call_sites():
     def inner():
         return torch.ones(3).exp()
+
     with profile(with_stack=True) as prof:
         inner()
     stack = next(e for e in prof.events() if e.name == "aten::exp").stack
@@ -271,9 +334,10 @@ def test_record_function_as_a_decorator_and_without_a_profiler():
     @record_function("square")
     def square(x):
         return x * x
-    assert square(torch.tensor(3.)).item() == 9
+
+    assert square(torch.tensor(3.0)).item() == 9
     with profile() as prof:
-        square(torch.tensor(3.))
+        square(torch.tensor(3.0))
     assert [e.name for e in prof.events() if e.is_user_annotation] == ["square"]
 
 
@@ -317,9 +381,9 @@ def test_results_are_those_without():
 def test_grad_is_kept_for_leaves_inside_a_graph():
     x = torch.ones(3, requires_grad=True)
     with profile() as prof:
-        g, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
         g.sum().backward()
-    assert torch.equal(x.grad, torch.full((3,), 6.))
+    assert torch.equal(x.grad, torch.full((3,), 6.0))
     assert "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad" in names(prof)
 
 
@@ -328,6 +392,7 @@ def test_grad_is_kept_for_leaves_inside_a_graph():
 
 def test_autograd_profiler():
     from toytorch.autograd.profiler import EventList, emit_nvtx, record_function
+
     with torch.autograd.profiler.profile(enabled=False) as nothing:
         torch.ones(1)
     assert nothing is None
@@ -378,7 +443,7 @@ def test_trace_handler_and_stacks(tmp_path):
     handler = tensorboard_trace_handler(str(tmp_path / "runs"), "me", use_gzip=True)
     with profile(on_trace_ready=handler, with_stack=True) as prof:
         torch.randn(300, 300).mm(torch.randn(300, 300))
-    file, = (tmp_path / "runs").iterdir()
+    (file,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"me\.\d+\.pt\.trace\.json\.gz", file.name)
     names = {e["name"] for e in json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]}
     assert "aten::mm" in names
@@ -411,6 +476,7 @@ def test_activities():
 
 def test_memory_is_not_kept_by_the_profiler():
     import weakref
+
     with profile(profile_memory=True, record_shapes=True) as prof:
         x = torch.ones(10).exp()
         watch = weakref.ref(x)

@@ -18,8 +18,9 @@ from tests.oracle import attempt, names, torch
 from toytorch.serialization import PicklingError, UnpicklingError, load, safe_globals, save
 
 tt: Any = pytest.importorskip("toytorch")
-KINDS = names("bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 "
-              "complex128")
+KINDS = names(
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+)
 
 
 def through(value: Any, write: Any = save, read: Any = load, **how: Any) -> Any:
@@ -43,13 +44,36 @@ def test_every_dtype(kind: str, way: str) -> None:
 def plain(m: Any) -> dict[str, Any]:
     """One of everything that a file holds."""
     return {
-        "none": None, "true": True, "numbers": [0, 255, 256, -1, 1 << 31, -(1 << 31), 1 << 80,
-                                                -(1 << 90), 1.5, float("inf"), 2 - 1j],
-        "text": "ä\n\U0001f600\ud800", "bytes": b"a\xff", "array": bytearray(b"x"),
-        "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)), "set": {1, "a"},
-        "ordered": OrderedDict(b=1, a=2), "count": Counter("aab"), 7: [[], {}], (1, "k"): "tuple",
-        "size": m.Size([2, 3]), "dtype": m.bfloat16, "device": m.device("cuda", 1),
-        "cpu": m.device("cpu"), "many": list(range(600)), "words": [str(i) for i in range(600)],
+        "none": None,
+        "true": True,
+        "numbers": [
+            0,
+            255,
+            256,
+            -1,
+            1 << 31,
+            -(1 << 31),
+            1 << 80,
+            -(1 << 90),
+            1.5,
+            float("inf"),
+            2 - 1j,
+        ],
+        "text": "ä\n\U0001f600\ud800",
+        "bytes": b"a\xff",
+        "array": bytearray(b"x"),
+        "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)),
+        "set": {1, "a"},
+        "ordered": OrderedDict(b=1, a=2),
+        "count": Counter("aab"),
+        7: [[], {}],
+        (1, "k"): "tuple",
+        "size": m.Size([2, 3]),
+        "dtype": m.bfloat16,
+        "device": m.device("cuda", 1),
+        "cpu": m.device("cpu"),
+        "many": list(range(600)),
+        "words": [str(i) for i in range(600)],
     }
 
 
@@ -70,15 +94,19 @@ def test_protocol_4_of_pytorch() -> None:
 
 @pytest.mark.parametrize(("source", "target"), [(tt, tt), (tt, torch), (torch, tt)])
 @pytest.mark.parametrize("mmap", [None, True])
-def test_views_share_and_keep_their_layout(source: Any, target: Any, mmap: Any,
-                                           tmp_path: Path) -> None:
+def test_views_share_and_keep_their_layout(
+    source: Any, target: Any, mmap: Any, tmp_path: Path
+) -> None:
     x = source.arange(24.0)
     views = [x, x[2:9:3], x.reshape(4, 6).t(), x[:1].expand(5, 1), x[3], source.ones(0, 2)]
     source.save(views, tmp_path / "x.pt")
     got = target.load(tmp_path / "x.pt", mmap=mmap)
     for a, b in zip(views, got):
         assert (a.tolist(), a.stride(), a.storage_offset()) == (
-            b.tolist(), b.stride(), b.storage_offset())
+            b.tolist(),
+            b.stride(),
+            b.storage_offset(),
+        )
     got[0][2] = 99
     assert got[1][0].item() == 99 and got[2][2, 0].item() == 99
     assert target.load(tmp_path / "x.pt")[0][2].item() == 2  # mapped memory is copied on write
@@ -111,11 +139,13 @@ def test_training_state_goes_on(source: Any, target: Any) -> None:
     def make(m: Any) -> Any:
         net = m.nn.Sequential(m.nn.Linear(3, 4), m.nn.BatchNorm1d(4), m.nn.Linear(4, 1))
         return net, m.optim.Adam(net.parameters(), lr=0.1)
+
     net, optimizer = make(source)
     net(source.ones(5, 3) * source.arange(5.0)[:, None]).sum().backward()
     optimizer.step()
-    got = through({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, source.save,
-                  target.load)
+    got = through(
+        {"net": net.state_dict(), "optimizer": optimizer.state_dict()}, source.save, target.load
+    )
     other, optimizer_2 = make(target)
     other.load_state_dict(got["net"])
     optimizer_2.load_state_dict(got["optimizer"])
@@ -145,8 +175,9 @@ def test_lazy_conjugates_of_pytorch() -> None:
 def test_old_layout_of_pytorch() -> None:
     file = io.BytesIO()
     x = torch.arange(6.0)
-    torch.save({"x": x, "v": x[1::2], "h": x.bfloat16()}, file,
-               _use_new_zipfile_serialization=False)
+    torch.save(
+        {"x": x, "v": x[1::2], "h": x.bfloat16()}, file, _use_new_zipfile_serialization=False
+    )
     got = load(file)
     assert (got["v"].tolist(), got["v"].stride(), got["h"].dtype) == ([1, 3, 5], (2,), tt.bfloat16)
     got["x"][1] = 9
@@ -159,6 +190,7 @@ def test_old_layout_of_pytorch() -> None:
 def test_other_byte_order() -> None:
     from toytorch.serialization.archive import Writer
     from toytorch.serialization.pickler import Pickler
+
     file, pickler = io.BytesIO(), Pickler()
     writer = Writer(file)
     writer.add("data.pkl", pickler.dump(tt.tensor([1, 256])))
@@ -170,6 +202,7 @@ def test_other_byte_order() -> None:
 
 # -- places ---------------------------------------------------------------------------------------
 
+
 def test_map_location() -> None:
     x = torch.ones(2)
     file = io.BytesIO()
@@ -180,6 +213,7 @@ def test_map_location() -> None:
     def ask(storage: Any, where: str) -> Any:
         asked.append((storage.nbytes(), where))
         return storage
+
     for where in ("cpu", tt.device("cpu"), {"cuda:0": "cpu"}, ask):
         assert load(on_gpu, map_location=where).tolist() == [1, 1]
     assert asked == [(8, "cuda:0")]
@@ -194,6 +228,7 @@ def test_map_location() -> None:
 def _with_place(data: bytes) -> bytes:
     """An archive of one tensor as a GPU's program would have written it."""
     import zipfile
+
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -202,6 +237,7 @@ def _with_place(data: bytes) -> bytes:
 
 
 # -- refusals of save -----------------------------------------------------------------------------
+
 
 class Mine:
     """A class of the user."""
@@ -214,8 +250,9 @@ def test_refuses_what_cannot_be_named(tmp_path: Path) -> None:
     path = tmp_path / "x.pt"
     save(1, path)
     for value in (lambda: 1, [type("Hidden", (), {})()], (i for i in ()), sys):
-        ours, theirs = (attempt(m.save, value, path if m is tt else io.BytesIO())[1]
-                        for m in (tt, torch))
+        ours, theirs = (
+            attempt(m.save, value, path if m is tt else io.BytesIO())[1] for m in (tt, torch)
+        )
         assert type(ours).__name__ == type(theirs).__name__
         assert str(ours).split(" at 0x")[0] == str(theirs).split(" at 0x")[0]
     deep: Any = []
@@ -257,8 +294,7 @@ def test_killed_while_saving(tmp_path: Path) -> None:
     """Ten programs are killed while they save again and again; the file is always whole."""
     path = tmp_path / "x.pt"
     for turn in range(int(os.environ.get("TOYTORCH_KILLS", "10"))):
-        program = subprocess.Popen([sys.executable, "-c", SAVER, str(path)],
-                                   stdout=subprocess.PIPE)
+        program = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], stdout=subprocess.PIPE)
         try:
             assert program.stdout is not None
             program.stdout.readline()
@@ -279,6 +315,7 @@ def test_failing_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
 
     def fail(*args: Any) -> None:
         raise OSError("disk full")
+
     with monkeypatch.context() as m:
         m.setattr(os, "fsync", fail)
         with pytest.raises(OSError, match="disk full"):

@@ -36,11 +36,23 @@ STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cp
 FLOATS = STORAGE % b"K\x04"
 
 
-def tensor(storage: bytes = FLOATS, offset: bytes = b"K\0", size: bytes = b"K\x04\x85",
-           stride: bytes = b"K\x01\x85", grad: bytes = b"\x89") -> bytes:
+def tensor(
+    storage: bytes = FLOATS,
+    offset: bytes = b"K\0",
+    size: bytes = b"K\x04\x85",
+    stride: bytes = b"K\x01\x85",
+    grad: bytes = b"\x89",
+) -> bytes:
     """A pickle of one tensor."""
-    return (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(" + storage + offset + size + stride
-            + grad + b"ccollections\nOrderedDict\n)RtR.")
+    return (
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("
+        + storage
+        + offset
+        + size
+        + stride
+        + grad
+        + b"ccollections\nOrderedDict\n)RtR."
+    )
 
 
 class Evil:
@@ -65,39 +77,60 @@ PROGRAMS = {
     "call a value": b"\x80\x02K\x01)R.",
     "call a dtype": b"\x80\x02ctorch\nfloat32\n)R.",
     "build": b"\x80\x02ctorch\nSize\n)R}X\x01\0\0\0aK\x01sb.",
-    "instance": b"(ios\nsystem\n.", "object": b"(cos\nsystem\no.", "extension": b"\x82\x01.",
-    "no such memo": b"\x80\x02h\x05.", "empty stack": b"\x80\x02\x85.", "no stop": b"\x80\x02N",
-    "nothing": b"", "only stop": b".", "open mark": b"\x80\x02(N.", "no mark": b"\x80\x02Nt.",
-    "odd dict": b"\x80\x02}(K\x01u.", "key": b"\x80\x02}]K\x01s.", "append to": b"\x80\x02)K\x01a.",
-    "long text": b"\x80\x02X\xff\xff\xff\x7fabc.", "long int": b"\x80\x02\x8b\xff\xff\xff\x7f\x01.",
-    "negative int": b"\x80\x02\x8b\xff\xff\xff\xff\x01.", "bad utf-8": b"\x80\x02X\x01\0\0\0\xff.",
+    "instance": b"(ios\nsystem\n.",
+    "object": b"(cos\nsystem\no.",
+    "extension": b"\x82\x01.",
+    "no such memo": b"\x80\x02h\x05.",
+    "empty stack": b"\x80\x02\x85.",
+    "no stop": b"\x80\x02N",
+    "nothing": b"",
+    "only stop": b".",
+    "open mark": b"\x80\x02(N.",
+    "no mark": b"\x80\x02Nt.",
+    "odd dict": b"\x80\x02}(K\x01u.",
+    "key": b"\x80\x02}]K\x01s.",
+    "append to": b"\x80\x02)K\x01a.",
+    "long text": b"\x80\x02X\xff\xff\xff\x7fabc.",
+    "long int": b"\x80\x02\x8b\xff\xff\xff\x7f\x01.",
+    "negative int": b"\x80\x02\x8b\xff\xff\xff\xff\x01.",
+    "bad utf-8": b"\x80\x02X\x01\0\0\0\xff.",
     "gigabytes": b"\x80\x02c__builtin__\nbytearray\nJ\xff\xff\xff\x7f\x85R.",
     "codec": b"\x80\x02c_codecs\nencode\nX\x01\0\0\0aX\x04\0\0\0zlib\x86R.",
-    "multiplied": (b"\x80\x02](c_codecs\nencode\nq\x01X\xe8\x03\0\0" + b"a" * 1000
-                   + b"X\x06\0\0\0latin1\x86q\x02R" + b"h\x01h\x02R" * 5000 + b"e."),
+    "multiplied": (
+        b"\x80\x02](c_codecs\nencode\nq\x01X\xe8\x03\0\0"
+        + b"a" * 1000
+        + b"X\x06\0\0\0latin1\x86q\x02R"
+        + b"h\x01h\x02R" * 5000
+        + b"e."
+    ),
     "deep key": b"\x80\x02}" + b")" + b"\x85" * 100_000 + b"K\x01s.",
     "wide key": b"\x80\x02})" + b"q\x01h\x01\x86" * 60 + b"K\x01s.",
-    "persistent id": b"\x80\x02K\x05Q.", "storage of nothing": b"\x80\x02(X\x07\0\0\0storagetQ.",
+    "persistent id": b"\x80\x02K\x05Q.",
+    "storage of nothing": b"\x80\x02(X\x07\0\0\0storagetQ.",
     "unknown storage": tensor(FLOATS.replace(b"\x000X", b"\x009X")),
     "path": tensor(FLOATS.replace(b"X\x01\0\0\x000", b"X\x09\0\0\0../../etc")),
-    "too long": tensor(STORAGE % b"K\x05"), "too short": tensor(STORAGE % b"K\x03"),
+    "too long": tensor(STORAGE % b"K\x05"),
+    "too short": tensor(STORAGE % b"K\x03"),
     "negative count": tensor(STORAGE % b"J\xff\xff\xff\xff"),
     "huge count": tensor(STORAGE % b"\x8a\x09\0\0\0\0\0\0\0\0\x01"),
-    "beyond": tensor(size=b"K\x05\x85"), "offset": tensor(offset=b"K\x01"),
-    "negative offset": tensor(offset=b"J\xff\xff\xff\xff"), "huge offset":
-        tensor(offset=b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"),
-    "negative size": tensor(size=b"J\xff\xff\xff\xff\x85"), "true size": tensor(size=b"\x88\x85"),
+    "beyond": tensor(size=b"K\x05\x85"),
+    "offset": tensor(offset=b"K\x01"),
+    "negative offset": tensor(offset=b"J\xff\xff\xff\xff"),
+    "huge offset": tensor(offset=b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"),
+    "negative size": tensor(size=b"J\xff\xff\xff\xff\x85"),
+    "true size": tensor(size=b"\x88\x85"),
     "stride": tensor(stride=b"K\x02\x85"),
     "negative stride": tensor(stride=b"J\xff\xff\xff\xff\x85"),
-    "dims": tensor(stride=b"K\x01K\x01\x86"), "float size": tensor(size=b"G" + bytes(8) + b"\x85"),
+    "dims": tensor(stride=b"K\x01K\x01\x86"),
+    "float size": tensor(size=b"G" + bytes(8) + b"\x85"),
     "overflow": tensor(size=b"\x8a\x06\0\0\0\0\0\x01" * 3 + b"\x87", stride=b"K\0K\0K\0\x87"),
-    "no bool": tensor(grad=b"K\x01"), "tensor of text": tensor(b"X\x01\0\0\0a"),
+    "no bool": tensor(grad=b"K\x01"),
+    "tensor of text": tensor(b"X\x01\0\0\0a"),
 }
 
 
 NN = b"ctorch.nn.modules.linear\nIdentity\n)\x81"
-EMPTY = (b"X\x0b\0\0\0_parameters}X\x08\0\0\0_buffers}X\x08\0\0\0_modules}"
-         b"X\x08\0\0\0training\x88")
+EMPTY = b"X\x0b\0\0\0_parameters}X\x08\0\0\0_buffers}X\x08\0\0\0_modules}X\x08\0\0\0training\x88"
 RELU = b"ctorch.nn.functional\nrelu\n"
 DTYPE = b"cnumpy\ndtype\nX\x02\0\0\0f8\x89\x88\x87R"
 ARRAY = b"cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\x01b\x87R"
@@ -121,21 +154,31 @@ def array(state: bytes) -> bytes:
 
 def filled(shape: bytes, count: int, kind: bytes = DTYPE) -> bytes:
     """An array's state: a shape, a type, and so many bytes."""
-    return b"(K\x01" + shape + kind + b"\x89" + BYTES % (
-        struct.pack("<I", count) + bytes(count)) + b"t"
+    return (
+        b"(K\x01"
+        + shape
+        + kind
+        + b"\x89"
+        + BYTES % (struct.pack("<I", count) + bytes(count))
+        + b"t"
+    )
 
 
 # What files may name with weights_only=False, put to other uses.
 PROGRAMS |= {
     "call a function": b"\x80\x02" + RELU + b"K\x01\x85R.",
     "new function": b"\x80\x02" + RELU + b")\x81.",
-    "call a module": b"\x80\x02" + NN + b")R.", "module with arguments":
-        b"\x80\x02ctorch.nn.modules.linear\nLinear\nK\x01K\x01\x86\x81.",
+    "call a module": b"\x80\x02" + NN + b")R.",
+    "module with arguments": b"\x80\x02ctorch.nn.modules.linear\nLinear\nK\x01K\x01\x86\x81.",
     "module called with arguments": b"\x80\x02ctorch.nn.modules.linear\nLinear\nK\x01K\x01\x86R.",
-    "forward": module(key("forward", RELU)), "call": module(key("__call__", RELU)),
-    "class": module(key("__class__", RELU)), "compiled": module(key("_compiled", RELU)),
-    "dict": module(key("__dict__", b"}")), "getattr of module": module(key("__getattr__", RELU)),
-    "state dict": module(key("state_dict", RELU)), "named": module(key("named_parameters", RELU)),
+    "forward": module(key("forward", RELU)),
+    "call": module(key("__call__", RELU)),
+    "class": module(key("__class__", RELU)),
+    "compiled": module(key("_compiled", RELU)),
+    "dict": module(key("__dict__", b"}")),
+    "getattr of module": module(key("__getattr__", RELU)),
+    "state dict": module(key("state_dict", RELU)),
+    "named": module(key("named_parameters", RELU)),
     "forward hook": module(key("_forward_hooks", b"}K\0" + RELU + b"s")),
     "hook table": module(key("_forward_hooks", RELU)),
     "load hook": module(key("_load_state_dict_pre_hooks", b"}K\0" + RELU + b"s")),
@@ -146,22 +189,29 @@ PROGRAMS |= {
     "dotted child": module(key("_modules", b"}" + key("a.b", b"Ns"))),
     "training": module(key("training", b"K\x07")),
     "names": module(key("_non_persistent_buffers_set", b"]")),
-    "module within itself": b"\x80\x02" + NN + b"q\x01}(" + EMPTY
-        + key("_modules", b"}" + key("a", b"h\x01s")) + b"ub.",
+    "module within itself": b"\x80\x02"
+    + NN
+    + b"q\x01}("
+    + EMPTY
+    + key("_modules", b"}" + key("a", b"h\x01s"))
+    + b"ub.",
     "state twice": b"\x80\x02" + NN + b"}(" + EMPTY + b"ub}(" + EMPTY + b"ub.",
     "state of a number": b"\x80\x02" + NN + b"K\x01b.",
-    "optimizer": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81.", "own module":
-        b"\x80\x02ctoytorch.nn.modules.linear\nIdentity\n)\x81.",
+    "optimizer": b"\x80\x02ctorch.optim.sgd\nSGD\n)\x81.",
+    "own module": b"\x80\x02ctoytorch.nn.modules.linear\nIdentity\n)\x81.",
     "class of a name": b"\x80\x02ctorch.nn.modules.linear\nIdentity.forward\n.",
     "private function": b"\x80\x02ctorch.nn.functional\n_verify\n.",
     "functional's imports": b"\x80\x02ctorch.nn.functional\nnp\n.",
-    "hub": b"\x80\x02ctorch.hub\nload\n.", "jit": b"\x80\x02ctorch.jit\nload\n.",
-    "from_file": b"\x80\x02ctorch\nfrom_file\n.", "torch.save": b"\x80\x02ctorch\nsave\n.",
+    "hub": b"\x80\x02ctorch.hub\nload\n.",
+    "jit": b"\x80\x02ctorch.jit\nload\n.",
+    "from_file": b"\x80\x02ctorch\nfrom_file\n.",
+    "torch.save": b"\x80\x02ctorch\nsave\n.",
     "partial": b"\x80\x02cfunctools\npartial\nc__builtin__\nprint\n\x85R.",
-    "getattr of an object":
-        b"\x80\x02c__builtin__\ngetattr\n" + RELU + b"X\x0b\0\0\0__globals__\x86R.",
+    "getattr of an object": b"\x80\x02c__builtin__\ngetattr\n"
+    + RELU
+    + b"X\x0b\0\0\0__globals__\x86R.",
     "getattr of torch": b"\x80\x02c__builtin__\ngetattr\nctorch._C\n_VariableFunctionsClass\n"
-        b"X\x09\0\0\0from_file\x86R.",
+    b"X\x09\0\0\0from_file\x86R.",
     "call a class": b"\x80\x02c__builtin__\nint\nX\x01\0\0\x001\x85R.",
     "eval": b"\x80\x02c__builtin__\neval\nX\x01\0\0\x001\x85R.",
     "default factory": b"\x80\x02ccollections\ndefaultdict\n" + RELU + b"\x85R.",
@@ -181,12 +231,19 @@ PROGRAMS |= {
     "array too long": array(filled(b"K\x01\x85", 16)),
     "array of negative size": array(filled(b"J\xff\xff\xff\xff\x85", 8)),
     "huge array": array(filled(b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86", 8)),
-    "huge number": array(filled(b"J\xff\xff\xff\x7f\x85", 0,
-                                b"cnumpy\ndtype\nX\x0a\0\0\0S999999999\x85R")),
-    "array twice": b"\x80\x02" + ARRAY + filled(b"K\x01\x85", 8) + b"b"
-        + filled(b"K\x01\x85", 8) + b"b.",
-    "scalar": b"\x80\x02cnumpy._core.multiarray\nscalar\n" + DTYPE
-        + BYTES % b"\x01\0\0\0a" + b"\x86R.",
+    "huge number": array(
+        filled(b"J\xff\xff\xff\x7f\x85", 0, b"cnumpy\ndtype\nX\x0a\0\0\0S999999999\x85R")
+    ),
+    "array twice": b"\x80\x02"
+    + ARRAY
+    + filled(b"K\x01\x85", 8)
+    + b"b"
+    + filled(b"K\x01\x85", 8)
+    + b"b.",
+    "scalar": b"\x80\x02cnumpy._core.multiarray\nscalar\n"
+    + DTYPE
+    + BYTES % b"\x01\0\0\0a"
+    + b"\x86R.",
 }
 
 
@@ -230,13 +287,16 @@ def many(count: int) -> bytes:
 def test_hostile_archives(tmp_path: Path) -> None:
     good = archive(tensor()).getvalue()
     cases = {
-        "compressed": archive(tensor(), {"data/0": bytes(50 << 20)},
-                              compression=zipfile.ZIP_DEFLATED).getvalue(),
+        "compressed": archive(
+            tensor(), {"data/0": bytes(50 << 20)}, compression=zipfile.ZIP_DEFLATED
+        ).getvalue(),
         "traversal": good.replace(b"archive/data/0", b"archive/../../"),
         "absolute": good.replace(b"archive/data/0", b"/rchive/data/0"),
         "backslash": good.replace(b"archive/data/0", b"archive\\data/0"),
         "two folders": good.replace(b"archive/data/0", b"archiv2/data/0"),
-        "overlap": _overlapping(good), "no zip": b"hello" * 100, "empty": b"",
+        "overlap": _overlapping(good),
+        "no zip": b"hello" * 100,
+        "empty": b"",
         "no records": b"PK\x05\x06" + bytes(18),
         "no pickle": good.replace(b"data.pkl", b"data.pk_"),
         "encrypted": _flagged(good),
@@ -260,7 +320,7 @@ def _overlapping(good: bytes) -> bytes:
     data = bytearray(good)
     first = data.index(b"PK\x01\x02")
     second = data.index(b"PK\x01\x02", first + 4)
-    data[second + 42:second + 46] = data[first + 42:first + 46]
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]
     return bytes(data)
 
 
@@ -273,8 +333,15 @@ def _flagged(good: bytes) -> bytes:
 def sample() -> Any:
     """Something to save that uses every part of the layout."""
     x = tt.arange(40.0)
-    return {"x": x, "v": x.reshape(5, 8)[1:4, ::2], "p": tt.nn.Parameter(tt.ones(3)), "n": 12345,
-            "text": "some text", "list": [1.5, None, True, (1, 2)], "i": tt.arange(7)}
+    return {
+        "x": x,
+        "v": x.reshape(5, 8)[1:4, ::2],
+        "p": tt.nn.Parameter(tt.ones(3)),
+        "n": 12345,
+        "text": "some text",
+        "list": [1.5, None, True, (1, 2)],
+        "i": tt.arange(7),
+    }
 
 
 def damage(data: bytes, rng: random.Random) -> bytes:
@@ -282,19 +349,19 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     out = bytearray(data)
     way = rng.randrange(6)
     if way == 0:
-        return bytes(out[:rng.randrange(len(out))])
+        return bytes(out[: rng.randrange(len(out))])
     if way == 1:
         for _ in range(rng.choice([1, 1, 2, 8])):
             out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
     elif way == 2:
         at = rng.randrange(len(out))
-        del out[at:at + rng.randrange(1, 200)]
+        del out[at : at + rng.randrange(1, 200)]
     elif way == 3:
         at = rng.randrange(len(out))
         out[at:at] = rng.randbytes(rng.randrange(1, 64))
     elif way == 4:
         at = rng.randrange(len(out) - 8)
-        out[at:at + 4] = struct.pack("<I", rng.choice([0, 0xFFFFFFFF, 0x7FFFFFFF, 1 << 20]))
+        out[at : at + 4] = struct.pack("<I", rng.choice([0, 0xFFFFFFFF, 0x7FFFFFFF, 1 << 20]))
     else:  # the directory, where it hurts most
         at = rng.randrange(data.index(b"PK\x01\x02"), len(out))
         out[at] = rng.randrange(256)
@@ -311,7 +378,7 @@ def damage_program(data: bytes, rng: random.Random) -> bytes:
         if rng.random() < 0.5:
             program[at] = rng.randrange(256)
         else:
-            program[at:at + rng.randrange(3)] = rng.randbytes(rng.randrange(4))
+            program[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(4))
     return archive(bytes(program), records).getvalue()
 
 
@@ -329,6 +396,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
             source = getattr(args[0], "co_filename", "") or ""
             if os.path.basename(os.path.dirname(source)) != "encodings":  # zipfile's own cp437
                 executed.append(f"{event} {source} {args}")
+
     sys.addaudithook(watch)
     tracemalloc.start()
     try:
@@ -364,7 +432,7 @@ def test_damaged_safetensors(tmp_path: Path) -> None:
     for turn in range(FUZZ):
         data = bytearray(good)
         if turn % 3 == 0:
-            data = data[:rng.randrange(len(data))]
+            data = data[: rng.randrange(len(data))]
         else:
             data[rng.randrange(len(good) - 44)] = rng.randrange(256)
         path.write_bytes(bytes(data))
@@ -377,12 +445,14 @@ def test_damaged_safetensors(tmp_path: Path) -> None:
 
 
 HEADERS = {
-    "no json": b"hello", "array": b"[]", "deep": b"[" * 100_000,
+    "no json": b"hello",
+    "array": b"[]",
+    "deep": b"[" * 100_000,
     "twice": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
-             b'"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+    b'"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
     "gap": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}',
     "overlap": b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
-               b'"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+    b'"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
     "size": b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1]}}',
     "huge": b'{"a":{"dtype":"U8","shape":[1000000000000],"data_offsets":[0,1000000000000]}}',
     "negative": b'{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,-1]}}',

@@ -47,7 +47,8 @@ def test_every_module(label: str, source: Any, target: Any) -> None:
     theirs, ours = (got, module) if target is torch else (module, got)
     assert repr(got) == repr(module) and type(got).__name__ == type(module).__name__
     assert not got.training and [p.requires_grad for p in got.parameters()] == [
-        p.requires_grad for p in module.parameters()]
+        p.requires_grad for p in module.parameters()
+    ]
     if source is target:
         state, other = dict(module.state_dict()), dict(got.state_dict())
         assert list(state) == list(other) and all(tt.equal(state[k], other[k]) for k in state)
@@ -66,11 +67,18 @@ def test_every_module(label: str, source: Any, target: Any) -> None:
 def mixed(m: Any) -> Any:
     """A network of many parts, with tied weights, frozen parameters and attributes."""
     nn = m.nn
-    net = nn.Sequential(collections.OrderedDict(
-        first=nn.Linear(4, 4), act=nn.ReLU(), norm=nn.BatchNorm1d(4), last=nn.Linear(4, 4),
-        parts=nn.ModuleList([nn.Identity()]), table=nn.ModuleDict({"a": nn.Dropout(0.1)}),
-        learned=nn.ParameterList([nn.Parameter(m.ones(2))]),
-        named=nn.ParameterDict({"w": nn.Parameter(m.ones(3))})))
+    net = nn.Sequential(
+        collections.OrderedDict(
+            first=nn.Linear(4, 4),
+            act=nn.ReLU(),
+            norm=nn.BatchNorm1d(4),
+            last=nn.Linear(4, 4),
+            parts=nn.ModuleList([nn.Identity()]),
+            table=nn.ModuleDict({"a": nn.Dropout(0.1)}),
+            learned=nn.ParameterList([nn.Parameter(m.ones(2))]),
+            named=nn.ParameterDict({"w": nn.Parameter(m.ones(3))}),
+        )
+    )
     net.last.weight = net.first.weight
     net.first.bias.requires_grad_(False)
     net.register_buffer("steps", m.arange(3))
@@ -98,8 +106,12 @@ def test_files_name_pytorchs_classes() -> None:
         parts = m.nn.MultiheadAttention(2, 1), m.nn.GLU(), m.nn.LSTMCell(1, 1)
         m.save(m.nn.Sequential(*parts), file)
         program = zipfile.ZipFile(file).read("archive/data.pkl")
-        for line in (b"container\nSequential", b"activation\nMultiheadAttention",
-                     b"activation\nGLU", b"rnn\nLSTMCell"):
+        for line in (
+            b"container\nSequential",
+            b"activation\nMultiheadAttention",
+            b"activation\nGLU",
+            b"rnn\nLSTMCell",
+        ):
             assert b"ctorch.nn.modules." + line + b"\n" in program
         assert b"toytorch" not in program
 
@@ -107,21 +119,36 @@ def test_files_name_pytorchs_classes() -> None:
 def plain_objects() -> dict[str, Any]:
     """What programs keep beside their tensors."""
     return {
-        "arrays": [np.arange(3.0), np.asfortranarray(np.arange(6).reshape(2, 3)), np.array(5),
-                   np.zeros((0, 3)), np.array([1, 2], ">f8"), np.array([True]),
-                   np.array(["ab", ""]), np.array([b"x"]), np.ones(2, np.float16),
-                   np.arange(4, dtype=np.complex64)],
-        "dates": np.array(["2020-01-01", "NaT"], "M8[s]"), "spans": np.array([3], "m8[25us]"),
+        "arrays": [
+            np.arange(3.0),
+            np.asfortranarray(np.arange(6).reshape(2, 3)),
+            np.array(5),
+            np.zeros((0, 3)),
+            np.array([1, 2], ">f8"),
+            np.array([True]),
+            np.array(["ab", ""]),
+            np.array([b"x"]),
+            np.ones(2, np.float16),
+            np.arange(4, dtype=np.complex64),
+        ],
+        "dates": np.array(["2020-01-01", "NaT"], "M8[s]"),
+        "spans": np.array([3], "m8[25us]"),
         "numbers": [np.float32(1.5), np.int64(-3), np.bool_(True), np.float64("nan"), np.str_("a")],
         "types": [np.dtype("f4"), np.dtype(">i2"), np.float64, int, dict, np.dtype("U3")],
-        "same": [x := np.ones(2), x], "tuple": (np.ones(1), (np.int8(1),)),
+        "same": [x := np.ones(2), x],
+        "tuple": (np.ones(1), (np.int8(1),)),
         "numpy's state": np.random.RandomState(3).get_state(),
         "python's": random.Random(3).getstate(),
         "legacy state": np.random.RandomState(3).get_state(legacy=False),
         "arguments": argparse.Namespace(lr=0.1, layers=[1, 2], name="x"),
-        "defaults": collections.defaultdict(list, {"a": [1]}), "deque": collections.deque([1], 3),
-        "sets": [frozenset([1, 2]), {3}], "slices": [slice(1, None, 2), range(3)], "dots": ...,
-        "path": pathlib.PurePosixPath("/a/b"), "no bytes": b"", "ordered": collections.OrderedDict,
+        "defaults": collections.defaultdict(list, {"a": [1]}),
+        "deque": collections.deque([1], 3),
+        "sets": [frozenset([1, 2]), {3}],
+        "slices": [slice(1, None, 2), range(3)],
+        "dots": ...,
+        "path": pathlib.PurePosixPath("/a/b"),
+        "no bytes": b"",
+        "ordered": collections.OrderedDict,
     }
 
 
@@ -143,9 +170,14 @@ def test_plain_objects(name: str, source: Any, target: Any) -> None:
 
 def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
-        return (a.dtype == b.dtype and a.dtype.str == b.dtype.str and a.shape == b.shape
-                and a.tobytes() == b.tobytes() and a.flags.f_contiguous == b.flags.f_contiguous
-                and b.flags.writeable)
+        return (
+            a.dtype == b.dtype
+            and a.dtype.str == b.dtype.str
+            and a.shape == b.shape
+            and a.tobytes() == b.tobytes()
+            and a.flags.f_contiguous == b.flags.f_contiguous
+            and b.flags.writeable
+        )
     if isinstance(a, (list, tuple)):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict) and type(a) is dict:
@@ -154,13 +186,24 @@ def same(a: Any, b: Any) -> bool:
 
 
 @way
-@pytest.mark.parametrize("name", ["tanh", "sigmoid", "nn.functional.relu", "nn.functional.gelu",
-                                  "nn.functional.softplus", "nn.functional.silu", "exp"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tanh",
+        "sigmoid",
+        "nn.functional.relu",
+        "nn.functional.gelu",
+        "nn.functional.softplus",
+        "nn.functional.silu",
+        "exp",
+    ],
+)
 def test_functions_by_name(name: str, source: Any, target: Any) -> None:
     find = operator.attrgetter(name)
     got = through({"activation": find(source), "pair": (find(source), 1)}, source, target)
     assert got["activation"](target.tensor([0.5])).tolist() == pytest.approx(
-        find(source)(source.tensor([0.5])).tolist())
+        find(source)(source.tensor([0.5])).tolist()
+    )
     assert got["pair"][0] is got["activation"]
 
 
@@ -172,10 +215,16 @@ def test_training_goes_on(source: Any, target: Any) -> None:
     net(source.ones(1, 2)).sum().backward()
     optimizer.step()
     schedule = source.optim.lr_scheduler.StepLR(optimizer, 2)
-    got = through({
-        "net": net, "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict(),
-        "states": (source.get_rng_state(), np.random.get_state(), random.getstate())},
-        source, target)
+    got = through(
+        {
+            "net": net,
+            "optimizer": optimizer.state_dict(),
+            "schedule": schedule.state_dict(),
+            "states": (source.get_rng_state(), np.random.get_state(), random.getstate()),
+        },
+        source,
+        target,
+    )
     other = target.optim.Adam(got["net"].parameters(), lr=0.1)
     other.load_state_dict(got["optimizer"])
     target.optim.lr_scheduler.StepLR(other, 2).load_state_dict(got["schedule"])
@@ -188,6 +237,7 @@ def test_training_goes_on(source: Any, target: Any) -> None:
 
 
 # -- what is refused ------------------------------------------------------------------------------
+
 
 class Net(tt.nn.Module):  # type: ignore[misc]
     """A network of the user."""
@@ -209,8 +259,11 @@ def hook(module: Any, args: Any, out: Any) -> Any:
 def test_classes_of_the_user_are_found_only_if_allowed() -> None:
     net = Net()
     name = f"{__name__}.Net"
-    with pytest.raises(UnpicklingError, match=rf"GLOBAL {name} is nothing that toytorch makes by "
-                       rf"itself(.|\n)*safe_globals\(\[{name}\]\): torch\.load"):
+    with pytest.raises(
+        UnpicklingError,
+        match=rf"GLOBAL {name} is nothing that toytorch makes by "
+        rf"itself(.|\n)*safe_globals\(\[{name}\]\): torch\.load",
+    ):
         through(net)
     with tt.serialization.safe_globals([Net]):
         got = through(net)
@@ -237,10 +290,19 @@ def test_hooks_are_code() -> None:
         through(tt.nn.LazyLinear(2))
 
 
-@pytest.mark.parametrize("make", [
-    lambda m: m.nn.Sequential(m.nn.Linear(1, 1)), lambda m: m.nn.ReLU(), lambda m: np.ones(2),
-    lambda m: np.float32(1), lambda m: m.nn.functional.relu, lambda m: argparse.Namespace(a=1),
-    lambda m: [m.ones(1), {"a": m.nn.LSTM(1, 1)}], lambda m: pathlib.PurePath("a")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.nn.Sequential(m.nn.Linear(1, 1)),
+        lambda m: m.nn.ReLU(),
+        lambda m: np.ones(2),
+        lambda m: np.float32(1),
+        lambda m: m.nn.functional.relu,
+        lambda m: argparse.Namespace(a=1),
+        lambda m: [m.ones(1), {"a": m.nn.LSTM(1, 1)}],
+        lambda m: pathlib.PurePath("a"),
+    ],
+)
 def test_weights_only_is_the_default_and_refuses_in_pytorchs_words(make: Any) -> None:
     told = []
     for m in (tt, torch):
@@ -248,9 +310,11 @@ def test_weights_only_is_the_default_and_refuses_in_pytorchs_words(make: Any) ->
             refused = attempt(through, make(m), m, m, **{"weights_only": None, **how})[1]
             assert isinstance(refused, UnpicklingError)
             text = str(refused)
-            assert text.startswith("Weights only load failed. This file can still be loaded, to do "
-                                   "so you have two options, ")
-            told.append(text[text.index("WeightsUnpickler error"):].split("\n\nCheck")[0])
+            assert text.startswith(
+                "Weights only load failed. This file can still be loaded, to do "
+                "so you have two options, "
+            )
+            told.append(text[text.index("WeightsUnpickler error") :].split("\n\nCheck")[0])
     assert len(set(told)) == 1 and "add_safe_globals" in told[0]
 
 
@@ -262,8 +326,7 @@ def test_allowed_names_are_pytorchs() -> None:
         add_safe_globals([tt.nn.Sequential, tt.nn.LSTMCell])
         with pytest.raises(UnpicklingError, match=r"numpy\.(_core|core)\.multiarray\._reconstruct"):
             tt.load(file)
-        add_safe_globals([np.ones(1).__reduce__()[0], np.ndarray, np.dtype,
-                          type(np.dtype("f8"))])
+        add_safe_globals([np.ones(1).__reduce__()[0], np.ndarray, np.dtype, type(np.dtype("f8"))])
         got = tt.load(file)
     finally:
         clear_safe_globals()
@@ -273,6 +336,7 @@ def test_allowed_names_are_pytorchs() -> None:
 def test_all_that_files_may_name() -> None:
     """The whole table: classes that are made empty, values that nothing calls, checked builders."""
     from toytorch.serialization import known
+
     kinds = collections.Counter(type(v).__name__ for v in known.table().values())
     assert set(kinds) == {"Builder", "Made", "Value"} and kinds["Made"] > 140
     for name, entry in known.table().items():
@@ -282,10 +346,12 @@ def test_all_that_files_may_name() -> None:
         elif isinstance(entry, known.Value) and not isinstance(entry.thing, (type, str)):
             module = getattr(entry.thing, "__module__", "")
             assert entry.thing is ... or module.startswith(
-                ("toytorch.ops", "toytorch.nn.functional", "toytorch.core")), name
+                ("toytorch.ops", "toytorch.nn.functional", "toytorch.core", "toytorch.facts")
+            ), name
     words = ("load", "save", "open", "eval", "exec", "compile", "import", "file", "system", "hub")
-    assert not [n for n in known.functions() if any(
-        w in n.rpartition(".")[2].split("_") for w in words)]
+    assert not [
+        n for n in known.functions() if any(w in n.rpartition(".")[2].split("_") for w in words)
+    ]
 
 
 def test_warnings_stay_the_users() -> None:

@@ -44,8 +44,13 @@ CASES = [c.strip() for line in PAIRS.strip().splitlines() for c in line.split(" 
 def outcome(side: Side, case: str) -> str:
     torch = side.root
     space: dict[str, Any] = {
-        "torch": torch, "np": np, "collections": collections, "nan": float("nan"),
-        "inf": float("inf"), "x": torch.tensor([[1.0, 2.0], [3.0, 4.0]])}
+        "torch": torch,
+        "np": np,
+        "collections": collections,
+        "nan": float("nan"),
+        "inf": float("inf"),
+        "x": torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+    }
     actual, expected, *options = eval(f"({case},)", space)
     try:
         torch.testing.assert_close(actual, expected, **dict(*options))
@@ -73,8 +78,10 @@ def test_a_truth_is_no_number(values: Any) -> None:
 
 def test_a_number_of_a_class_derived_from_int() -> None:
     """PyTorch fails on these with an error in itself."""
+
     class Level(enum.IntEnum):
         LOW = 1
+
     torch = SUBJECT.root
     torch.testing.assert_close(Level.LOW, 1)
     with pytest.raises(AssertionError, match="Scalars are not equal"):

@@ -45,12 +45,18 @@ def test_layouts(side: Side) -> None:
         assert bool((make(side, kind, 300, exclude_zero=True) != 0).all())
 
 
-@pytest.mark.parametrize(("kind", "options"), [
-    ("float32", {"low": 2, "high": 1}), ("int8", {"low": 3, "high": 3}),
-    ("float32", {"low": float("nan")}), ("int64", {"requires_grad": True}),
-    ("uint8", {"low": -5, "high": -2}), ("int8", {"low": 300, "high": 400}),
-    ("float32", {"noncontiguous": True, "memory_format": "preserve_format"}),
-])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("float32", {"low": 2, "high": 1}),
+        ("int8", {"low": 3, "high": 3}),
+        ("float32", {"low": float("nan")}),
+        ("int64", {"requires_grad": True}),
+        ("uint8", {"low": -5, "high": -2}),
+        ("int8", {"low": 300, "high": 400}),
+        ("float32", {"noncontiguous": True, "memory_format": "preserve_format"}),
+    ],
+)
 def test_refusals_in_the_same_words(kind: str, options: dict[str, Any]) -> None:
     ours, theirs = (attempt(make, side, kind, 3, **options)[1] for side in (SUBJECT, ORACLE))
     assert theirs is not None

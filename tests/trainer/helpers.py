@@ -16,8 +16,9 @@ class Arms(TrainerModule):
 
     def __init__(self, schedule: str = "epoch") -> None:
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2),
-                                 nn.Linear(16, 3))
+        self.net = nn.Sequential(
+            nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 3)
+        )
         self.schedule = schedule
 
     def training_step(self, batch: Any, batch_idx: int) -> Any:
@@ -33,8 +34,10 @@ class Arms(TrainerModule):
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.AdamW(self.parameters(), lr=0.02)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.7)
-        return {"optimizer": optimizer,
-                "lr_scheduler": {"scheduler": schedule, "interval": self.schedule}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": self.schedule},
+        }
 
 
 class Record(Callback):
@@ -59,8 +62,9 @@ def loaders(own_generator: bool = False) -> tuple[Any, Any]:
     """70 points to train on in batches of 16 (the last has 6), and 30 to validate on."""
     points, labels = spirals(100, generator=torch.Generator().manual_seed(7))
     generator = torch.Generator().manual_seed(11) if own_generator else None
-    train = DataLoader(TensorDataset(points[:70], labels[:70]), 16, shuffle=True,
-                       generator=generator)
+    train = DataLoader(
+        TensorDataset(points[:70], labels[:70]), 16, shuffle=True, generator=generator
+    )
     return train, DataLoader(TensorDataset(points[70:], labels[70:]), 16)
 
 

@@ -69,8 +69,7 @@ def test_a_run_stopped_in_the_middle_of_an_epoch(tmp_path, at, many):
         trainer(record, max_epochs=6, accumulate_grad_batches=many).fit(model, *loaders())
 
     again, rest = fresh(seed=99)
-    trainer(rest, max_epochs=6, accumulate_grad_batches=many).fit(again, *loaders(),
-                                                                  ckpt_path=path)
+    trainer(rest, max_epochs=6, accumulate_grad_batches=many).fit(again, *loaders(), ckpt_path=path)
     assert record.losses + rest.losses == expected.losses
     assert record.epochs + rest.epochs == expected.epochs  # means over the whole epoch
     assert same(again, reference)
@@ -150,8 +149,11 @@ def test_a_killed_process(tmp_path):
         keeper = ModelCheckpoint(sys.argv[1], every_n_train_steps=5)
         trainer(kill, keeper, max_epochs=6).fit(model, *loaders())
     """)
-    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60,
-                           cwd=Path(__file__).parent.parent.parent)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        timeout=60,
+        cwd=Path(__file__).parent.parent.parent,
+    )
     assert ended.returncode == -signal.SIGKILL
     assert [p.name for p in tmp_path.iterdir()] == ["epoch=1-step=10.ckpt"]
     again, rest = fresh(seed=99)
@@ -176,6 +178,7 @@ def test_files_that_do_not_fit(tmp_path):
 
 def test_worker_processes_go_on_too(tmp_path):
     """The batches of workers, fetched ahead, are asked for again from the epoch's start."""
+
     def with_workers() -> tuple[Any, Any]:
         train, val = loaders()
         return torch.utils.data.DataLoader(train.dataset, 16, shuffle=True, num_workers=2), val

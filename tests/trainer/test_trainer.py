@@ -87,7 +87,8 @@ def test_hooks_come_in_order():
         setattr(Watch, name, lambda self, *args, name=name: seen.append(name[3:]))
     train, val = loaders()
     trainer(Watch(), max_epochs=1, limit_train_batches=1, limit_val_batches=1).fit(
-        fresh()[0], train, val)
+        fresh()[0], train, val
+    )
     expected = """fit_start train_start train_epoch_start train_batch_start before_zero_grad
         before_backward after_backward before_optimizer_step train_batch_end validation_start
         validation_epoch_start validation_batch_start validation_batch_end validation_epoch_end
@@ -104,8 +105,9 @@ def test_gathered_gradients_are_those_of_the_large_batch():
             steps.append(trainer.fit_loop.batches_done + 1)
 
         def on_before_zero_grad(self, trainer, module, optimizer):
-            norms.append(nn.utils.get_total_norm(
-                [p.grad for p in module.parameters() if p.grad is not None]))
+            norms.append(
+                nn.utils.get_total_norm([p.grad for p in module.parameters() if p.grad is not None])
+            )
 
     run = trainer(Watch(), max_epochs=2, accumulate_grad_batches=3, gradient_clip_val=1e-3)
     run.fit(fresh()[0], loaders()[0])
@@ -114,8 +116,9 @@ def test_gathered_gradients_are_those_of_the_large_batch():
     assert all(n.item() <= 1.001e-3 for n in norms[1:])
 
 
-@pytest.mark.parametrize(("limit", "batches"), [(2, 2), (0.5, 2), (1.0, 5), (99, 5), (None, 5),
-                                                (0, 0)])
+@pytest.mark.parametrize(
+    ("limit", "batches"), [(2, 2), (0.5, 2), (1.0, 5), (99, 5), (None, 5), (0, 0)]
+)
 def test_limits(limit, batches):
     record = Record()
     trainer(record, max_epochs=1, limit_train_batches=limit).fit(fresh()[0], loaders()[0])
@@ -161,11 +164,15 @@ def test_epochs_without_validation_do_not_count():
 
 
 def test_the_best_checkpoints_are_kept(tmp_path):
-    keeper = ModelCheckpoint(tmp_path, "{epoch}-{val_loss:.1f}", "val_loss", save_top_k=2,
-                             save_last=True)
+    keeper = ModelCheckpoint(
+        tmp_path, "{epoch}-{val_loss:.1f}", "val_loss", save_top_k=2, save_last=True
+    )
     trainer(keeper, max_epochs=4).fit(Scripted([0.4, 0.2, 0.5, 0.3]), *loaders())
     assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "epoch=1-val_loss=0.2.ckpt", "epoch=3-val_loss=0.3.ckpt", "last.ckpt"]
+        "epoch=1-val_loss=0.2.ckpt",
+        "epoch=3-val_loss=0.3.ckpt",
+        "last.ckpt",
+    ]
     assert keeper.best_model_path == str(tmp_path / "epoch=1-val_loss=0.2.ckpt")
     assert keeper.best_model_score == 0.2
     assert torch.load(keeper.best_model_path)["epoch"] == 1
@@ -176,21 +183,26 @@ def test_the_best_checkpoints_are_kept(tmp_path):
 def test_a_checkpoint_takes_no_other_files_name(tmp_path):
     for _ in range(2):
         trainer(ModelCheckpoint(tmp_path), max_epochs=1).fit(fresh()[0], *loaders())
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["epoch=0-step=5-v1.ckpt",
-                                                          "epoch=0-step=5.ckpt"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "epoch=0-step=5-v1.ckpt",
+        "epoch=0-step=5.ckpt",
+    ]
 
 
 def test_the_csv_logger_and_the_rates(tmp_path):
-    run = trainer(LearningRateMonitor("epoch"), max_epochs=3, log_every_n_steps=5,
-                  logger=CSVLogger(tmp_path))
+    run = trainer(
+        LearningRateMonitor("epoch"), max_epochs=3, log_every_n_steps=5, logger=CSVLogger(tmp_path)
+    )
     run.fit(fresh()[0], *loaders())
     with open(tmp_path / "training_logs" / "version_0" / "metrics.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     rates = [float(r["lr-AdamW"]) for r in rows if r["lr-AdamW"]]
     assert rates == pytest.approx([0.02, 0.02, 0.014])
     assert [int(r["step"]) for r in rows if r["val_loss"]] == [5, 10, 15]
-    assert float([r for r in rows if r["loss_epoch"]][-1]["loss_epoch"]) == \
-        run.callback_metrics["loss_epoch"]
+    assert (
+        float([r for r in rows if r["loss_epoch"]][-1]["loss_epoch"])
+        == run.callback_metrics["loss_epoch"]
+    )
     assert CSVLogger(tmp_path).version == 1
     with pytest.raises(MisconfigurationException, match="no logger"):
         trainer(LearningRateMonitor(), max_epochs=1).fit(fresh()[0], *loaders())
@@ -214,8 +226,9 @@ def test_the_tensorboard_logger(tmp_path):
 
 
 def test_the_real_tensorboard_writer(tmp_path):
-    tensorboard = pytest.importorskip("toytorch.utils.tensorboard",
-                                      reason="utils.tensorboard is not built yet")
+    tensorboard = pytest.importorskip(
+        "toytorch.utils.tensorboard", reason="utils.tensorboard is not built yet"
+    )
     try:
         tensorboard.SummaryWriter(log_dir=str(tmp_path / "try")).close()
     except ImportError as error:
@@ -234,7 +247,8 @@ def test_the_bar():
     Trainer(max_epochs=2, callbacks=bar).fit(fresh()[0], *loaders())
     lines = out.getvalue().splitlines()
     assert [line.split(" [")[0] for line in lines] == [
-        f"Epoch {n}: 100% |{'#' * 20}| 5/5" for n in range(2)]
+        f"Epoch {n}: 100% |{'#' * 20}| 5/5" for n in range(2)
+    ]
 
 
 def test_predict_and_the_plateau():
@@ -242,8 +256,10 @@ def test_predict_and_the_plateau():
         def configure_optimizers(self):
             optimizer = torch.optim.SGD(self.parameters(), lr=1.0)
             plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
-            return {"optimizer": optimizer,
-                    "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"}}
+            return {
+                "optimizer": optimizer,
+                "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"},
+            }
 
         def predict_step(self, batch, batch_idx):
             return self.net(batch[0]).argmax(1)
@@ -269,8 +285,10 @@ def test_two_optimizers_by_hand():
                 optimizer.step()
 
         def configure_optimizers(self):
-            return [torch.optim.SGD(self.net[0].parameters(), lr=0.1),
-                    torch.optim.Adam(self.net[4].parameters())]
+            return [
+                torch.optim.SGD(self.net[0].parameters(), lr=0.1),
+                torch.optim.Adam(self.net[4].parameters()),
+            ]
 
     model = Both()
     before = [p.clone() for p in model.parameters()]
@@ -285,14 +303,17 @@ def step_of(result, **more):
     return type("Model", (Arms,), {"training_step": lambda self, b, i: result, **more})()
 
 
-@pytest.mark.parametrize(("make", "words"), [
-    (TrainerModule, "No `training_step\\(\\)` method defined on `TrainerModule`"),
-    (lambda: step_of("loss"), "must return a Tensor, a dict, or None.*str"),
-    (lambda: step_of({"los": 1}), "'loss' key needs to be present.*'los'"),
-    (lambda: step_of(torch.ones(2)), "one element.*\\[2\\]"),
-    (lambda: step_of(None, configure_optimizers=lambda self: 3), "Unknown configuration.*int"),
-    (lambda: step_of(None, configure_optimizers=lambda self: {"optim": 3}), "key 'optimizer'"),
-])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (TrainerModule, "No `training_step\\(\\)` method defined on `TrainerModule`"),
+        (lambda: step_of("loss"), "must return a Tensor, a dict, or None.*str"),
+        (lambda: step_of({"los": 1}), "'loss' key needs to be present.*'los'"),
+        (lambda: step_of(torch.ones(2)), "one element.*\\[2\\]"),
+        (lambda: step_of(None, configure_optimizers=lambda self: 3), "Unknown configuration.*int"),
+        (lambda: step_of(None, configure_optimizers=lambda self: {"optim": 3}), "key 'optimizer'"),
+    ],
+)
 def test_models_that_cannot_be_trained(make, words):
     with pytest.raises(MisconfigurationException, match=words):
         trainer(max_epochs=1).fit(make(), loaders()[0])
@@ -313,8 +334,9 @@ def test_wrong_calls():
     with pytest.raises(MisconfigurationException, match="`mode` can be min, max, got low"):
         EarlyStopping("x", mode="low")
     with pytest.raises(FileNotFoundError):
-        trainer(max_epochs=1, default_root_dir="/nowhere").fit(model, loaders()[0],
-                                                               ckpt_path="last")
+        trainer(max_epochs=1, default_root_dir="/nowhere").fit(
+            model, loaders()[0], ckpt_path="last"
+        )
 
 
 def test_a_loss_that_is_nan():

@@ -26,10 +26,13 @@ def example(name: str, on_pytorch: bool = False) -> Any:
     if on_pytorch:
         kept = "from toytorch.vision"
         source = "\n".join(
-            line if line.startswith(kept) else
-            line.replace("import toytorch as torch", "import torch").replace("from toytorch",
-                                                                             "from torch")
-            for line in source.split("\n"))
+            line
+            if line.startswith(kept)
+            else line.replace("import toytorch as torch", "import torch").replace(
+                "from toytorch", "from torch"
+            )
+            for line in source.split("\n")
+        )
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(label, None))
     sys.modules[label] = module
     exec(compile(source, label, "exec"), vars(module))
@@ -54,7 +57,8 @@ def test_the_tutorial_runs_on_pytorch_too(tmp_path, capsys):
     script = example("tutorial", on_pytorch=True)
     assert script.torch is oracle
     script.digits = lambda train: tuple(
-        oracle.tensor(part.numpy()) for part in datasets.digits(train=train))
+        oracle.tensor(part.numpy()) for part in datasets.digits(train=train)
+    )
     assert script.main(epochs=3, folder=str(tmp_path)) > 0.9
 
 
@@ -69,14 +73,18 @@ def test_fifty_steps_beside_pytorch(kind):
     torch.manual_seed(0)
     mine, theirs = getattr(here, kind)(len(letters)), getattr(there, kind)(len(letters))
     theirs.load_state_dict({k: oracle.tensor(v.numpy()) for k, v in mine.state_dict().items()})
-    optimizers = (torch.optim.AdamW(mine.parameters(), lr=3e-3),
-                  oracle.optim.AdamW(theirs.parameters(), lr=3e-3))
+    optimizers = (
+        torch.optim.AdamW(mine.parameters(), lr=3e-3),
+        oracle.optim.AdamW(theirs.parameters(), lr=3e-3),
+    )
     rng, losses = np.random.default_rng(0), []
     for _ in range(50):
         at = rng.integers(0, len(data) - 48, (16, 1)) + np.arange(49)
         pair = []
-        for m, script, model, optimizer in ((torch, here, mine, optimizers[0]),
-                                            (oracle, there, theirs, optimizers[1])):
+        for m, script, model, optimizer in (
+            (torch, here, mine, optimizers[0]),
+            (oracle, there, theirs, optimizers[1]),
+        ):
             pieces = m.tensor(data[at])
             loss = script.loss_of(model, pieces[:, :-1], pieces[:, 1:])
             optimizer.zero_grad()
@@ -162,8 +170,13 @@ def test_a_frozen_backbone_saves_nothing():
     images, labels = datasets.digits(train=False)
     model = FineTuned().backbone
     loss, shapes = saved_by(model, images[:32], labels[:32] % 2)
-    assert nodes(loss) == ["AccumulateGrad", "AccumulateGrad", "AddmmBackward0",
-                           "LogSoftmaxBackward0", "NllLossBackward0"]
+    assert nodes(loss) == [
+        "AccumulateGrad",
+        "AccumulateGrad",
+        "AddmmBackward0",
+        "LogSoftmaxBackward0",
+        "NllLossBackward0",
+    ]
     # the last layer's input, log-probabilities, labels; nothing of a convolution or a pool
     assert (32, 84) in shapes
     assert all(len(shape) < 3 for shape in shapes)

@@ -11,16 +11,28 @@ from tests.oracle import torch
 from toytorch.utils import benchmark
 
 
-@pytest.mark.parametrize("raw", [[2e-3], [1., 2.], [3e-6, 1e-6, 2e-6, 10e-6, 4e-6],
-                                 [1., 1.01, 1.02, 1.03, 1.04], [1., 1.1, 1.2, 1.3, 1.4]])
-@pytest.mark.parametrize("about", [("pass", None, None, None, 1), ("pass", "L", None, None, 2),
-                                   ("x = 1", "L", "S", "D", 1)])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        [2e-3],
+        [1.0, 2.0],
+        [3e-6, 1e-6, 2e-6, 10e-6, 4e-6],
+        [1.0, 1.01, 1.02, 1.03, 1.04],
+        [1.0, 1.1, 1.2, 1.3, 1.4],
+    ],
+)
+@pytest.mark.parametrize(
+    "about",
+    [("pass", None, None, None, 1), ("pass", "L", None, None, 2), ("x = 1", "L", "S", "D", 1)],
+)
 def test_measurements_are_shown_as_pytorchs(raw: list[float], about: Any) -> None:
     from torch.utils.benchmark import Measurement, TaskSpec
+
     setup, label, sub_label, description, threads = about
     ours = benchmark.Measurement(20, raw, "x + 1", *about)
-    theirs = Measurement(20, raw, TaskSpec("x + 1", setup, "", label, sub_label, description,
-                                           None, threads))
+    theirs = Measurement(
+        20, raw, TaskSpec("x + 1", setup, "", label, sub_label, description, None, threads)
+    )
     assert repr(ours).splitlines()[1:] == repr(theirs).splitlines()[1:]
 
 
@@ -29,18 +41,21 @@ def test_timing() -> None:
     assert once.number_per_run == 20 and len(once.raw_times) == 1
     seen: list[Any] = []
     many = benchmark.Timer("sum(range(9))").blocked_autorange(
-        lambda number, time: seen.append((number, time)), min_run_time=0.005)
+        lambda number, time: seen.append((number, time)), min_run_time=0.005
+    )
     assert seen == [(many.number_per_run, t) for t in many.raw_times]
     assert sum(many.raw_times) >= 0.005
 
 
 def test_statistics() -> None:
     from torch.utils.benchmark import Measurement, TaskSpec
+
     raw = [3.0, 1.0, 2.0, 10.0, 4.0]
     ours = benchmark.Measurement(2, raw, "x", "pass", None, None, None, 1)
     theirs = Measurement(2, raw, TaskSpec("x", "pass"))
     assert (ours.median, ours.mean, ours.iqr) == pytest.approx(
-        (theirs.median, theirs.mean, theirs.iqr))
+        (theirs.median, theirs.mean, theirs.iqr)
+    )
 
 
 def test_refusals_and_threads() -> None:
@@ -48,13 +63,15 @@ def test_refusals_and_threads() -> None:
         benchmark.Timer(lambda: 1)  # type: ignore[arg-type]
     before = tt.get_num_threads()
     seen: list[int] = []
-    benchmark.Timer("seen.append(get())", globals={"seen": seen, "get": tt.get_num_threads},
-                    num_threads=2).timeit(2)
+    benchmark.Timer(
+        "seen.append(get())", globals={"seen": seen, "get": tt.get_num_threads}, num_threads=2
+    ).timeit(2)
     assert set(seen) == {2} and tt.get_num_threads() == before
 
 
 def test_switches() -> None:
     import toytorch.backends.cudnn as cudnn
+
     for name in ("enabled", "benchmark", "deterministic"):
         assert getattr(cudnn, name) == getattr(torch.backends.cudnn, name)
     with cudnn.flags(benchmark=True):

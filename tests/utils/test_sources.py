@@ -13,11 +13,13 @@ BOTH = pytest.mark.parametrize("m", [tt, torch])
 
 def same(function: Any) -> Any:
     """What a function of (utils.data, module) gives here, which must be what PyTorch gives."""
+
     def result(m: Any) -> Any:
         try:
             return function(m.utils.data, m)
         except Exception as error:
             return type(error), str(error)
+
     got, want = result(tt), result(torch)
     assert got == want
     return got
@@ -31,13 +33,19 @@ def test_stack_chain_concat() -> None:
 
             def __len__(self) -> int:
                 return n
+
         return Count()
+
     assert same(lambda d, m: d.StackDataset([1, 2], "ab")[1]) == (2, "b")
     assert same(lambda d, m: d.StackDataset(x=[1, 2], y="ab")[0]) == {"x": 1, "y": "a"}
     assert same(lambda d, m: len(d.StackDataset([1, 2]))) == 2
-    for bad in (lambda d, m: d.StackDataset([1], [1, 2]), lambda d, m: d.StackDataset(),
-                lambda d, m: d.StackDataset([1], x=[1]),
-                lambda d, m: list(d.ChainDataset([[1]])), lambda d, m: d.ConcatDataset([])):
+    for bad in (
+        lambda d, m: d.StackDataset([1], [1, 2]),
+        lambda d, m: d.StackDataset(),
+        lambda d, m: d.StackDataset([1], x=[1]),
+        lambda d, m: list(d.ChainDataset([[1]])),
+        lambda d, m: d.ConcatDataset([]),
+    ):
         assert isinstance(same(bad)[0], type)
     assert same(lambda d, m: list(d.ChainDataset([stream(d, 2), stream(d, 3)]))) == [0, 1, 0, 1, 2]
     assert same(lambda d, m: list(stream(d, 1) + stream(d, 2))) == [0, 0, 1]
@@ -49,10 +57,15 @@ def test_stack_chain_concat() -> None:
 @pytest.mark.parametrize("n", [1, 5, 6, 7])
 def test_distributed(n: int, drop: bool) -> None:
     for rank in range(3):
-        same(lambda d, m, r=rank: (list(s := d.DistributedSampler(
-            range(n), 3, r, shuffle=False, drop_last=drop)), len(s)))
-    shares = [list(tt.utils.data.DistributedSampler(range(n), 3, r, drop_last=drop))
-              for r in range(3)]
+        same(
+            lambda d, m, r=rank: (
+                list(s := d.DistributedSampler(range(n), 3, r, shuffle=False, drop_last=drop)),
+                len(s),
+            )
+        )
+    shares = [
+        list(tt.utils.data.DistributedSampler(range(n), 3, r, drop_last=drop)) for r in range(3)
+    ]
     seen = [i for share in shares for i in share]
     assert len(seen) == len(shares[0]) * 3
     assert set(seen) <= set(range(n)) and (drop or set(seen) == set(range(n)))

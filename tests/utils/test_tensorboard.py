@@ -27,6 +27,7 @@ def writer_of(lib: Any, folder: Any, **options: Any) -> Any:
     if lib is torch:
         return SummaryWriter(folder, **options)
     from torch.utils.tensorboard import SummaryWriter as Theirs
+
     return Theirs(folder, **options)
 
 
@@ -34,9 +35,12 @@ def events(folder: Any) -> list[Any]:
     """All events of all files below a folder, with where the file was."""
     from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
     from tensorboard.compat.proto.event_pb2 import Event
-    return [(path.parent.relative_to(folder), Event.FromString(raw))
-            for path in sorted(Path(folder).rglob("events*"))
-            for raw in RawEventFileLoader(str(path)).Load()]
+
+    return [
+        (path.parent.relative_to(folder), Event.FromString(raw))
+        for path in sorted(Path(folder).rglob("events*"))
+        for raw in RawEventFileLoader(str(path)).Load()
+    ]
 
 
 def pixels(png: bytes) -> Any:
@@ -44,6 +48,7 @@ def pixels(png: bytes) -> Any:
     import io
 
     import matplotlib.image
+
     return (matplotlib.image.imread(io.BytesIO(png)) * 255).round().astype(np.uint8)
 
 
@@ -51,10 +56,16 @@ def message(value: Any) -> Any:
     """A value of a summary, with pictures decoded: two encoders may choose different bytes."""
     if value.HasField("image"):
         image = value.image
-        return (value.tag, image.height, image.width, image.colorspace,
-                pixels(image.encoded_image_string)[..., :3].tolist())
+        return (
+            value.tag,
+            image.height,
+            image.width,
+            image.colorspace,
+            pixels(image.encoded_image_string)[..., :3].tolist(),
+        )
     if value.metadata.plugin_data.plugin_name == "hparams":
         from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
         return value.tag, str(HParamsPluginData.FromString(value.metadata.plugin_data.content))
     return value.SerializeToString(deterministic=True)
 
@@ -63,13 +74,20 @@ def written(lib: Any, folder: Path, fill: Any) -> Any:
     """What `fill(writer)` left: by folder, the step, time and values of each event."""
     with writer_of(lib, folder) as writer:
         fill(writer)
-    return [(str(place), e.step, e.wall_time if e.wall_time == 7.0 else None,
-             [message(v) for v in e.summary.value])
-            for place, e in events(folder) if e.HasField("summary")]
+    return [
+        (
+            str(place),
+            e.step,
+            e.wall_time if e.wall_time == 7.0 else None,
+            [message(v) for v in e.summary.value],
+        )
+        for place, e in events(folder)
+        if e.HasField("summary")
+    ]
 
 
 FILLS = {
-    "scalar": lambda w: [w.add_scalar("loss/train", 0.5 ** i, i, walltime=7.0) for i in range(3)],
+    "scalar": lambda w: [w.add_scalar("loss/train", 0.5**i, i, walltime=7.0) for i in range(3)],
     "scalar of an array": lambda w: w.add_scalar("a", np.float64(2.5)),
     "new style": lambda w: w.add_scalar("a", 1.5, 3, new_style=True),
     "double": lambda w: w.add_scalar("a", 0.1, 3, new_style=True, double_precision=True),
@@ -80,8 +98,8 @@ FILLS = {
     "histogram, auto": lambda w: w.add_histogram("h", VALUES, bins="auto"),
     "histogram, few bins": lambda w: w.add_histogram("h", VALUES, bins="doane", max_bins=4),
     "histogram of counts": lambda w: w.add_histogram("h", np.arange(20) % 5, 1),
-    "histogram raw": lambda w: w.add_histogram_raw("h", 0, 1, 3, 2., 2.5, [0.5, 1.], [1, 2], 9),
-    "image": lambda w: w.add_image("i", np.linspace(-.1, 1.1, 60).reshape(3, 4, 5), 2),
+    "histogram raw": lambda w: w.add_histogram_raw("h", 0, 1, 3, 2.0, 2.5, [0.5, 1.0], [1, 2], 9),
+    "image": lambda w: w.add_image("i", np.linspace(-0.1, 1.1, 60).reshape(3, 4, 5), 2),
     "image of bytes": lambda w: w.add_image("i", np.arange(60, dtype=np.uint8).reshape(3, 4, 5)),
     "image HWC": lambda w: w.add_image("i", RNG_IMAGE, dataformats="HWC"),
     "image HW": lambda w: w.add_image("i", RNG_IMAGE[..., 0], dataformats="HW"),
@@ -91,14 +109,20 @@ FILLS = {
     "grey images": lambda w: w.add_images("i", BATCH[:, :1]),
     "text": lambda w: w.add_text("notes", "**héllo**", 2),
     "pr curve": lambda w: w.add_pr_curve("pr", LABELS, np.abs(VALUES) % 1, 1),
-    "pr curve, few": lambda w: w.add_pr_curve("pr", LABELS, np.abs(VALUES) % 1, 1, 5,
-                                              weights=LABELS + 0.5),
+    "pr curve, few": lambda w: w.add_pr_curve(
+        "pr", LABELS, np.abs(VALUES) % 1, 1, 5, weights=LABELS + 0.5
+    ),
     "pr curve raw": lambda w: w.add_pr_curve_raw("pr", *np.ones((6, 4)), 1, 4),
     "hparams": lambda w: w.add_hparams(
-        {"lr": .1, "n": 3, "name": "x", "flag": True, "none": None}, {"acc": .5},
-        {"name": ["x", "y"], "n": [1, 3]}, run_name="run", global_step=2),
+        {"lr": 0.1, "n": 3, "name": "x", "flag": True, "none": None},
+        {"acc": 0.5},
+        {"name": ["x", "y"], "n": [1, 3]},
+        run_name="run",
+        global_step=2,
+    ),
     "custom scalars": lambda w: w.add_custom_scalars(
-        {"T": {"lines": ["Multiline", ["s", "g"]], "band": ["Margin", ["a", "b", "c"]]}}),
+        {"T": {"lines": ["Multiline", ["s", "g"]], "band": ["Margin", ["a", "b", "c"]]}}
+    ),
     "multiline chart": lambda w: w.add_custom_scalars_multilinechart(["a", "b"], "c", "t"),
     "margin chart": lambda w: w.add_custom_scalars_marginchart(["a", "b", "c"]),
 }
@@ -121,23 +145,27 @@ def test_tensors_are_taken(name: str, tmp_path: Path) -> None:
         if name == "scalar":
             w.add_scalar("s", lib.tensor(1.25, requires_grad=True), lib.tensor(3))
         elif name == "hist":
-            w.add_histogram("h", lib.arange(10.), 1)
+            w.add_histogram("h", lib.arange(10.0), 1)
         else:
-            w.add_image("i", lib.arange(12.).reshape(3, 2, 2) / 12)
+            w.add_image("i", lib.arange(12.0).reshape(3, 2, 2) / 12)
+
     assert written(torch, tmp_path / "a", fill) == written(oracle, tmp_path / "b", fill)
 
 
-@pytest.mark.parametrize("bad", [
-    lambda w: w.add_scalar("s", [1, 2]),
-    lambda w: w.add_histogram("h", np.zeros(0)),
-    lambda w: w.add_histogram_raw("h", 0, 1, 1, 1, 1, [1], [1, 2]),
-    lambda w: w.add_image("i", np.zeros((3, 2, 2)), dataformats="CCW"),
-    lambda w: w.add_hparams([], {}),
-    lambda w: w.add_hparams({"a": object()}, {}),
-    lambda w: w.add_hparams({"a": 1}, {}, {"a": ["x"]}),
-    lambda w: w.add_embedding(np.zeros((2, 2)), metadata=["a"]),
-    lambda w: w.add_custom_scalars_marginchart(["a"]),
-])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda w: w.add_scalar("s", [1, 2]),
+        lambda w: w.add_histogram("h", np.zeros(0)),
+        lambda w: w.add_histogram_raw("h", 0, 1, 1, 1, 1, [1], [1, 2]),
+        lambda w: w.add_image("i", np.zeros((3, 2, 2)), dataformats="CCW"),
+        lambda w: w.add_hparams([], {}),
+        lambda w: w.add_hparams({"a": object()}, {}),
+        lambda w: w.add_hparams({"a": 1}, {}, {"a": ["x"]}),
+        lambda w: w.add_embedding(np.zeros((2, 2)), metadata=["a"]),
+        lambda w: w.add_custom_scalars_marginchart(["a"]),
+    ],
+)
 def test_refusals(bad: Any, tmp_path: Path) -> None:
     def refusal(lib: Any) -> Any:
         with writer_of(lib, tmp_path / lib.__name__) as w:
@@ -146,6 +174,7 @@ def test_refusals(bad: Any, tmp_path: Path) -> None:
             except Exception as error:
                 return type(error)
         return None
+
     assert refusal(torch) is refusal(oracle) is not None
 
 
@@ -168,6 +197,7 @@ def test_embedding_files(tmp_path: Path) -> None:
 def test_graph(tmp_path: Path) -> None:
     """The nodes are the layers' under PyTorch's scopes; edges lead from inputs to the output."""
     from tensorboard.compat.proto.graph_pb2 import GraphDef
+
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
     model.train()
     with SummaryWriter(tmp_path) as w:
@@ -186,6 +216,7 @@ def test_graph(tmp_path: Path) -> None:
 
 def test_figure(tmp_path: Path) -> None:
     import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -194,6 +225,7 @@ def test_figure(tmp_path: Path) -> None:
         axes.plot([1, 2])
         w.add_figure("f", figure)
         assert not plt.get_fignums()
+
     assert written(torch, tmp_path / "a", fill) == written(oracle, tmp_path / "b", fill)
 
 
@@ -201,7 +233,7 @@ def test_folder_suffix_and_closing(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     writer = SummaryWriter(comment="_note", filename_suffix=".mine")
     assert writer.get_logdir().startswith("runs/") and writer.get_logdir().endswith("_note")
-    file, = Path(writer.get_logdir()).iterdir()
+    (file,) = Path(writer.get_logdir()).iterdir()
     assert file.name.endswith(".mine")
     writer.add_scalar("a", 1.0)
     writer.flush()
@@ -216,14 +248,23 @@ def test_folder_suffix_and_closing(tmp_path: Path, monkeypatch: Any) -> None:
 def test_purge_step(tmp_path: Path) -> None:
     for lib in (torch, oracle):
         writer_of(lib, tmp_path / lib.__name__, purge_step=5).close()
-    ours, theirs = ([(e.step, e.session_log.status) for _, e in events(tmp_path / lib.__name__)
-                     if e.HasField("session_log")] for lib in (torch, oracle))
+    ours, theirs = (
+        [
+            (e.step, e.session_log.status)
+            for _, e in events(tmp_path / lib.__name__)
+            if e.HasField("session_log")
+        ]
+        for lib in (torch, oracle)
+    )
     assert ours == theirs == [(5, 1)]
 
 
 def test_without_either_package(monkeypatch: Any, tmp_path: Path) -> None:
-    for name in ("tensorboard.summary.writer.event_file_writer", "tensorboardX",
-                 "tensorboardX.event_file_writer"):
+    for name in (
+        "tensorboard.summary.writer.event_file_writer",
+        "tensorboardX",
+        "tensorboardX.event_file_writer",
+    ):
         monkeypatch.setitem(sys.modules, name, None)
     protos.package.cache_clear()
     protos.proto.cache_clear()
@@ -237,9 +278,10 @@ def test_without_either_package(monkeypatch: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_png(channels: int) -> None:
     from toytorch.utils.tensorboard.images import png
+
     image = RNG.integers(0, 256, (5, 6, channels)).astype(np.uint8)
     data = png(image)
-    size, = struct.unpack(">I", data[33:37])
-    assert zlib.crc32(data[37:41 + size]) == struct.unpack(">I", data[41 + size:45 + size])[0]
+    (size,) = struct.unpack(">I", data[33:37])
+    assert zlib.crc32(data[37 : 41 + size]) == struct.unpack(">I", data[41 + size : 45 + size])[0]
     got = pixels(data)
     assert np.array_equal(got if channels > 1 else got.reshape(5, 6, -1)[..., :1], image)

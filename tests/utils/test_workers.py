@@ -39,9 +39,13 @@ def segments() -> set[str]:
 def children() -> list[Any]:
     """Living worker processes."""
     found = psutil.Process().children(recursive=True)
-    return [p for p in found if p.status() != psutil.STATUS_ZOMBIE
-            and "resource_tracker" not in " ".join(p.cmdline())
-            and "forkserver" not in " ".join(p.cmdline())]
+    return [
+        p
+        for p in found
+        if p.status() != psutil.STATUS_ZOMBIE
+        and "resource_tracker" not in " ".join(p.cmdline())
+        and "forkserver" not in " ".join(p.cmdline())
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -68,10 +72,23 @@ class Odd(Dataset):
 
     def __getitem__(self, i: int) -> Any:
         if i == 5 and self.what:
-            return {"key": self.key, "own": self.own, "many": self.many, "kill": self.kill,
-                    "hang": self.hang, "exit": self.exit, "lambda": self.function}[self.what]()
-        return {"x": tt.arange(6.0).reshape(2, 3) + i, "h": tt.ones(2).bfloat16() * i,
-                "n": i, "a": np.full(3, i, np.int16), "s": f"text {i}", "t": tt.ones(3, 2).t()}
+            return {
+                "key": self.key,
+                "own": self.own,
+                "many": self.many,
+                "kill": self.kill,
+                "hang": self.hang,
+                "exit": self.exit,
+                "lambda": self.function,
+            }[self.what]()
+        return {
+            "x": tt.arange(6.0).reshape(2, 3) + i,
+            "h": tt.ones(2).bfloat16() * i,
+            "n": i,
+            "a": np.full(3, i, np.int16),
+            "s": f"text {i}",
+            "t": tt.ones(3, 2).t(),
+        }
 
     def key(self) -> Any:
         return {}["missing"]
@@ -125,7 +142,8 @@ def test_the_same_batches_as_without(context: str) -> None:
     assert len(got) == 4
     for a, b in zip(want, got):
         assert {k: (v.tolist() if isinstance(v, tt.Tensor) else v) for k, v in a.items()} == {
-            k: (v.tolist() if isinstance(v, tt.Tensor) else v) for k, v in b.items()}
+            k: (v.tolist() if isinstance(v, tt.Tensor) else v) for k, v in b.items()
+        }
         assert b["h"].dtype is tt.bfloat16 and b["x"].shape == a["x"].shape
         b["x"] += 1  # memory of its own to write to
 
@@ -133,8 +151,8 @@ def test_the_same_batches_as_without(context: str) -> None:
 def test_batches_stay_while_they_are_held() -> None:
     data = TensorDataset(tt.arange(400).reshape(100, 4))
     loader = DataLoader(data, 5, num_workers=2, persistent_workers=True)
-    held = [batch for batch, in loader]
-    again = [batch for batch, in loader]
+    held = [batch for (batch,) in loader]
+    again = [batch for (batch,) in loader]
     assert tt.cat(held).tolist() == tt.cat(again).tolist() == data.tensors[0].tolist()
     held[0].fill_(7)
     assert again[0][0].tolist() == [0, 1, 2, 3]
@@ -143,28 +161,30 @@ def test_batches_stay_while_they_are_held() -> None:
 def test_slots_are_used_again() -> None:
     data = TensorDataset(tt.zeros(64, 5000))
     places = set()
-    for batch, in DataLoader(data, 2, num_workers=1, prefetch_factor=2):
+    for (batch,) in DataLoader(data, 2, num_workers=1, prefetch_factor=2):
         places.add(batch.data_ptr())
         del batch
     assert len(places) <= 5
 
 
-@pytest.mark.parametrize("how", [{}, {"drop_last": True}, {"prefetch_factor": 5},
-                                 {"in_order": False}, {"pin_memory": True}])
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"drop_last": True}, {"prefetch_factor": 5}, {"in_order": False}, {"pin_memory": True}],
+)
 def test_options(how: dict[str, Any]) -> None:
-    got = [b.tolist() for b, in DataLoader(TensorDataset(tt.arange(11)), 2, num_workers=3, **how)]
-    want = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10]][:5 if "drop_last" in how else 6]
+    got = [b.tolist() for (b,) in DataLoader(TensorDataset(tt.arange(11)), 2, num_workers=3, **how)]
+    want = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10]][: 5 if "drop_last" in how else 6]
     assert (sorted(got) if "in_order" in how else got) == want
 
 
 def test_without_batches_and_with_a_batch_sampler() -> None:
     data = TensorDataset(tt.arange(5))
-    assert [x.item() for x, in DataLoader(data, None, num_workers=2)] == [0, 1, 2, 3, 4]
+    assert [x.item() for (x,) in DataLoader(data, None, num_workers=2)] == [0, 1, 2, 3, 4]
     batches = [[4, 0], [2]]
-    got = [x.tolist() for x, in DataLoader(data, batch_sampler=batches, num_workers=2)]
+    got = [x.tolist() for (x,) in DataLoader(data, batch_sampler=batches, num_workers=2)]
     assert got == batches
     many = [list(range(5)) * 30_000] * 6  # lists longer than a pipe holds
-    got = [len(x) for x, in DataLoader(data, batch_sampler=many, num_workers=2)]
+    got = [len(x) for (x,) in DataLoader(data, batch_sampler=many, num_workers=2)]
     assert got == [150_000] * 6
 
 
@@ -173,9 +193,15 @@ def test_streams() -> None:
         got = [x for b in DataLoader(Stream(n), 3, num_workers=2) for x in b.tolist()]
         assert sorted(got) == list(range(n))
     assert [b.tolist() for b in DataLoader(Stream(7), 2, num_workers=2)] == [
-        [0, 2], [1, 3], [4, 6], [5]]
+        [0, 2],
+        [1, 3],
+        [4, 6],
+        [5],
+    ]
     assert [b.tolist() for b in DataLoader(Stream(7), 3, num_workers=2, drop_last=True)] == [
-        [0, 2, 4], [1, 3, 5]]
+        [0, 2, 4],
+        [1, 3, 5],
+    ]
     got = [x.item() for b in DataLoader(Stream(6, uneven=True), 2, num_workers=2) for x in b]
     assert got == [1, 3, 5]
     loader = DataLoader(Stream(5), None, num_workers=2, persistent_workers=True)
@@ -191,8 +217,13 @@ class Draws(Dataset):
     def __getitem__(self, i: int) -> Any:
         info = get_worker_info()
         assert info is not None and info.num_workers == 2 and isinstance(info.dataset, Draws)
-        return [info.id, info.seed % (1 << 62), random.random(), np.random.rand(),
-                tt.rand(()).item()]
+        return [
+            info.id,
+            info.seed % (1 << 62),
+            random.random(),
+            np.random.rand(),
+            tt.rand(()).item(),
+        ]
 
 
 def draws(seed: int) -> Any:
@@ -227,9 +258,11 @@ class Reader(Dataset):
 
 def test_init_and_persistence() -> None:
     def epochs(stay: bool) -> Any:
-        loader = DataLoader(Reader(), None, num_workers=2, worker_init_fn=remember,
-                            persistent_workers=stay)
+        loader = DataLoader(
+            Reader(), None, num_workers=2, worker_init_fn=remember, persistent_workers=stay
+        )
         return [list(loader) for _ in range(3)]
+
     stayed, left = epochs(True), epochs(False)
     assert [v for v, _ in stayed[0]] == [0, 10, 0, 10]
     assert stayed[0] == stayed[1] == stayed[2]
@@ -238,8 +271,10 @@ def test_init_and_persistence() -> None:
 
 # -- failures -------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("what", "error"), [("key", KeyError), ("own", Own),
-                                            ("many", RuntimeError)])
+
+@pytest.mark.parametrize(
+    ("what", "error"), [("key", KeyError), ("own", Own), ("many", RuntimeError)]
+)
 def test_exceptions_keep_their_type(what: str, error: Any) -> None:
     with pytest.raises(error) as caught:
         list(DataLoader(Odd(10, what), 2, num_workers=2))
@@ -271,12 +306,19 @@ def test_exceptions_of_the_users_functions() -> None:
 
     def local(number: int) -> None:
         raise Local("unknown elsewhere")
+
     with pytest.raises(RuntimeError, match="unknown elsewhere"):
-        list(DataLoader(Odd(4), 2, num_workers=1, worker_init_fn=local,
-                        multiprocessing_context="fork"))
+        list(
+            DataLoader(
+                Odd(4), 2, num_workers=1, worker_init_fn=local, multiprocessing_context="fork"
+            )
+        )
     with pytest.raises(Exception, match=r"pickle|Can't get"):
-        list(DataLoader(Odd(4), 2, num_workers=2, worker_init_fn=local,
-                        multiprocessing_context="spawn"))
+        list(
+            DataLoader(
+                Odd(4), 2, num_workers=2, worker_init_fn=local, multiprocessing_context="spawn"
+            )
+        )
 
 
 @pytest.mark.parametrize("stay", [False, True])
@@ -284,8 +326,11 @@ def test_exceptions_of_the_users_functions() -> None:
 def test_dead_worker_is_reported_at_once(what: str, why: str, stay: bool) -> None:
     start = time.monotonic()
     loader = DataLoader(Odd(10, what), 1, num_workers=2, persistent_workers=stay)
-    with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid\(s\) \d+\) exited "
-                                           rf"unexpectedly \(.*{why}\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=rf"DataLoader worker \(pid\(s\) \d+\) exited "
+        rf"unexpectedly \(.*{why}\)",
+    ):
         list(loader)
     assert time.monotonic() - start < 8
     assert next(iter(loader))["n"].item() == 0  # another epoch has other workers
@@ -355,15 +400,26 @@ for i, batch in enumerate(loader):
 
 
 @pytest.mark.parametrize("stay", [False, True])
-@pytest.mark.parametrize(("how", "body"), [
-    ("SIGINT", "time.sleep(0.01)"), ("SIGKILL", "time.sleep(0.01)"),
-    ("SIGTERM", "time.sleep(0.01)"), ("exit", "i > 4 and sys.exit(0)"),
-    ("exception", "1 / (i < 5)"), ("end", "\n    if i > 4: break")])
+@pytest.mark.parametrize(
+    ("how", "body"),
+    [
+        ("SIGINT", "time.sleep(0.01)"),
+        ("SIGKILL", "time.sleep(0.01)"),
+        ("SIGTERM", "time.sleep(0.01)"),
+        ("exit", "i > 4 and sys.exit(0)"),
+        ("exception", "1 / (i < 5)"),
+        ("end", "\n    if i > 4: break"),
+    ],
+)
 def test_whatever_ends_the_program(how: str, body: str, stay: bool) -> None:
     """No process and no segment is left when the program is gone."""
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM.format(stay=stay, body=body)],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(stay=stay, body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
         assert program.stdout is not None
         owner, *workers = map(int, program.stdout.readline().split())
@@ -377,8 +433,9 @@ def test_whatever_ends_the_program(how: str, body: str, stay: bool) -> None:
         if how in ("exit", "end"):
             assert program.returncode == 0 and not error
         end = time.monotonic() + 10
-        while time.monotonic() < end and (any(map(alive, workers))
-                                          or list(SHARED.glob(f"tt{owner}_*"))):
+        while time.monotonic() < end and (
+            any(map(alive, workers)) or list(SHARED.glob(f"tt{owner}_*"))
+        ):
             time.sleep(0.05)
         assert not any(map(alive, workers)) and not list(SHARED.glob(f"tt{owner}_*"))
     finally:
@@ -411,10 +468,14 @@ class OneAtATime(DataLoader):
 
 @pytest.mark.parametrize("persistent_workers", [False, True])
 def test_a_subclass_says_how_batches_are_asked_for(persistent_workers: bool) -> None:
-    loader = OneAtATime(TensorDataset(tt.arange(7)), batch_size=2, num_workers=2,
-                        persistent_workers=persistent_workers)
+    loader = OneAtATime(
+        TensorDataset(tt.arange(7)),
+        batch_size=2,
+        num_workers=2,
+        persistent_workers=persistent_workers,
+    )
     for _ in range(2):
-        assert [batch.tolist() for batch, in loader] == [[0, 1], [2, 3], [4, 5], [6]]
+        assert [batch.tolist() for (batch,) in loader] == [[0, 1], [2, 3], [4, 5], [6]]
 
 
 class Large(Dataset):
@@ -427,9 +488,15 @@ class Large(Dataset):
     def __getitem__(self, i: int) -> Any:
         n = 9000 * (1 + i // 12)
         whole = tt.arange(n) + i
-        return {"bfloat16": whole.to(tt.bfloat16), "bool": whole % 3 == 0, "label": i,
-                "array": np.full((n, 2), i, "float64"), "pair": (whole.float(), whole.view(-1, 10)),
-                "complex": whole * 1j, "gradient": whole.float().requires_grad_()}
+        return {
+            "bfloat16": whole.to(tt.bfloat16),
+            "bool": whole % 3 == 0,
+            "label": i,
+            "array": np.full((n, 2), i, "float64"),
+            "pair": (whole.float(), whole.view(-1, 10)),
+            "complex": whole * 1j,
+            "gradient": whole.float().requires_grad_(),
+        }
 
 
 def part(batch: Any) -> Any:
@@ -453,8 +520,9 @@ def test_batches_made_in_shared_memory(collate: Any) -> None:
     alone = list(DataLoader(Large(), 4, collate_fn=collate))
     kept.clear()
     for _ in range(2):
-        for a, b in zip(DataLoader(Large(), 4, num_workers=1, collate_fn=collate), alone,
-                        strict=True):
+        for a, b in zip(
+            DataLoader(Large(), 4, num_workers=1, collate_fn=collate), alone, strict=True
+        ):
             same(a, b)
 
 
@@ -473,6 +541,7 @@ def same(a: Any, b: Any) -> None:
 
 
 # -- StopIteration --------------------------------------------------------------------------------
+
 
 def loaders(m: Any, workers: int) -> dict[str, Any]:
     """Loaders that meet a StopIteration, each made by a function; of either package."""
@@ -509,15 +578,21 @@ def loaders(m: Any, workers: int) -> dict[str, Any]:
 
     def make(dataset: Any, *args: Any, **options: Any) -> Any:
         return lambda: data.DataLoader(dataset, *args, num_workers=workers, **options)
+
     return {
-        "map": make(Stops(), 2), "one by one": make(Stops(), 1), "unbatched": make(Stops(), None),
-        "getitems": make(AtOnce(), 2), "stream": make(Numbers(), 2),
-        "stream of examples": make(Numbers(), None), "broken stream": make(Broken(), 2),
+        "map": make(Stops(), 2),
+        "one by one": make(Stops(), 1),
+        "unbatched": make(Stops(), None),
+        "getitems": make(AtOnce(), 2),
+        "stream": make(Numbers(), 2),
+        "stream of examples": make(Numbers(), None),
+        "broken stream": make(Broken(), 2),
         "collate": make(list(range(8)), 2, collate_fn=collate),
         "collate one": make(list(range(8)), None, collate_fn=collate),
         "collate stream": make(Numbers(), 2, collate_fn=collate),
         "init": make(list(range(8)), 2, worker_init_fn=start),
-        "batch sampler": make(list(range(8)), batch_sampler=[[0], [1, 2]])}
+        "batch sampler": make(list(range(8)), batch_sampler=[[0], [1, 2]]),
+    }
 
 
 class Reviving:
@@ -557,8 +632,7 @@ def heard(make: Any) -> list[Any]:
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("what", loaders(tt, 0))
 def test_stop_iteration(what: str, workers: int) -> None:
-    """The end of a stream; anywhere else an error that `next` raises, and no batch is passed over.
-    """
+    """The end of a stream; anywhere else an error that `next` raises, and no batch is passed over."""
     torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
     ours, theirs = (heard(loaders(m, workers)[what]) for m in (tt, torch))
     assert ours == theirs

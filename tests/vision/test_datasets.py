@@ -70,8 +70,11 @@ def test_digits_one_by_one():
     assert plain.dtype == np.uint8
     assert label == 2
     assert datasets.Digits().class_to_idx["3 - three"] == 3
-    assert repr(data).splitlines()[:3] == ["Dataset Digits", "    Number of datapoints: 360",
-                                           "    Split: Test"]
+    assert repr(data).splitlines()[:3] == [
+        "Dataset Digits",
+        "    Number of datapoints: 360",
+        "    Split: Test",
+    ]
 
 
 def test_penguins():
@@ -95,8 +98,10 @@ def test_the_story():
     assert story.count("Wren") == 20
 
 
-@pytest.mark.parametrize(("make", "shape", "classes"), [
-    (datasets.spirals, (2,), 3), (datasets.moons, (2,), 2), (datasets.signals, (40,), 10)])
+@pytest.mark.parametrize(
+    ("make", "shape", "classes"),
+    [(datasets.spirals, (2,), 3), (datasets.moons, (2,), 2), (datasets.signals, (40,), 10)],
+)
 def test_what_is_drawn(make, shape, classes):
     inputs, labels = make(60, generator=torch.Generator().manual_seed(1))
     assert inputs.shape == (60, *shape)
@@ -115,7 +120,7 @@ def test_what_is_drawn(make, shape, classes):
 
 def test_without_noise_points_lie_on_their_curves():
     points, labels = datasets.moons(50, noise=0.0)
-    centre = torch.tensor([[0., 0.], [1., 0.5]])[labels]
+    centre = torch.tensor([[0.0, 0.0], [1.0, 0.5]])[labels]
     assert torch.allclose((points - centre).norm(dim=1), torch.ones(50), atol=1e-5)
     points, labels = datasets.spirals(50, classes=4, noise=0.0)
     radius = points.norm(dim=1)
@@ -130,14 +135,21 @@ def test_a_small_convolution_reads_signals():
     torch.manual_seed(0)
     inputs, labels = datasets.signals(1200)
     model = torch.nn.Sequential(
-        torch.nn.Unflatten(1, (1, 40)), torch.nn.Conv1d(1, 16, 5, 2, 2), torch.nn.ReLU(),
-        torch.nn.Conv1d(16, 32, 3, 2, 1), torch.nn.ReLU(), torch.nn.Flatten(),
-        torch.nn.Linear(320, 10))
+        torch.nn.Unflatten(1, (1, 40)),
+        torch.nn.Conv1d(1, 16, 5, 2, 2),
+        torch.nn.ReLU(),
+        torch.nn.Conv1d(16, 32, 3, 2, 1),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(320, 10),
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(40):
         for i in range(0, 1000, 100):
             optimizer.zero_grad()
-            loss = torch.nn.functional.cross_entropy(model(inputs[i:i + 100]), labels[i:i + 100])
+            loss = torch.nn.functional.cross_entropy(
+                model(inputs[i : i + 100]), labels[i : i + 100]
+            )
             loss.backward()
             optimizer.step()
     right = (model(inputs[1000:]).argmax(1) == labels[1000:]).float().mean().item()

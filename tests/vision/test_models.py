@@ -34,14 +34,21 @@ def test_the_shipped_weights_read_digits():
         models.lenet(weights="digits", num_classes=2)
 
 
-@pytest.mark.parametrize(("make", "parameters"), [(models.resnet18, 11_689_512),
-                                                  (models.resnet34, 21_797_672)])
+@pytest.mark.parametrize(
+    ("make", "parameters"), [(models.resnet18, 11_689_512), (models.resnet34, 21_797_672)]
+)
 def test_residual_networks(make, parameters):
     model = make()
     assert sum(p.numel() for p in model.parameters()) == parameters
     keys = model.state_dict()
-    for key in ("conv1.weight", "bn1.running_mean", "layer1.0.conv1.weight",
-                "layer2.0.downsample.0.weight", "layer4.1.bn2.num_batches_tracked", "fc.bias"):
+    for key in (
+        "conv1.weight",
+        "bn1.running_mean",
+        "layer1.0.conv1.weight",
+        "layer2.0.downsample.0.weight",
+        "layer4.1.bn2.num_batches_tracked",
+        "fc.bias",
+    ):
         assert key in keys
     assert "layer1.0.downsample.0.weight" not in keys
 
@@ -72,7 +79,8 @@ def resnet18_of_pytorch():
             self.downsample = None
             if stride != 1 or wide_in != wide:
                 self.downsample = tnn.Sequential(
-                    tnn.Conv2d(wide_in, wide, 1, stride, bias=False), tnn.BatchNorm2d(wide))
+                    tnn.Conv2d(wide_in, wide, 1, stride, bias=False), tnn.BatchNorm2d(wide)
+                )
 
         def forward(self, x):
             y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
@@ -86,8 +94,9 @@ def resnet18_of_pytorch():
             self.maxpool = tnn.MaxPool2d(3, 2, 1)
             wide_in = 64
             for i, wide in enumerate((64, 128, 256, 512)):
-                blocks = tnn.Sequential(Block(wide_in, wide, 1 if i == 0 else 2),
-                                        Block(wide, wide, 1))
+                blocks = tnn.Sequential(
+                    Block(wide_in, wide, 1 if i == 0 else 2), Block(wide, wide, 1)
+                )
                 setattr(self, f"layer{i + 1}", blocks)
                 wide_in = wide
             self.fc = tnn.Linear(512, 10)
@@ -122,5 +131,6 @@ def test_resnet18_beside_pytorch():
         np.testing.assert_allclose(p.numpy(), q.numpy(), atol=1e-4, rtol=1e-4, err_msg=name)
     mine.eval(), theirs.eval()
     with torch.no_grad(), oracle.no_grad():
-        np.testing.assert_allclose(mine(torch.tensor(x)).numpy(), theirs(oracle.tensor(x)).numpy(),
-                                   atol=1e-4, rtol=1e-4)
+        np.testing.assert_allclose(
+            mine(torch.tensor(x)).numpy(), theirs(oracle.tensor(x)).numpy(), atol=1e-4, rtol=1e-4
+        )

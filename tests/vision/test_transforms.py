@@ -26,8 +26,9 @@ def close(a, b, atol=1e-6):
 
 
 REPRS = {
-    "Compose(\n    ToTensor()\n    Normalize(mean=(0.5,), std=(0.25,))\n)":
-        T.Compose([T.ToTensor(), T.Normalize((0.5,), (0.25,))]),
+    "Compose(\n    ToTensor()\n    Normalize(mean=(0.5,), std=(0.25,))\n)": T.Compose(
+        [T.ToTensor(), T.Normalize((0.5,), (0.25,))]
+    ),
     "Lambda()": T.Lambda(len),
     "Resize(size=32, interpolation=bilinear, max_size=None, antialias=True)": T.Resize(32),
     "CenterCrop(size=(4, 4))": T.CenterCrop(4),
@@ -36,18 +37,20 @@ REPRS = {
     "RandomVerticalFlip(p=0.1)": T.RandomVerticalFlip(0.1),
     "Pad(padding=1, fill=0, padding_mode=constant)": T.Pad(1),
     "Grayscale(num_output_channels=3)": T.Grayscale(3),
-    "ColorJitter(brightness=(0.5, 1.5), contrast=None, saturation=None, hue=(-0.1, 0.1))":
-        T.ColorJitter(0.5, hue=0.1),
-    "RandomRotation(degrees=[-10.0, 10.0], interpolation=nearest, expand=False, fill=0)":
-        T.RandomRotation(10),
+    "ColorJitter(brightness=(0.5, 1.5), contrast=None, saturation=None, hue=(-0.1, 0.1))": T.ColorJitter(
+        0.5, hue=0.1
+    ),
+    "RandomRotation(degrees=[-10.0, 10.0], interpolation=nearest, expand=False, fill=0)": T.RandomRotation(
+        10
+    ),
     "RandomAffine(degrees=[0.0, 5.0], translate=(0.1, 0.2), shear=[-3.0, 3.0], "
     "interpolation=bilinear)": T.RandomAffine((0, 5), (0.1, 0.2), shear=3, interpolation=BILINEAR),
-    "RandomErasing(p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False)":
-        T.RandomErasing(),
+    "RandomErasing(p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False)": T.RandomErasing(),
     "RandomResizedCrop(size=(4, 4), scale=(0.08, 1.0), ratio=(0.75, 1.3333), "
     "interpolation=bilinear, antialias=True)": T.RandomResizedCrop(4),
-    "RandomApply(\n    p=0.3\n    Grayscale(num_output_channels=1)\n)":
-        T.RandomApply([T.Grayscale()], 0.3),
+    "RandomApply(\n    p=0.3\n    Grayscale(num_output_channels=1)\n)": T.RandomApply(
+        [T.Grayscale()], 0.3
+    ),
     "RandomChoice(\n    ToTensor()\n)(p=None)": T.RandomChoice([T.ToTensor()]),
     "ConvertImageDtype()": T.ConvertImageDtype(torch.float64),
 }
@@ -89,11 +92,11 @@ def test_normalize(img):
 
 def test_types():
     grey = torch.tensor([[0, 127, 255]], dtype=torch.uint8)
-    assert F.convert_image_dtype(F.convert_image_dtype(grey), torch.uint8).tolist() == \
-        grey.tolist()
+    assert F.convert_image_dtype(F.convert_image_dtype(grey), torch.uint8).tolist() == grey.tolist()
     assert F.convert_image_dtype(grey, torch.int16).tolist() == [[0, 127 * 128, 255 * 128]]
-    assert F.convert_image_dtype(torch.tensor([[0, 128, 32767]], dtype=torch.int16),
-                                 torch.uint8).tolist() == [[0, 1, 255]]
+    assert F.convert_image_dtype(
+        torch.tensor([[0, 128, 32767]], dtype=torch.int16), torch.uint8
+    ).tolist() == [[0, 1, 255]]
     with pytest.raises(RuntimeError, match="cannot be performed safely"):
         F.convert_image_dtype(torch.rand(2, 2), torch.int64)
 
@@ -102,8 +105,9 @@ def test_types():
 def test_resize(img, size, shape):
     found = T.Resize(size)(img)
     assert found.shape == (3, *shape)
-    expected = torch.nn.functional.interpolate(img[None], shape, mode="bilinear",
-                                               align_corners=False, antialias=True)[0]
+    expected = torch.nn.functional.interpolate(
+        img[None], shape, mode="bilinear", align_corners=False, antialias=True
+    )[0]
     close(found, expected)
     whole = T.Resize(size)((img * 255).to(torch.uint8))
     assert whole.dtype is torch.uint8
@@ -121,8 +125,9 @@ def test_resize_keeps_the_ratio_and_max_size(img):
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
 @pytest.mark.parametrize("padding", [2, [1, 2], [1, 0, 2, 3]])
 def test_pad(img, mode, padding):
-    left, top, right, bottom = ([padding] * 4 if isinstance(padding, int) else
-                                padding * (4 // len(padding)))
+    left, top, right, bottom = (
+        [padding] * 4 if isinstance(padding, int) else padding * (4 // len(padding))
+    )
     options = {"constant_values": 0.5} if mode == "constant" else {}
     expected = np.pad(img.numpy(), ((0, 0), (top, bottom), (left, right)), mode=mode, **options)
     close(T.Pad(padding, 0.5, mode)(img), expected)
@@ -136,8 +141,12 @@ def test_crops(img):
     assert torch.equal(F.crop(img, -1, 6, 3, 4)[:, 1:, :2], img[:, :2, 6:])
     for _ in range(20):
         part = T.RandomCrop(3)(img)
-        places = [(i, j) for i in range(4) for j in range(6)
-                  if torch.equal(part, img[:, i:i + 3, j:j + 3])]
+        places = [
+            (i, j)
+            for i in range(4)
+            for j in range(6)
+            if torch.equal(part, img[:, i : i + 3, j : j + 3])
+        ]
         assert len(places) == 1
     assert T.RandomCrop(10, pad_if_needed=True)(img).shape == (3, 10, 10)
     with pytest.raises(ValueError, match=r"crop size \(7, 7\) is larger than .* \(6, 8\)"):
@@ -146,9 +155,18 @@ def test_crops(img):
 
 def test_every_place_of_a_crop_is_drawn():
     torch.manual_seed(1)
-    picture = torch.arange(16.).view(1, 4, 4)
+    picture = torch.arange(16.0).view(1, 4, 4)
     assert {T.RandomCrop(2)(picture)[0, 0, 0].item() for _ in range(200)} == {
-        0., 1., 2., 4., 5., 6., 8., 9., 10.}
+        0.0,
+        1.0,
+        2.0,
+        4.0,
+        5.0,
+        6.0,
+        8.0,
+        9.0,
+        10.0,
+    }
 
 
 def test_flips(img):
@@ -171,8 +189,8 @@ def test_moves(img):
     expected = np.zeros_like(img.numpy())
     expected[:, :-1, 2:] = img.numpy()[:, 1:, :-2]
     close(found, expected)
-    filled = F.affine(img, 0, [2, -1], 1.0, 0, fill=[1., 2., 3.])
-    assert filled[:, 0, 0].tolist() == [1., 2., 3.]
+    filled = F.affine(img, 0, [2, -1], 1.0, 0, fill=[1.0, 2.0, 3.0])
+    assert filled[:, 0, 0].tolist() == [1.0, 2.0, 3.0]
     close(filled[:, :-1, 2:], img[:, 1:, :-2])
 
 
@@ -184,9 +202,12 @@ def test_any_affine_map_looks_up_its_pixels(center):
     angle, move, scale, (sx, sy) = 25.0, (1.5, -2.0), 0.8, (10.0, 5.0)
     found = F.affine(img, angle, move, scale, [sx, sy], center=center)
     a, sx, sy = np.radians([angle, sx, sy])
-    matrix = scale * np.array([
-        [np.cos(a - sy) / np.cos(sy), -np.cos(a - sy) * np.tan(sx) / np.cos(sy) - np.sin(a)],
-        [np.sin(a - sy) / np.cos(sy), -np.sin(a - sy) * np.tan(sx) / np.cos(sy) + np.cos(a)]])
+    matrix = scale * np.array(
+        [
+            [np.cos(a - sy) / np.cos(sy), -np.cos(a - sy) * np.tan(sx) / np.cos(sy) - np.sin(a)],
+            [np.sin(a - sy) / np.cos(sy), -np.sin(a - sy) * np.tan(sx) / np.cos(sy) + np.cos(a)],
+        ]
+    )
     middle = np.array(center) if center else np.array([5.5, 4.5])
     agree = 0
     for i in range(9):
@@ -208,8 +229,10 @@ def test_grey_and_factors(img):
     close(F.adjust_saturation(img, 0.3), 0.3 * img.numpy() + 0.7 * grey)
     close(F.adjust_contrast(img, 0.3), 0.3 * img.numpy() + 0.7 * grey.mean())
     whole = (img * 255).to(torch.uint8)
-    assert F.adjust_brightness(whole, 2.0).tolist() == np.minimum(
-        whole.numpy().astype(int) * 2, 255).tolist()
+    assert (
+        F.adjust_brightness(whole, 2.0).tolist()
+        == np.minimum(whole.numpy().astype(int) * 2, 255).tolist()
+    )
     with pytest.raises(ValueError, match="is not non-negative"):
         F.adjust_contrast(img, -1)
     with pytest.raises(TypeError, match=r"permitted channel values are .* found 2"):
@@ -223,8 +246,11 @@ def test_hue(img, factor):
     for pixel in pixels:
         h, s, v = colorsys.rgb_to_hsv(*pixel)
         expected.append(colorsys.hsv_to_rgb((h + factor) % 1.0, s, v))
-    close(F.adjust_hue(img, factor), np.array(expected, dtype=np.float32).T.reshape(3, 6, 8),
-          atol=1e-5)
+    close(
+        F.adjust_hue(img, factor),
+        np.array(expected, dtype=np.float32).T.reshape(3, 6, 8),
+        atol=1e-5,
+    )
     with pytest.raises(ValueError, match="is not in"):
         F.adjust_hue(img, 0.6)
 
@@ -269,14 +295,26 @@ def test_choices():
     assert 60 < drawn.count(0) < 140
     assert drawn.count(1) == 0
     assert {tuple(T.RandomOrder(plus)([])) for _ in range(60)} == {
-        (0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
+        (0, 1, 2),
+        (0, 2, 1),
+        (1, 0, 2),
+        (1, 2, 0),
+        (2, 0, 1),
+        (2, 1, 0),
+    }
     assert 100 < sum(len(T.RandomApply(plus, 0.4)([])) == 3 for _ in range(400)) < 220
 
 
 def test_the_same_seed_draws_the_same(img):
-    chain = T.Compose([T.RandomAffine(20, (0.1, 0.1), (0.8, 1.2), 5), T.RandomCrop(5, padding=1),
-                       T.ColorJitter(0.3, 0.3, 0.3, 0.1), T.RandomErasing(),
-                       T.RandomChoice([T.RandomRotation(9), T.RandomHorizontalFlip()])])
+    chain = T.Compose(
+        [
+            T.RandomAffine(20, (0.1, 0.1), (0.8, 1.2), 5),
+            T.RandomCrop(5, padding=1),
+            T.ColorJitter(0.3, 0.3, 0.3, 0.1),
+            T.RandomErasing(),
+            T.RandomChoice([T.RandomRotation(9), T.RandomHorizontalFlip()]),
+        ]
+    )
     drawn = []
     for _ in range(2):
         torch.manual_seed(8)
@@ -285,9 +323,16 @@ def test_the_same_seed_draws_the_same(img):
     assert not torch.equal(drawn[0][0], drawn[0][1])
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: T.CenterCrop(2)(x), lambda x: T.RandomHorizontalFlip(1.0)(x),
-    lambda x: T.Resize(2)(x), lambda x: F.rotate(x, 3), lambda x: T.Pad(1)(x)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: T.CenterCrop(2)(x),
+        lambda x: T.RandomHorizontalFlip(1.0)(x),
+        lambda x: T.Resize(2)(x),
+        lambda x: F.rotate(x, 3),
+        lambda x: T.Pad(1)(x),
+    ],
+)
 def test_arrays_are_refused_with_a_hint(call):
     with pytest.raises(TypeError, match="Tensor image"):
         call(np.zeros((4, 4, 3)))

@@ -15,8 +15,8 @@ import pytest
 import toytorch as torch
 from tests.viz.helpers import in_another_process, parsed, small_graph, texts
 from toytorch import viz
-from toytorch.viz import dot
-from toytorch.viz.cards import Card
+from toytorch.viz.draw import dot
+from toytorch.viz.draw.boxes import Card
 
 
 def test_it_shows_leaves_nodes_results_and_what_is_saved() -> None:

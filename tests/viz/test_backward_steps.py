@@ -12,8 +12,8 @@ import toytorch as torch
 from tests.viz.helpers import in_another_process, in_browser, logged, parsed, small_graph, texts
 from toytorch import viz
 from toytorch.autograd.engine import Engine, default
-from toytorch.viz.steps_page import page
-from toytorch.viz.steps_record import brief, record
+from toytorch.viz.backward.steps_page import page
+from toytorch.viz.backward.steps_record import brief, record
 
 
 def product() -> tuple[Any, dict[str, Any]]:

@@ -17,8 +17,13 @@ def test_one_square_per_example_and_one_row_per_batch() -> None:
     said = texts(picture.svg)
     assert {"in order", "mixed", "a", "b", "class 2"} <= set(said)
     tips = [t.text for t in parsed(picture.svg).iter(f"{SVG}title")][1:]
-    assert tips[:5] == ["example 0, a", "example 1, a", "example 2, b", "example 3, b",
-                        "example 4, class 2"]
+    assert tips[:5] == [
+        "example 0, a",
+        "example 1, a",
+        "example 2, b",
+        "example 3, b",
+        "example 4, class 2",
+    ]
     assert len(tips) == 8
     assert picture.png()[:4] == b"\x89PNG"
     assert repr(picture) == "batches: 5 examples of 3 classes, in in order and mixed"

@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from toytorch.viz.layout import Layout, layered
-from toytorch.viz.scene import Command, Point
+from toytorch.viz.draw.layout import Layout, layered
+from toytorch.viz.draw.scene import Command, Point
 
 Boxes = list[tuple[float, float]]
 Edges = list[tuple[int, int]]

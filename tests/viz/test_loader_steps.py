@@ -9,7 +9,7 @@ import pytest
 
 from tests.viz.helpers import in_another_process, parsed
 from toytorch import viz
-from toytorch.viz.loader_steps import Clocked, run
+from toytorch.viz.lessons.loader_steps import Clocked, run
 
 
 def one_at_a_time(pool: Any, indices: Iterator[int], ahead: int) -> Iterator[Any]:
@@ -22,12 +22,17 @@ def one_at_a_time(pool: Any, indices: Iterator[int], ahead: int) -> Iterator[Any
 def test_the_schedule_is_the_frameworks() -> None:
     pool = run([4, 1, 1, 2], 2, 2, 1.0, True, None)
     assert [(j.batch, j.worker, j.start, j.end, j.given, j.gone) for j in pool.jobs] == [
-        (0, 0, 0, 4, 4, 5), (1, 1, 0, 1, 5, 6), (2, 0, 4, 5, 6, 7), (3, 1, 1, 3, 7, 8)]
+        (0, 0, 0, 4, 4, 5),
+        (1, 1, 0, 1, 5, 6),
+        (2, 0, 4, 5, 6, 7),
+        (3, 1, 1, 3, 7, 8),
+    ]
 
 
 def test_out_of_order_nobody_waits_for_the_slow_one() -> None:
-    assert run([4, 1, 1, 2], 2, 2, 1.0, False, None).now < run([4, 1, 1, 2], 2, 2, 1.0, True,
-                                                               None).now
+    assert (
+        run([4, 1, 1, 2], 2, 2, 1.0, False, None).now < run([4, 1, 1, 2], 2, 2, 1.0, True, None).now
+    )
 
 
 def test_another_schedule_is_drawn_as_it_is() -> None:
@@ -39,8 +44,9 @@ def test_another_schedule_is_drawn_as_it_is() -> None:
 
 def test_captions_tell_who_waits_for_whom() -> None:
     captions = viz.loader_steps([3, 1, 1], step=1).captions
-    assert captions[0] == ("Time 0: worker 0 is asked for batches 0 and 2; worker 1 is asked for "
-                           "batch 1.")
+    assert captions[0] == (
+        "Time 0: worker 0 is asked for batches 0 and 2; worker 1 is asked for batch 1."
+    )
     assert captions[1] == "Time 1: worker 1 has fetched batch 1, which waits for batch 0."
 
 
@@ -52,8 +58,16 @@ def test_pictures_are_well_formed_and_the_same_in_another_process() -> None:
     assert in_another_process(code, hash_seed="7") == steps.html.encode()
 
 
-@pytest.mark.parametrize("wrong", [{"fetch": []}, {"fetch": [0]}, {"fetch": [1], "workers": 0},
-                                   {"fetch": [1], "step": 0}, {"fetch": [1], "ahead": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"fetch": []},
+        {"fetch": [0]},
+        {"fetch": [1], "workers": 0},
+        {"fetch": [1], "step": 0},
+        {"fetch": [1], "ahead": 0},
+    ],
+)
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="at least one batch"):
         viz.loader_steps(**wrong)

@@ -10,8 +10,8 @@ import pytest
 import toytorch as torch
 from tests.viz.helpers import parsed, texts
 from toytorch import nn, viz
-from toytorch.viz.levels import level_lines
-from toytorch.viz.panel import Panel
+from toytorch.viz.draw.axes import Panel
+from toytorch.viz.draw.levels import level_lines
 
 
 class Tied(nn.Module):

@@ -10,7 +10,7 @@ import pytest
 import toytorch as torch
 from tests.viz.helpers import parsed, texts
 from toytorch import viz
-from toytorch.viz.program_record import record
+from toytorch.viz.memory.program_record import record
 
 CLASH = """
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from tests.viz.helpers import parsed, texts
-from toytorch.viz import png, svg
-from toytorch.viz.scene import Path, Rect, Scene, Text, arrow_head
-from toytorch.viz.text import clean, number, shorten, width
+from toytorch.viz.draw import png, svg
+from toytorch.viz.draw.scene import Path, Rect, Scene, Text, arrow_head
+from toytorch.viz.draw.text import clean, number, shorten, width
 
 HOSTILE = [
     "<script>alert(1)</script>",

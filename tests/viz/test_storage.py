@@ -10,7 +10,7 @@ import pytest
 import toytorch as torch
 from tests.viz.helpers import in_another_process, parsed, texts
 from toytorch import viz
-from toytorch.viz.cells import View, blocks, memories, picks
+from toytorch.viz.memory.cells import View, blocks, memories, picks
 
 
 def drawn_cells(view: View) -> list[int]:

@@ -26,18 +26,29 @@ def always_one(points: Any) -> Any:
 
 
 def maps() -> Any:
-    return viz.boundary_steps(POINTS, LABELS, {"epoch 0": always_one, "epoch 1": left_or_right},
-                              unseen=(POINTS[:2], LABELS[:2]), resolution=8)
+    return viz.boundary_steps(
+        POINTS,
+        LABELS,
+        {"epoch 0": always_one, "epoch 1": left_or_right},
+        unseen=(POINTS[:2], LABELS[:2]),
+        resolution=8,
+    )
 
 
 def test_a_map_has_the_colour_of_the_answer() -> None:
     steps = maps()
     assert repr(steps) == "<boundary steps: 2 moments from epoch 0 to epoch 1>"
     rows = steps._film.scene.shapes
-    before = [s for s in rows if getattr(s, "when", None) == (0, 0) and hasattr(s, "w")
-              and s.h < 60 and s.w > 300]
-    after = [s for s in rows if getattr(s, "when", None) == (1, 1) and hasattr(s, "w")
-             and 150 < s.w < 200]
+    before = [
+        s
+        for s in rows
+        if getattr(s, "when", None) == (0, 0) and hasattr(s, "w") and s.h < 60 and s.w > 300
+    ]
+    after = [
+        s
+        for s in rows
+        if getattr(s, "when", None) == (1, 1) and hasattr(s, "w") and 150 < s.w < 200
+    ]
     assert len(before) == 8  # one run in each row
     assert len(after) == 16  # two runs
     assert len({s.fill for s in after}) == 2
@@ -52,15 +63,19 @@ def test_captions_say_both_numbers() -> None:
 
 
 def test_a_map_is_the_same_in_another_process() -> None:
-    code = ("viz.boundary_steps(torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]), "
-            "{'a 0': lambda p: torch.stack([-p[:, 0], p[:, 0]], 1), 'a 1': lambda p: "
-            "torch.stack([-p[:, 1], p[:, 0]], 1)}, unseen=(torch.tensor([[-1.0, 0.0]]), "
-            "torch.tensor([0]))).html.encode()")
+    code = (
+        "viz.boundary_steps(torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]), "
+        "{'a 0': lambda p: torch.stack([-p[:, 0], p[:, 0]], 1), 'a 1': lambda p: "
+        "torch.stack([-p[:, 1], p[:, 0]], 1)}, unseen=(torch.tensor([[-1.0, 0.0]]), "
+        "torch.tensor([0]))).html.encode()"
+    )
     assert in_another_process(code, hash_seed="1") == in_another_process(code, hash_seed="2")
 
 
-@pytest.mark.parametrize(("points", "snapshots", "says"), [
-    (POINTS, {}, "at least one snapshot"), (torch.zeros(3, 3), {"a": always_one}, "in a plane")])
+@pytest.mark.parametrize(
+    ("points", "snapshots", "says"),
+    [(POINTS, {}, "at least one snapshot"), (torch.zeros(3, 3), {"a": always_one}, "in a plane")],
+)
 def test_maps_that_cannot_be(points: Any, snapshots: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         viz.boundary_steps(points, LABELS, snapshots, unseen=(POINTS, LABELS))
@@ -81,13 +96,24 @@ def test_what_is_no_confusion_matrix(wrong: Any) -> None:
 
 
 def test_contents_counts_bytes() -> None:
-    state = {"model": {"w": torch.zeros(256), "b": torch.zeros(2)}, "epoch": 3,
-             "rates": [torch.zeros(1, dtype=torch.float64), 0.5]}
+    state = {
+        "model": {"w": torch.zeros(256), "b": torch.zeros(2)},
+        "epoch": 3,
+        "rates": [torch.zeros(1, dtype=torch.float64), 0.5],
+    }
     picture = viz.contents(state)
     assert repr(picture) == "contents: 3 entries, 3 tensors, 1.02 KB"
     said = texts(picture.svg)
-    assert {"model", "2 entries", "w", "(256,) float32", "1 KB", "8 B", "3",
-            "2 values, 1 tensor"} <= set(said)
+    assert {
+        "model",
+        "2 entries",
+        "w",
+        "(256,) float32",
+        "1 KB",
+        "8 B",
+        "3",
+        "2 values, 1 tensor",
+    } <= set(said)
     assert "w" not in texts(viz.contents(state, depth=1).svg)
     assert not re.search("0x", picture.svg)
     with pytest.raises(ValueError, match="nothing"):

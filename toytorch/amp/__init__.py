@@ -15,7 +15,17 @@ from toytorch.amp.casting import (
 )
 from toytorch.amp.grad_scaler import GradScaler
 
-__all__ = ["GradScaler", "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd",
-           "get_autocast_dtype", "is_autocast_available", "is_autocast_cache_enabled",
-           "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
-           "set_autocast_enabled"]
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "clear_autocast_cache",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]

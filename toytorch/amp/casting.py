@@ -14,11 +14,12 @@ from typing import Any
 
 from toytorch.amp.lists import policy
 from toytorch.backends import base
-from toytorch.core import dispatch, state
-from toytorch.core.device import device
-from toytorch.core.dtype import bfloat16, dtype, float16, float32, float64, promote_types
+from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.device import device
+from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 SUPPORTED = {"cpu": (bfloat16, float16), "cuda": (bfloat16, float16)}
@@ -48,7 +49,10 @@ class Casting:
         """The operands of a composed function; what is on a device that does not cast stays."""
         return tuple(
             cast(v, v.device.type, local.dtype[v.device.type] if kind == "half" else float32)
-            if isinstance(v, Tensor) and local.enabled.get(v.device.type) else v for v in values)
+            if isinstance(v, Tensor) and local.enabled.get(v.device.type)
+            else v
+            for v in values
+        )
 
 
 local = Settings()
@@ -59,36 +63,54 @@ def cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     kind = policy(op.name)
     if not kind:
         return args
-    found = [t for i in op.tensor_at
-             for t in (args[i] if isinstance(args[i], (list, tuple)) else [args[i]])
-             if isinstance(t, Tensor)]
+    found = [
+        t
+        for i in op.tensor_at
+        for t in (args[i] if isinstance(args[i], (list, tuple)) else [args[i]])
+        if isinstance(t, Tensor)
+    ]
     where = next((t.device.type for t in found if local.enabled.get(t.device.type)), None)
     if where is None:
         return args
     if kind == "widest":
-        wide = functools.reduce(promote_types, [t.dtype for t in found if eligible(t, where)],
-                                local.dtype[where])
+        wide = functools.reduce(
+            promote_types, [t.dtype for t in found if eligible(t, where)], local.dtype[where]
+        )
     else:
         wide = local.dtype[where] if kind == "half" else float32
     new = list(args)
     for i in op.tensor_at:
-        new[i] = ([cast(t, where, wide) for t in args[i]] if isinstance(args[i], (list, tuple))
-                  else cast(args[i], where, wide))
+        new[i] = (
+            [cast(t, where, wide) for t in args[i]]
+            if isinstance(args[i], (list, tuple))
+            else cast(args[i], where, wide)
+        )
     return tuple(new)
 
 
 def eligible(value: Any, where: str) -> bool:
     """Whether autocast touches something: a floating tensor of that device, float64 excepted."""
-    return (isinstance(value, Tensor) and value.dtype.is_floating_point
-            and value.dtype is not float64 and value.device.type == where)
+    return (
+        isinstance(value, Tensor)
+        and value.dtype.is_floating_point
+        and value.dtype is not float64
+        and value.device.type == where
+    )
 
 
 def cast(value: Any, where: str, to: dtype) -> Any:
     """A tensor in another type, if autocast touches it; the cast of a parameter is kept."""
     if not eligible(value, where) or value.dtype is to:
         return value
-    keep = (local.keep_casts and local.depth and value._rg and value._edge is None
-            and value._base is None and state.local.grad and to is not float32)
+    keep = (
+        local.keep_casts
+        and local.depth
+        and value._rg
+        and value._edge is None
+        and value._base is None
+        and state.local.grad
+        and to is not float32
+    )
     if not keep:
         return value.to(to)
     key = id(value), to
@@ -105,8 +127,7 @@ def kind_of(device_type: Any) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if device(device_type).type not in DEFAULTS:
-        raise RuntimeError("User specified an unsupported autocast device_type "
-                           f"'{device_type}'")
+        raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return device_type
 
 
@@ -180,32 +201,46 @@ class autocast:
     (torch.bfloat16, torch.float32)
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
-                 cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self,
+        device_type: str,
+        dtype: Any = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
         self.device = kind_of(device_type)
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = (is_autocast_cache_enabled() if cache_enabled is None
-                               else bool(cache_enabled))
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)
+        )
         self._enabled = bool(enabled) and self._possible()
         self._before: list[tuple[bool, Any, bool]] = []
 
     def _possible(self) -> bool:
         """Whether casting can be done; warns where it cannot."""
         if self.device == "cuda" and not base.of_kind("cuda").is_available():
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.",
-                          stacklevel=3)
+            warnings.warn(
+                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3
+            )
             return False
         if self.fast_dtype not in SUPPORTED[self.device]:
             warnings.warn(
                 f"In {self.device.upper()} autocast, but the target dtype is not supported. "
                 f"Disabling autocast.\n{self.device.upper()} Autocast only supports dtypes of "
-                f"{', '.join(map(str, SUPPORTED[self.device]))} currently.", stacklevel=3)
+                f"{', '.join(map(str, SUPPORTED[self.device]))} currently.",
+                stacklevel=3,
+            )
             return False
         return True
 
     def __enter__(self) -> autocast:
-        self._before.append((is_autocast_enabled(self.device), get_autocast_dtype(self.device),
-                             is_autocast_cache_enabled()))
+        self._before.append(
+            (
+                is_autocast_enabled(self.device),
+                get_autocast_dtype(self.device),
+                is_autocast_cache_enabled(),
+            )
+        )
         set_autocast_enabled(self.device, self._enabled)
         set_autocast_dtype(self.device, self.fast_dtype)
         set_autocast_cache_enabled(self._cache_enabled)
@@ -223,15 +258,18 @@ class autocast:
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(func):
-            raise TypeError(f"autocast()(func) requires a callable, but got {type(func).__name__}. "
-                            "Did you mean to use autocast as a context manager? For example:\n"
-                            "    with torch.autocast(device_type=...):\n"
-                            "        output = model(input)")
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. "
+                "Did you mean to use autocast as a context manager? For example:\n"
+                "    with torch.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
 
         @functools.wraps(func)
         def run(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return func(*args, **kwargs)
+
         return run
 
 
@@ -262,8 +300,12 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
         if cast_inputs is None or not is_autocast_enabled(device_type):
             return fwd(ctx, *args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *_tree_cast(args, device_type, cast_inputs),
-                       **_tree_cast(kwargs, device_type, cast_inputs))
+            return fwd(
+                ctx,
+                *_tree_cast(args, device_type, cast_inputs),
+                **_tree_cast(kwargs, device_type, cast_inputs),
+            )
+
     return forward
 
 
@@ -278,4 +320,5 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)
+
     return backward

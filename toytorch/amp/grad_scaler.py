@@ -1,10 +1,10 @@
 """`GradScaler`: float16 gradients are kept from vanishing by a factor on the loss.
 
-    scaled = scaler.scale(loss); scaled.backward()      gradients times `scale`
-    scaler.step(optimizer)                              divides them, and skips the step if any
-                                                        is inf or nan
-    scaler.update()                                     halves the scale after such a step, doubles
-                                                        it after `growth_interval` good ones
+scaled = scaler.scale(loss); scaled.backward()      gradients times `scale`
+scaler.step(optimizer)                              divides them, and skips the step if any
+                                                    is inf or nan
+scaler.update()                                     halves the scale after such a step, doubles
+                                                    it after `growth_interval` good ones
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.backends import base
-from toytorch.core.dtype import float16, float32, int32
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import full
+from toytorch.facts.dtype import float16, float32, int32
+from toytorch.ops.creation.create import full
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
-LAZY = ("Attempted {} but _scale is None.  This may indicate your script did not use "
-        "scaler.scale(loss or outputs) earlier in the iteration.")
+LAZY = (
+    "Attempted {} but _scale is None.  This may indicate your script did not use "
+    "scaler.scale(loss or outputs) earlier in the iteration."
+)
 
 
 class GradScaler:
@@ -42,13 +44,21 @@ class GradScaler:
     (tensor([0.5000]), 8.0)
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0 ** 16,
-                 growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True) -> None:
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda" and not base.of_kind("cuda").is_available():
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  "
-                          "Disabling.", stacklevel=2)
+            warnings.warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                stacklevel=2,
+            )
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:
@@ -97,8 +107,9 @@ class GradScaler:
             return
         scale, stage = self._need("unscale_"), self._stages.get(id(optimizer), READY)
         if stage == UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the "
-                               "last update().")
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
         if stage == STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse, bad, seen = 1.0 / scale.item(), False, False
@@ -141,11 +152,13 @@ class GradScaler:
         scale, tracker = self._need("update"), self._growth_tracker
         assert tracker is not None
         if new_scale is not None:
-            if isinstance(new_scale, Tensor) and (new_scale.numel() != 1
-                                                  or new_scale.requires_grad):
+            if isinstance(new_scale, Tensor) and (
+                new_scale.numel() != 1 or new_scale.requires_grad
+            ):
                 raise AssertionError(
                     "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
-                    "torch.FloatTensor with requires_grad=False.")
+                    "torch.FloatTensor with requires_grad=False."
+                )
             scale.fill_(float(new_scale))
         elif not self._bad:
             raise AssertionError("No inf checks were recorded prior to update.")
@@ -202,18 +215,25 @@ class GradScaler:
         if not self._enabled:
             return {}
         tracker = self._growth_tracker
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
-                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-                "_growth_tracker": self._init_growth_tracker if tracker is None
-                else int(tracker.item())}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._init_growth_tracker
+            if tracker is None
+            else int(tracker.item()),
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` gave."""
         if not self._enabled:
             return
         if len(state_dict) == 0:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from "
-                               "a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from "
+                "a disabled instance of GradScaler."
+            )
         self._init_scale = float(state_dict["scale"])
         self._growth_factor = float(state_dict["growth_factor"])
         self._backoff_factor = float(state_dict["backoff_factor"])

@@ -8,7 +8,7 @@ from toytorch.amp.casting import (
     set_autocast_dtype,
     set_autocast_enabled,
 )
-from toytorch.core.dtype import dtype
+from toytorch.facts.dtype import dtype
 
 
 def get_autocast_cpu_dtype() -> dtype:

@@ -12,12 +12,12 @@ from toytorch.autograd.engine import Engine
 from toytorch.autograd.function import Function
 from toytorch.autograd.gradcheck import gradcheck, gradgradcheck
 from toytorch.autograd.modes import (
-                                     enable_grad,
-                                     inference_mode,
-                                     is_grad_enabled,
-                                     is_inference_mode_enabled,
-                                     no_grad,
-                                     set_grad_enabled,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )
 from toytorch.core.tensor import Tensor as Variable
 

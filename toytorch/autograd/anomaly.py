@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from toytorch.autograd.modes import Mode
-from toytorch.core import state
-from toytorch.core.node import Node
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.node import Node
 
 
 class Setting:
@@ -51,8 +51,11 @@ class detect_anomaly(Mode):
     def __init__(self, check_nan: bool = True) -> None:
         self.setting = Setting(check_nan)
         self.before: list[Any] = []
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
-                      "should only be enabled for debugging.", stacklevel=2)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and "
+            "should only be enabled for debugging.",
+            stacklevel=2,
+        )
 
     def __enter__(self) -> None:
         self.before.append(state.anomaly)
@@ -92,13 +95,20 @@ def watched(node: Node, apply: Any) -> Any:
         if state.anomaly.check_nan:
             for i, g in enumerate(grads):
                 if isinstance(g, Tensor) and g.dtype.rank > 1 and bool(g.detach().isnan().any()):
-                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
-                                       "output.")
+                    raise RuntimeError(
+                        f"Function '{node.name()}' returned nan values in its {i}th output."
+                    )
         return grads
     except Exception:
         trace = "".join(node.metadata.get("traceback_", ()))
-        warnings.warn(f"Error detected in {node.name()}. " + (
-            f"Traceback of forward call that caused the error:\n{trace}" if trace else
-            "No forward pass information available. Enable detect anomaly during forward pass for "
-            "more information."), stacklevel=2)
+        warnings.warn(
+            f"Error detected in {node.name()}. "
+            + (
+                f"Traceback of forward call that caused the error:\n{trace}"
+                if trace
+                else "No forward pass information available. Enable detect anomaly during forward pass for "
+                "more information."
+            ),
+            stacklevel=2,
+        )
         raise

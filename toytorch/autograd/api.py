@@ -7,9 +7,9 @@ from typing import Any
 from numpy import ndarray, ones
 
 from toytorch.autograd import engine as engines
-from toytorch.core import state
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.create import ones_like
+from toytorch.facts import state
+from toytorch.ops.creation.create import ones_like
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -29,23 +29,31 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
             if tensor._rg and tensor._array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
         elif not isinstance(grad, Tensor):
-            raise TypeError("gradients can be either Tensors or None, but got "
-                            f"{type(grad).__name__}")
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(grad).__name__}"
+            )
         elif grad._array.shape != tensor._array.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} "
-                               f"and output[{i}] has a shape of {tensor.shape}.")
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} "
+                f"and output[{i}] has a shape of {tensor.shape}."
+            )
         elif grad.dtype.is_complex != tensor.dtype.is_complex:
-            raise RuntimeError("For complex Tensors, both grad_output and output are required to "
-                               f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
-                               f"dtype of {grad.dtype} and output[{i}] has a dtype of "
-                               f"{tensor.dtype}.")
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to "
+                f"have the same dtype. Mismatch in dtype: grad_output[{i}] has a "
+                f"dtype of {grad.dtype} and output[{i}] has a dtype of "
+                f"{tensor.dtype}."
+            )
         if not tensor._rg or tensor._deaf:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
-                               "grad_fn")
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
         if grad is None:
             if tensor.dtype.is_complex:
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but"
-                                   f" got {tensor.dtype}")
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but"
+                    f" got {tensor.dtype}"
+                )
             if tensor._array.__class__ is ndarray and tensor.dtype.plain:
                 grad = wrap(ones(tensor._array.shape, tensor._array.dtype), tensor.dtype)
             else:
@@ -56,9 +64,15 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
     return roots
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
-             create_graph: bool = False, inputs: Any = None, *,
-             engine: engines.Engine | None = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+    *,
+    engine: engines.Engine | None = None,
+) -> None:
     """Adds the gradients of tensors to the leaves they were computed from.
 
     Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is a door for
@@ -80,14 +94,24 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
-    (engine or engines.default).backward(roots, keep_graph=keep, create_graph=create_graph,
-                                         inputs=inputs)
+    (engine or engines.default).backward(
+        roots, keep_graph=keep, create_graph=create_graph, inputs=inputs
+    )
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
-         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-         is_grads_batched: bool = False, materialize_grads: bool = False, *,
-         engine: engines.Engine | None = None) -> tuple[Any, ...]:
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+    *,
+    engine: engines.Engine | None = None,
+) -> tuple[Any, ...]:
     """The gradients of outputs with respect to inputs, which are returned and stored nowhere.
 
     >>> import toytorch as torch
@@ -99,39 +123,57 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if allow_unused is None:
         allow_unused = materialize_grads
     elif not allow_unused and materialize_grads:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads="
-                         "True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads="
+            "True, but got: allow_unused=False."
+        )
     inputs = _tuple(inputs)
     roots = make_roots(_tuple(outputs), grad_outputs, create_graph)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
-            raise TypeError("grad() expects inputs that are Tensors, but got "
-                            f"{type(tensor).__name__}")
+            raise TypeError(
+                f"grad() expects inputs that are Tensors, but got {type(tensor).__name__}"
+            )
         if not tensor._rg:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     found = (engine or engines.default).backward(
-        roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True)
+        roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True
+    )
     results = []
     for i, tensor in enumerate(inputs):
         value = found.get(id(tensor))
         if value is None:
             if not allow_unused:
-                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have "
-                                   "been used in the graph. Set allow_unused=True if this is the "
-                                   "desired behavior.")
+                raise RuntimeError(
+                    f"The differentiated Tensor at index {i} appears to not have "
+                    "been used in the graph. Set allow_unused=True if this is the "
+                    "desired behavior."
+                )
             if materialize_grads:
                 value = tensor.new_zeros(tensor.shape)
         results.append(value)
     return tuple(results)
 
 
-def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None,
-              create_graph: bool = False, inputs: Any = None, *,
-              engine: engines.Engine | None = None) -> None:
+def _backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+    *,
+    engine: engines.Engine | None = None,
+) -> None:
     """Adds the gradients of this tensor to the leaves it was computed from."""
-    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs,
-             engine=engine)
+    backward(
+        (self,),
+        None if gradient is None else (gradient,),
+        retain_graph,
+        create_graph,
+        inputs,
+        engine=engine,
+    )
 
 
 Tensor.backward = _backward  # type: ignore[attr-defined]  # core knows no engine

@@ -20,9 +20,9 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
-from toytorch.core import state
-from toytorch.core.node import AccumulateGrad, Node, Output, as_function, node_of
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
+from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
 
 add, ndarray = np.add, np.ndarray
 Order = Callable[[Node], Sequence[Node]]
@@ -87,10 +87,13 @@ class Engine:
 
     FIELDS = ("order", "accumulate", "observer", "run")
 
-    def __init__(self, order: Order | None = None,
-                 accumulate: Callable[[Tensor, Tensor], Tensor] | None = None,
-                 observer: Callable[..., None] | None = None,
-                 run: Callable[[Node, Tensor], None] | None = None) -> None:
+    def __init__(
+        self,
+        order: Order | None = None,
+        accumulate: Callable[[Tensor, Tensor], Tensor] | None = None,
+        observer: Callable[..., None] | None = None,
+        run: Callable[[Node, Tensor], None] | None = None,
+    ) -> None:
         self.order, self.accumulate, self.observer, self.run = order, accumulate, observer, run
 
     @contextmanager
@@ -116,14 +119,22 @@ class Engine:
         for root in dict.fromkeys(roots):
             for node in self.order(root):
                 if not isinstance(node, Node):
-                    raise TypeError("an order must give the graph's nodes, but it gave "
-                                    f"{type(node).__name__}")
+                    raise TypeError(
+                        f"an order must give the graph's nodes, but it gave {type(node).__name__}"
+                    )
                 if not isinstance(node, AccumulateGrad):
                     found.setdefault(node)
         return list(found)
 
-    def backward(self, roots: list[tuple[Any, Tensor]], *, keep_graph: bool, create_graph: bool,
-                 inputs: list[Tensor] | None = None, capture: bool = False) -> dict[int, Tensor]:
+    def backward(
+        self,
+        roots: list[tuple[Any, Tensor]],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        inputs: list[Tensor] | None = None,
+        capture: bool = False,
+    ) -> dict[int, Tensor]:
         """Sends gradients from `roots`, pairs of an edge and a gradient, to the leaves.
 
         Leaves add what they get into `.grad`. With `inputs`, only these tensors get anything; with
@@ -142,8 +153,13 @@ class Engine:
             state.set_grad(before)
             state.local.unnamed = unnamed
 
-    def _visit(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
-               inputs: list[Tensor] | None, capture: bool) -> dict[int, Tensor]:
+    def _visit(
+        self,
+        roots: list[tuple[Any, Tensor]],
+        keep_graph: bool,
+        inputs: list[Tensor] | None,
+        capture: bool,
+    ) -> dict[int, Tensor]:
         """One pass; the gradients captured, by id of the input."""
         captured: dict[int, Tensor] = {}
         pending: dict[Any, Any] = {}  # node or leaf: the gradient that waits there
@@ -155,8 +171,9 @@ class Engine:
             self._in_order(roots, keep_graph, inputs, pending, sums, captured)
         else:
             self._descend(keep_graph, pending, sums)
-        leaves = {t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items()
-                  if not t.is_node}
+        leaves = {
+            t: wrap(g) if g.__class__ is ndarray else g for t, g in pending.items() if not t.is_node
+        }
         pending.clear()
         self._finish(leaves, inputs, capture, captured, {id(g._array) for _, g in roots})
         return captured
@@ -188,9 +205,12 @@ class Engine:
                     elif node.frees is None:
                         node.release()
                 if bare and len(pairs) == 1:
-                    (node, grad), = pairs
-                    if node.is_node and node not in pending and (
-                            not heap or heap[0][0] > -node.seq):
+                    ((node, grad),) = pairs
+                    if (
+                        node.is_node
+                        and node not in pending
+                        and (not heap or heap[0][0] > -node.seq)
+                    ):
                         continue  # a chain: its next link needs no table
                 following = None
                 for target, grad in pairs:
@@ -223,9 +243,15 @@ class Engine:
                     else:
                         grad = take(node)
 
-    def _in_order(self, roots: list[tuple[Any, Tensor]], keep_graph: bool,
-                  inputs: list[Tensor] | None, pending: dict[Any, Any], sums: set[Any],
-                  captured: dict[int, Tensor]) -> None:
+    def _in_order(
+        self,
+        roots: list[tuple[Any, Tensor]],
+        keep_graph: bool,
+        inputs: list[Tensor] | None,
+        pending: dict[Any, Any],
+        sums: set[Any],
+        captured: dict[int, Tensor],
+    ) -> None:
         """A pass over nodes collected before it."""
         observer, deliver = self.observer, self._deliver
         order = self.nodes_in_order([node_of(t) for t, _ in roots if node_of(t).is_node])
@@ -285,8 +311,14 @@ class Engine:
         else:
             slots[target.index] = total
 
-    def _finish(self, leaves: dict[Any, Tensor], inputs: list[Tensor] | None, capture: bool,
-                captured: dict[int, Tensor], given: set[int]) -> None:
+    def _finish(
+        self,
+        leaves: dict[Any, Tensor],
+        inputs: list[Tensor] | None,
+        capture: bool,
+        captured: dict[int, Tensor],
+        given: set[int],
+    ) -> None:
         """Gives every leaf the gradient that waits for it."""
         chosen = None if inputs is None else {id(t) for t in inputs}
         while leaves:
@@ -322,7 +354,7 @@ def joined(old: Tensor, grad: Tensor) -> Tensor:
     """The sum of two gradients; a sparse one is added to a dense one, never the other way."""
     if old._array.__class__ is SparseArray and grad._array.__class__ is not SparseArray:
         old, grad = grad, old
-    return old + grad  # type: ignore[no-any-return]
+    return old + grad
 
 
 def references_of_one_name() -> int:
@@ -345,24 +377,43 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     if grad._batches is not None:
         return grad  # inside vmap
     if array.__class__ is SparseArray:  # writes to it replace its parts, they do not change them
-        return wrap(array.copy() if id(array) in given else array.with_values(array.values),
-                    grad.dtype)
-    alone = (sys.getrefcount(grad) <= ONE_NAME and grad._edge is None
-             and (array.strides == leaf._array.strides
-                  or (array.flags.c_contiguous and leaf._array.flags.c_contiguous)))
+        return wrap(
+            array.copy() if id(array) in given else array.with_values(array.values), grad.dtype
+        )
+    alone = (
+        sys.getrefcount(grad) <= ONE_NAME
+        and grad._edge is None
+        and (
+            array.strides == leaf._array.strides
+            or (array.flags.c_contiguous and leaf._array.flags.c_contiguous)
+        )
+    )
     if alone and storage is None:
         memory = array.base  # None, or all of a memory in another order: channels that lie last
-        alone = (id(array) not in given and sys.getrefcount(array) <= ONE_NAME + 1
-                 and (memory is None or (
-                     isinstance(memory, ndarray) and memory.base is None
-                     and memory.size == array.size and id(memory) not in given
-                     and sys.getrefcount(memory) <= ONE_NAME + 1)))
+        alone = (
+            id(array) not in given
+            and sys.getrefcount(array) <= ONE_NAME + 1
+            and (
+                memory is None
+                or (
+                    isinstance(memory, ndarray)
+                    and memory.base is None
+                    and memory.size == array.size
+                    and id(memory) not in given
+                    and sys.getrefcount(memory) <= ONE_NAME + 1
+                )
+            )
+        )
     elif alone:  # a view of all of a memory that no other tensor knows: the transpose of a product
         memory = array.base
-        alone = (isinstance(memory, ndarray) and memory.size == array.size
-                 and storage.array is memory and id(memory) not in given
-                 and sys.getrefcount(storage) <= ONE_NAME + 1
-                 and sys.getrefcount(memory) <= ONE_NAME + 2)
+        alone = (
+            isinstance(memory, ndarray)
+            and memory.size == array.size
+            and storage.array is memory
+            and id(memory) not in given
+            and sys.getrefcount(storage) <= ONE_NAME + 1
+            and sys.getrefcount(memory) <= ONE_NAME + 2
+        )
     if alone:
         return grad
     layout = base.of_array(array).xp.empty_like(leaf._array, dtype=array.dtype)
@@ -378,8 +429,10 @@ def filled(node: Node, grads: list[Any]) -> list[Any]:
     if node.op is None:  # a user's Function fills in for itself
         return grads
     like = next(g for g in grads if g is not None)
-    return [like.new_zeros(shape, dtype=dtype) if g is None and dtype.rank > 1 else g
-            for g, (shape, dtype, *_) in zip(grads, node.meta)]
+    return [
+        like.new_zeros(shape, dtype=dtype) if g is None and dtype.rank > 1 else g
+        for g, (shape, dtype, *_) in zip(grads, node.meta)
+    ]
 
 
 def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
@@ -394,8 +447,7 @@ def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
 
 def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
     """The nodes from which an input can be reached; the others need not run."""
-    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs
-             if not t._deaf}
+    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs if not t._deaf}
     wanted: set[Node] = set()
     for node in reversed(order):
         for target in node.edges:
@@ -436,6 +488,7 @@ def execute_here(node: Node, grad: Any) -> Any:
     if state.anomaly is None:
         return node.apply(filled(node, grad) if node.many else grad)
     from toytorch.autograd.anomaly import watched
+
     return watched(node, lambda: node.apply(filled(node, grad) if node.many else grad))
 
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from toytorch.autograd.api import grad
 from toytorch.autograd.modes import Mode, enable_grad, no_grad
-from toytorch.core import dispatch, inplace, state
+from toytorch.core import dispatch, inplace
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts import state
 from toytorch.ops import registry
-from toytorch.ops.create import empty_strided, zeros_like
+from toytorch.ops.creation.create import empty_strided, zeros_like
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
 _level: Level | None = None  # that of `dual_level`
@@ -55,12 +56,13 @@ class Level:
 
     def has_dual(self, args: Any) -> bool:
         """Whether any tensor among the arguments has a tangent."""
-        return any(self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
-                   for a in args)
+        return any(
+            self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
+            for a in args
+        )
 
     def shares(self, tangent: Tensor, args: Any) -> bool:
-        """Whether a tangent lies in memory of the arguments' tangents, or is more than once there.
-        """
+        """Whether a tangent lies in memory of the arguments' tangents, or is more than once there."""
         if any(s == 0 and n > 1 for n, s in zip(tangent.shape, tangent.stride())):
             return True
         for a in args:
@@ -94,7 +96,7 @@ class Level:
             return dispatch.inplace(op, args)
         with no_grad() if not state.local.grad else enable_grad():
             result = dispatch.call(op, args)
-            new, = self.push(op, args, [result])
+            (new,) = self.push(op, args, [result])
         written = dispatch.inplace(op, args)
         if new is None:
             new = zeros_like(written)
@@ -210,8 +212,9 @@ def laid_like(tangent: Any, value: Tensor) -> Any:
     return copy.copy_(tangent)
 
 
-def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
-                          results: list[Tensor]) -> list[Any]:
+def push_by_two_backwards(
+    op: Op, args: tuple[Any, ...], tangents: list[Any], results: list[Tensor]
+) -> list[Any]:
     """J·t as the gradient of u ↦ Jᵀu."""
     xs: list[Tensor] = []
     ts: list[Tensor] = []
@@ -228,6 +231,7 @@ def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
         xs.append(x)
         ts.append(tangent)
         return x
+
     with enable_grad():
         again = dispatch.call(op, tuple(fresh(a, t) for a, t in zip(args, tangents)))
         outs = list(again) if op.many else [again]
@@ -237,8 +241,17 @@ def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
             return [None] * len(results)
         shares = grad(live, xs, us, create_graph=True, allow_unused=True)
         pairs = [(v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._rg]
-        moved: Any = grad([v for v, _ in pairs], us, [t for _, t in pairs], create_graph=True,
-                     allow_unused=True) if pairs else [None] * len(us)
+        moved: Any = (
+            grad(
+                [v for v, _ in pairs],
+                us,
+                [t for _, t in pairs],
+                create_graph=True,
+                allow_unused=True,
+            )
+            if pairs
+            else [None] * len(us)
+        )
     if not tracked:
         moved = [None if m is None else without_history(m) for m in moved]
     found = iter(moved)
@@ -251,7 +264,7 @@ def push_by_two_backwards(op: Op, args: tuple[Any, ...], tangents: list[Any],
 def lifted(x: Tensor) -> Tensor:
     """A tensor to differentiate by: the value of x, connected to whatever x came from."""
     if x._rg:
-        return registry["alias"].function(x)  # type: ignore[no-any-return]
+        return registry["alias"].function(x)
     fresh: Tensor = new(Tensor)
     fresh._array, fresh.dtype, fresh._storage = x._array, x.dtype, x._storage
     fresh._edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
@@ -305,8 +318,10 @@ def exit_dual_level(*, level: Any = None) -> None:
     """Ends forward mode: tangents are forgotten."""
     global _level
     if _level is None:
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
-                           "created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was "
+            "created. This is not supported."
+        )
     _level.__exit__()
     _level = None
 
@@ -331,14 +346,18 @@ class dual_level(Mode):
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
     """A view of `tensor` with a tangent."""
     if _level is None:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make"
-                           " sure to enter_dual_level() first.")
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make"
+            " sure to enter_dual_level() first."
+        )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if t.dtype.rank < 2:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(f"Expected tangent to have the shape {list(tensor.shape)} of the primal,"
-                           f" but got {list(tangent.shape)}")
+        raise RuntimeError(
+            f"Expected tangent to have the shape {list(tensor.shape)} of the primal,"
+            f" but got {list(tangent.shape)}"
+        )
     dual: Tensor = registry["alias"].function(tensor)
     _level.put(dual, tangent)
     return dual
@@ -355,5 +374,12 @@ def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
         return UnpackedDualTensor(registry["alias"].function(tensor), tangent)
 
 
-__all__ = ["Level", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level",
-           "make_dual", "unpack_dual"]
+__all__ = [
+    "Level",
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]

@@ -5,11 +5,19 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from toytorch.core import state
 from toytorch.core.dispatch import edge
-from toytorch.core.node import SAVED_TWICE, Node, Output, Packed, check_version, remember, sequence
 from toytorch.core.op import fit, revive
 from toytorch.core.tensor import Tensor, alias
+from toytorch.facts import state
+from toytorch.facts.node import (
+    SAVED_TWICE,
+    Node,
+    Output,
+    Packed,
+    check_version,
+    remember,
+    sequence,
+)
 
 
 class Context:
@@ -27,8 +35,10 @@ class Context:
         """Saves inputs or outputs; read them as `saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError("save_for_backward can only save variables, but argument is of type"
-                                f" {type(t).__name__}")
+                raise TypeError(
+                    "save_for_backward can only save variables, but argument is of type"
+                    f" {type(t).__name__}"
+                )
         self._to_save = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -77,15 +87,20 @@ class FunctionNode(Node):
             metas = self.meta if self.many else [self.meta]
             like = next((g for g in grads if g is not None), None)
             if like is not None:
-                grads = [like.new_zeros(m[0], dtype=m[1]) if g is None else g
-                         for g, m in zip(grads, metas)]
+                grads = [
+                    like.new_zeros(m[0], dtype=m[1]) if g is None else g
+                    for g, m in zip(grads, metas)
+                ]
         result = self.function.backward(context, *grads)
         result = result if isinstance(result, tuple) else (result,)
         inputs = self.__dict__["inputs"]
-        if (len(result) > inputs and any(r is not None for r in result[inputs:])) or \
-                len(result) < inputs:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients "
-                               f"(expected {inputs}, got {len(result)})")
+        if (len(result) > inputs and any(r is not None for r in result[inputs:])) or len(
+            result
+        ) < inputs:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients "
+                f"(expected {inputs}, got {len(result)})"
+            )
         fitted = []
         for i, target in zip(self.__dict__["places"], self.edges):
             g = result[i]
@@ -94,9 +109,11 @@ class FunctionNode(Node):
                     raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 shape, dtype = target.meta[:2]
                 if g._array.shape != shape and not _broadcasts(shape, g._array.shape):
-                    raise RuntimeError(f"Function {self.name()} returned an invalid gradient at "
-                                       f"index {i} - got {list(g.shape)} but expected shape "
-                                       f"compatible with {list(shape)}")
+                    raise RuntimeError(
+                        f"Function {self.name()} returned an invalid gradient at "
+                        f"index {i} - got {list(g.shape)} but expected shape "
+                        f"compatible with {list(shape)}"
+                    )
                 g = fit(g, shape, dtype)
             fitted.append(g)
         return tuple(fitted)
@@ -129,8 +146,9 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the outputs."""
-        raise NotImplementedError("You must implement the forward function for custom "
-                                  "autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -140,21 +158,27 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Computes the tangents of the outputs, for forward mode."""
-        raise NotImplementedError("You must implement the jvp function for custom "
-                                  "autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom "
+            "autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Computes the gradients of the inputs."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your "
-                                  "custom autograd.Function to use it with backward mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your "
+            "custom autograd.Function to use it with backward mode AD."
+        )
 
     def __call__(self, *inputs: Any) -> Any:
         """Refuses: a Function is not made and called, its `apply` is called."""
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. "
-                           "Please use new-style autograd function with static forward method. "
-                           "(Example: https://pytorch.org/docs/stable/autograd.html"
-                           "#torch.autograd.Function)")
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. "
+            "Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html"
+            "#torch.autograd.Function)"
+        )
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
@@ -174,7 +198,8 @@ class Function:
             state.local.contexts.append(context)
         recording = state.local.grad
         context.needs_input_grad = tuple(
-            recording and isinstance(x, Tensor) and x._rg for x in inputs)
+            recording and isinstance(x, Tensor) and x._rg for x in inputs
+        )
         state.set_grad(False)
         try:
             if cls.setup_context is not Function.setup_context:
@@ -192,9 +217,17 @@ class Function:
     def _record(cls, context: Context, inputs: tuple[Any, ...], outputs: Any) -> Any:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
-        node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {
-            "__slots__": (), "__module__": "torch.autograd.function", "function": cls,
-            "count": len(results), "many": len(results) > 1})
+        node_class = type(
+            f"{cls.__name__}Backward",
+            (FunctionNode,),
+            {
+                "__slots__": (),
+                "__module__": "torch.autograd.function",
+                "function": cls,
+                "count": len(results),
+                "many": len(results) > 1,
+            },
+        )
         node: Any = object.__new__(node_class)
         places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
         node.edges = tuple(edge(inputs[i]) for i in places)
@@ -221,8 +254,14 @@ class Function:
                 saved.append(None)
                 versions.append(None)
                 continue
-            index = next((i for i, r in enumerate(results) if r is t or (
-                isinstance(outputs, tuple) and outputs[i] is t) or outputs is t), -1)
+            index = next(
+                (
+                    i
+                    for i, r in enumerate(results)
+                    if r is t or (isinstance(outputs, tuple) and outputs[i] is t) or outputs is t
+                ),
+                -1,
+            )
             value = t if index < 0 else alias(t)
             versions.append(value._version)
             saved.append((index, Packed(value, hooks[-1]) if hooks else value))
@@ -247,6 +286,7 @@ class Error(Node):
 
 def once_differentiable(backward: Any) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
+
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
         before = state.local.grad
@@ -264,4 +304,5 @@ def once_differentiable(backward: Any) -> Any:
                 r._rg, r._edge = True, Error(r)
             refused.append(r)
         return tuple(refused)
+
     return wrapper

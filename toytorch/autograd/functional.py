@@ -9,7 +9,7 @@ from toytorch.autograd.forward_ad import Level
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
 from toytorch.ops import registry
-from toytorch.ops.create import zeros_like
+from toytorch.ops.creation.create import zeros_like
 
 
 def as_tuple(value: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
@@ -19,40 +19,50 @@ def as_tuple(value: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             if many:
-                raise TypeError(f"The {what} given to {where} must be either a Tensor or a tuple of"
-                                f" Tensors but the value at index {i} has type {type(t)}.")
-            raise TypeError(f"The {what} given to {where} must be either a Tensor or a tuple of "
-                            f"Tensors but the given {what} has type {type(t)}.")
+                raise TypeError(
+                    f"The {what} given to {where} must be either a Tensor or a tuple of"
+                    f" Tensors but the value at index {i} has type {type(t)}."
+                )
+            raise TypeError(
+                f"The {what} given to {where} must be either a Tensor or a tuple of "
+                f"Tensors but the given {what} has type {type(t)}."
+            )
     return many, tensors
 
 
 def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """Inputs to differentiate by; connected to the given ones where graphs are wanted."""
     view = registry["alias"].function
-    return tuple(view(x) if create_graph and x.requires_grad else
-                 x.detach().requires_grad_() for x in inputs)
+    return tuple(
+        view(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs
+    )
 
 
-def checked_direction(v: Any, like: tuple[Tensor, ...], name: str, many: bool,
-                      what: str) -> tuple[Tensor, ...]:
+def checked_direction(
+    v: Any, like: tuple[Tensor, ...], name: str, many: bool, what: str
+) -> tuple[Tensor, ...]:
     """The vector of a product, which must look like the inputs or the outputs."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if the {what} to the user-provided "
-                               "function is a single Tensor with a single element."
-                               if what == "input" else
-                               "The vector v can only be None if the user-provided function "
-                               "returns a single Tensor with a single element.")
+            raise RuntimeError(
+                f"The vector v can only be None if the {what} to the user-provided "
+                "function is a single Tensor with a single element."
+                if what == "input"
+                else "The vector v can only be None if the user-provided function "
+                "returns a single Tensor with a single element."
+            )
         return (zeros_like(like[0].detach()) + 1,)
     _, vs = as_tuple(v, "v", name)
     if len(vs) != len(like):
-        raise RuntimeError("v is a tuple of invalid length: should be "
-                           f"{len(like)} but got {len(vs)}.")
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(vs)}."
+        )
     for i, (a, b) in enumerate(zip(vs, like)):
         if a.shape != b.shape:
             prefix = f"Entry {i} in " if many else ""
-            raise RuntimeError(f"{prefix}v has invalid size: should be {b.shape} but got "
-                               f"{a.shape}.")
+            raise RuntimeError(
+                f"{prefix}v has invalid size: should be {b.shape} but got {a.shape}."
+            )
     return vs
 
 
@@ -67,19 +77,34 @@ def gradients(outs: Any, xs: Any, us: Any, create_graph: bool, strict: bool, nam
     live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
     if strict and len(live) < len(tuple(outs)):
         i = next(i for i, o in enumerate(outs) if not o.requires_grad)
-        raise RuntimeError(f"Output {i} of the user-provided function is independent of the inputs"
-                           f". This is not allowed in strict mode. ({name})")
-    found = grad([o for o, _ in live], xs, [u for _, u in live], create_graph=create_graph,
-                 retain_graph=True, allow_unused=True) if live else [None] * len(xs)
+        raise RuntimeError(
+            f"Output {i} of the user-provided function is independent of the inputs"
+            f". This is not allowed in strict mode. ({name})"
+        )
+    found = (
+        grad(
+            [o for o, _ in live],
+            xs,
+            [u for _, u in live],
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+        )
+        if live
+        else [None] * len(xs)
+    )
     if strict and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
-        raise RuntimeError(f"The output of the user-provided function is independent of input {i}."
-                           " This is not allowed in strict mode.")
+        raise RuntimeError(
+            f"The output of the user-provided function is independent of input {i}."
+            " This is not allowed in strict mode."
+        )
     return [zeros_like(x) if g is None else g for g, x in zip(found, xs)]
 
 
-def vjp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> Any:
+def vjp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """(func(*inputs), vᵀJ). Like `torch.autograd.functional.vjp`.
 
     >>> import toytorch as torch
@@ -95,8 +120,9 @@ def vjp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
     return finished(outs, out_many, create_graph), finished(found, many, create_graph)
 
 
-def jvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> Any:
+def jvp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
     >>> import toytorch as torch
@@ -118,14 +144,22 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
         for i, o in enumerate(outs):
             moved_here = level.get(o)
             if moved_here is None and strict:
-                raise RuntimeError(f"Output {i} of the user-provided function is independent of "
-                                   "the inputs. This is not allowed in strict mode.")
+                raise RuntimeError(
+                    f"Output {i} of the user-provided function is independent of "
+                    "the inputs. This is not allowed in strict mode."
+                )
             moved.append(zeros_like(o) if moved_here is None else moved_here)
     return finished(outs, out_many, create_graph), finished(moved, out_many, create_graph)
 
 
-def jacobian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = False,
-             vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
+def jacobian(
+    func: Any,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """∂output/∂input for every pair. Like `torch.autograd.functional.jacobian`.
 
     With `vectorize` all rows are computed at once by `vmap`; `strategy="forward-mode"` computes
@@ -137,24 +171,32 @@ def jacobian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = 
             [0., 4.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError("Expected strategy to be either \"forward-mode\" or \"reverse-mode\". "
-                             "Hint: If your function has more outputs than inputs, \"forward-mode\""
-                             " tends to be more performant. Otherwise, prefer to use "
-                             "\"reverse-mode\".")
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". '
+            'Hint: If your function has more outputs than inputs, "forward-mode"'
+            " tends to be more performant. Otherwise, prefer to use "
+            '"reverse-mode".'
+        )
     if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True`"
-                           " are not supported together. Please either set `strict=False` or "
-                           "`vectorize=False`.")
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True`"
+            " are not supported together. Please either set `strict=False` or "
+            "`vectorize=False`."
+        )
     if strategy == "forward-mode" and (create_graph or not vectorize):
-        raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and "
-                                  "`strategy=\"forward-mode\"` are not supported together (yet). "
-                                  "Please either set `create_graph=False` or `strategy=\"reverse-"
-                                  "mode\"`." if create_graph else
-                                  "torch.autograd.functional.jacobian: `strategy=\"forward-mode\"` "
-                                  "needs `vectorize=True`.")
+        raise NotImplementedError(
+            "torch.autograd.functional.jacobian: `create_graph=True` and "
+            '`strategy="forward-mode"` are not supported together (yet). '
+            'Please either set `create_graph=False` or `strategy="reverse-'
+            'mode"`.'
+            if create_graph
+            else 'torch.autograd.functional.jacobian: `strategy="forward-mode"` '
+            "needs `vectorize=True`."
+        )
     many, given = as_tuple(inputs, "inputs", "jacobian")
     if vectorize:
         from toytorch.autograd.transforms import jacfwd, jacrev
+
         transform = jacfwd if strategy == "forward-mode" else jacrev
         xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
         numbers = tuple(range(len(xs)))
@@ -172,12 +214,24 @@ def jacobian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = 
             flat = o.reshape(-1)
             rows_of: list[list[Tensor]] = [[] for _ in xs]
             for k in range(flat.numel()):
-                found = gradients([flat[k]], xs, [zeros_like(flat[k].detach()) + 1], create_graph,
-                                  strict, "jacobian")
+                found = gradients(
+                    [flat[k]],
+                    xs,
+                    [zeros_like(flat[k].detach()) + 1],
+                    create_graph,
+                    strict,
+                    "jacobian",
+                )
                 for rows_, g in zip(rows_of, found):
                     rows_.append(g)
-            table.append([stack(r, 0).reshape(*o.shape, *x.shape) if r else
-                          x.new_zeros((*o.shape, *x.shape)) for r, x in zip(rows_of, xs)])
+            table.append(
+                [
+                    stack(r, 0).reshape(*o.shape, *x.shape)
+                    if r
+                    else x.new_zeros((*o.shape, *x.shape))
+                    for r, x in zip(rows_of, xs)
+                ]
+            )
     return finished_rows(table, many, out_many, create_graph)
 
 
@@ -189,19 +243,29 @@ def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_
 
 def scalar(func: Any, name: str) -> Any:
     """The function, which must give a tensor with a single element."""
+
     def checked(*xs: Tensor) -> Tensor:
         many, outs = as_tuple(func(*xs), "outputs of the user-provided function", name)
         if many:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if outs[0].numel() != 1:
-            raise RuntimeError("The Tensor returned by the function given to "
-                               f"{name} should contain a single element")
-        return outs[0].squeeze()  # type: ignore[no-any-return]
+            raise RuntimeError(
+                "The Tensor returned by the function given to "
+                f"{name} should contain a single element"
+            )
+        return outs[0].squeeze()
+
     return checked
 
 
-def hessian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = False,
-            vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
+def hessian(
+    func: Any,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """∂²f/∂xᵢ∂xⱼ of a function with a single value. Like `torch.autograd.functional.hessian`.
 
     >>> import toytorch as torch
@@ -214,18 +278,27 @@ def hessian(func: Any, inputs: Any, create_graph: bool = False, strict: bool = F
 
     def gradient(*xs: Tensor) -> Any:
         return jacobian(checked, xs, create_graph=True, strict=strict)
+
     if outer_jacobian_strategy == "forward-mode" and vectorize:
         from toytorch.autograd.transforms import jacfwd, jacrev
+
         numbers = tuple(range(len(given)))
         found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))
         return found if many else found[0][0]
-    found = jacobian(gradient, given, create_graph=create_graph, strict=strict,
-                     vectorize=vectorize, strategy=outer_jacobian_strategy)
+    found = jacobian(
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
+    )
     return found if many else found[0][0]
 
 
-def vhp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> Any:
+def vhp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """(func(*inputs), vᵀH), by two backward passes. Like `torch.autograd.functional.vhp`."""
     with enable_grad():
         many, given = as_tuple(inputs, "inputs", "vhp")
@@ -237,8 +310,9 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
     return finished([value], False, create_graph), finished(found, many, create_graph)
 
 
-def hvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> Any:
+def hvp(
+    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> Any:
     """(func(*inputs), H·v). Like `torch.autograd.functional.hvp`; the Hessian being symmetric, this
     is `vhp`.
 

@@ -14,8 +14,8 @@ import numpy as np
 from toytorch.autograd import forward_ad
 from toytorch.autograd.api import grad
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.create import zeros_like
-from toytorch.ops.random import randn_like
+from toytorch.ops.creation.create import zeros_like
+from toytorch.ops.creation.random import randn_like
 
 
 class GradcheckError(RuntimeError):
@@ -58,8 +58,10 @@ def numerical_jacobian(func: Any, inputs: tuple[Any, ...], index: int, eps: floa
             ends.append([reals(o).copy() for o in differentiable(as_tuple(func(*values)))])
         columns.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
     outs = differentiable(as_tuple(func(*inputs)))
-    return [np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
-            for i, o in enumerate(outs)]
+    return [
+        np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
+        for i, o in enumerate(outs)
+    ]
 
 
 def backward_jacobian(output: Tensor, x: Tensor) -> Any:
@@ -70,7 +72,7 @@ def backward_jacobian(output: Tensor, x: Tensor) -> Any:
         part = np.array(unit.numpy(), order="C")
         flat = part.reshape(-1)
         (flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat)[k] = 1
-        g, = grad(output, x, wrap(part, output.dtype), retain_graph=True, allow_unused=True)
+        (g,) = grad(output, x, wrap(part, output.dtype), retain_graph=True, allow_unused=True)
         rows.append(np.zeros(reals(x).size) if g is None else reals(g).copy())
     return np.stack(rows) if rows else np.zeros((0, reals(x).size))
 
@@ -88,29 +90,46 @@ def forward_jacobian(func: Any, inputs: tuple[Any, ...], index: int) -> list[Any
             values[index] = forward_ad.make_dual(x, wrap(part, x.dtype))
             outs = differentiable(as_tuple(func(*values)))
             moved = [forward_ad.unpack_dual(o).tangent for o in outs]
-        columns.append([np.zeros(reals(o).size) if t is None else reals(t).copy()
-                        for o, t in zip(outs, moved)])
+        columns.append(
+            [np.zeros(reals(o).size) if t is None else reals(t).copy() for o, t in zip(outs, moved)]
+        )
     outs = differentiable(as_tuple(func(*inputs)))
-    return [np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
-            for i, o in enumerate(outs)]
+    return [
+        np.stack([c[i] for c in columns], 1) if columns else np.zeros((reals(o).size, 0))
+        for i, o in enumerate(outs)
+    ]
 
 
-def compare(kind: str, i: int, j: int, numerical: Any, analytical: Any, atol: float,
-            rtol: float) -> None:
+def compare(
+    kind: str, i: int, j: int, numerical: Any, analytical: Any, atol: float, rtol: float
+) -> None:
     """Refuses a Jacobian that differs from the numerical one."""
     if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
         raise GradcheckError(
             f"Jacobian {kind}mismatch for output {i} with respect to input {j},\n"
             f"numerical:{np.array2string(numerical, threshold=200)}\n"
-            f"analytical:{np.array2string(analytical, threshold=200)}\n")
+            f"analytical:{np.array2string(analytical, threshold=200)}\n"
+        )
 
 
-def gradcheck(func: Any, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
-              rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
-              check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-              check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-              check_forward_ad: bool = False, check_backward_ad: bool = True,
-              fast_mode: bool = False, masked: bool | None = None) -> bool:
+def gradcheck(
+    func: Any,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Whether gradients agree with (f(x + ε) - f(x - ε))/2ε. Like `torch.autograd.gradcheck`.
 
     With `fast_mode` one random combination of all entries of each Jacobian is compared.
@@ -120,37 +139,67 @@ def gradcheck(func: Any, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
     True
     """
     try:
-        return check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad,
-                     check_grad_dtypes, check_batched_grad, check_forward_ad, check_backward_ad,
-                     fast_mode)
+        return check(
+            func,
+            as_tuple(inputs),
+            eps,
+            atol,
+            rtol,
+            nondet_tol,
+            check_undefined_grad,
+            check_grad_dtypes,
+            check_batched_grad,
+            check_forward_ad,
+            check_backward_ad,
+            fast_mode,
+        )
     except GradcheckError:
         if raise_exception:
             raise
         return False
 
 
-def check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-          nondet_tol: float, undefined: bool, dtypes: bool, batched: bool, forward: bool,
-          backward: bool, fast: bool) -> bool:
+def check(
+    func: Any,
+    inputs: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    undefined: bool,
+    dtypes: bool,
+    batched: bool,
+    forward: bool,
+    backward: bool,
+    fast: bool,
+) -> bool:
     """The checks one after the other; the first that fails raises."""
     if not (forward or backward):
-        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be "
-                         "True")
+        raise ValueError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but "
-                         "none of the them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but "
+            "none of the them have requires_grad=True."
+        )
     for i in wanted:
         x = inputs[i]
         if x.dtype.to_real().name != "float64":
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating "
-                          "point or complex. This check will likely fail if all the inputs are not "
-                          "of double precision floating point or complex. ", stacklevel=4)
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating "
+                "point or complex. This check will likely fail if all the inputs are not "
+                "of double precision floating point or complex. ",
+                stacklevel=4,
+            )
         if any(s == 0 and n > 1 for n, s in zip(x.shape, x.stride())):
-            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only "
-                               "supports inputs that are non-overlapping to be able to compute the "
-                               "numerical gradients correctly. You should call .contiguous on the "
-                               "input before passing it to gradcheck.")
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only "
+                "supports inputs that are non-overlapping to be able to compute the "
+                "numerical gradients correctly. You should call .contiguous on the "
+                "input before passing it to gradcheck."
+            )
     outputs = differentiable(as_tuple(func(*inputs)))
     if not outputs:
         raise ValueError("Expected at least one output to be a differentiable tensor")
@@ -158,8 +207,9 @@ def check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: flo
         numerical = numerical_jacobian(func, inputs, j, eps) if not fast else None
         for i, output in enumerate(outputs):
             if backward:
-                check_backward(func, inputs, i, j, output, numerical, eps, atol, rtol, nondet_tol,
-                               dtypes, fast)
+                check_backward(
+                    func, inputs, i, j, output, numerical, eps, atol, rtol, nondet_tol, dtypes, fast
+                )
         if forward:
             pushed = forward_jacobian(func, inputs, j)
             exact = numerical or numerical_jacobian(func, inputs, j, eps)
@@ -172,9 +222,20 @@ def check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: flo
     return True
 
 
-def check_backward(func: Any, inputs: tuple[Any, ...], i: int, j: int, output: Tensor,
-                   numerical: Any, eps: float, atol: float, rtol: float, nondet_tol: float,
-                   dtypes: bool, fast: bool) -> None:
+def check_backward(
+    func: Any,
+    inputs: tuple[Any, ...],
+    i: int,
+    j: int,
+    output: Tensor,
+    numerical: Any,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    dtypes: bool,
+    fast: bool,
+) -> None:
     """One output's gradient by one input."""
     x = inputs[j]
     if not output.requires_grad:
@@ -194,21 +255,28 @@ def check_backward(func: Any, inputs: tuple[Any, ...], i: int, j: int, output: T
         along = (ends[0] - ends[1]) / (2 * eps)
         weights = u.standard_normal(along.shape)
         unit = weights.view(np.complex128) if output.dtype.is_complex else weights
-        g, = grad(output, x, wrap(unit.reshape(output.shape), output.dtype), retain_graph=True,
-                  allow_unused=True)
+        (g,) = grad(
+            output,
+            x,
+            wrap(unit.reshape(output.shape), output.dtype),
+            retain_graph=True,
+            allow_unused=True,
+        )
         got = 0.0 if g is None else float(reals(g) @ reals(v))
         compare("", i, j, np.asarray(weights @ along), np.asarray(got), atol, rtol)
         return
     analytical = backward_jacobian(output, x)
     again = backward_jacobian(output, x)
     if np.abs(analytical - again).max(initial=0) > nondet_tol:
-        raise GradcheckError("Backward is not reentrant, i.e., running backward with same input "
-                             "and grad_output multiple times gives different values, although "
-                             "analytical gradient matches numerical gradient. The tolerance for "
-                             f"nondeterminism was {nondet_tol}.")
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input "
+            "and grad_output multiple times gives different values, although "
+            "analytical gradient matches numerical gradient. The tolerance for "
+            f"nondeterminism was {nondet_tol}."
+        )
     compare("", i, j, numerical[i], analytical, atol, rtol)
     if dtypes:
-        g, = grad(output, x, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
+        (g,) = grad(output, x, zeros_like(output.detach()), retain_graph=True, allow_unused=True)
         if g is not None and g.dtype is not x.dtype:
             raise GradcheckError("Gradient has dtype mismatch")
 
@@ -217,20 +285,29 @@ def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
     """A backward must do with gradients of some outputs, the others being zero."""
     live = [o for o in outputs if o.requires_grad]
     for k, chosen in enumerate(live):
-        some = grad(chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True,
-                    allow_unused=True)
-        full = grad(live, xs, [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)],
-                    retain_graph=True, allow_unused=True)
+        some = grad(
+            chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True, allow_unused=True
+        )
+        full = grad(
+            live,
+            xs,
+            [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)],
+            retain_graph=True,
+            allow_unused=True,
+        )
         for a, b in zip(some, full):
             same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)
             if not same:
-                raise GradcheckError("Expected backward function to handle undefined output grads. "
-                                     "Please look at \"Notes about undefined output gradients\"")
+                raise GradcheckError(
+                    "Expected backward function to handle undefined output grads. "
+                    'Please look at "Notes about undefined output gradients"'
+                )
 
 
 def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
     """Gradients of a batch of cotangents under vmap must be those of each."""
     from toytorch.autograd.vmap import vmap
+
     for output in outputs:
         if not output.requires_grad:
             continue
@@ -239,21 +316,36 @@ def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
         def pull(u: Tensor, output: Tensor = output) -> Any:
             found = grad(output, xs, u, retain_graph=True, allow_unused=True)
             return tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs))
+
         together = vmap(pull)(units)
         for k in range(2):
             for whole, one in zip(together, pull(units[k])):
                 if not np.allclose(reals(whole[k]), reals(one), equal_nan=True):
-                    raise GradcheckError("While computing batched gradients, got a result that "
-                                         "differs from the sequentially computed one")
+                    raise GradcheckError(
+                        "While computing batched gradients, got a result that "
+                        "differs from the sequentially computed one"
+                    )
 
 
-def gradgradcheck(func: Any, inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
-                  atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
-                  raise_exception: bool = True, nondet_tol: float = 0.0,
-                  check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
-                  check_rev_over_rev: bool = True, fast_mode: bool = False,
-                  masked: bool = False) -> bool:
+def gradgradcheck(
+    func: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """Whether second derivatives agree with differences of gradients.
 
     The gradients' own cotangents are `grad_outputs`, or random. Like
@@ -283,11 +375,21 @@ def gradgradcheck(func: Any, inputs: Any, grad_outputs: Any = None, *, eps: floa
         outs = [o for o in differentiable(as_tuple(func(*values))) if o.requires_grad]
         found = grad(outs, wanted, list(args[count:]), create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
+
     if not first(*inputs, *cotangents):
         return True  # no input has any gradient
-    return gradcheck(first, (*inputs, *cotangents), eps=eps, atol=atol, rtol=rtol,
-                     raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad,
-                     check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
-                     fast_mode=fast_mode)
+    return gradcheck(
+        first,
+        (*inputs, *cotangents),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )

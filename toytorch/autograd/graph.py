@@ -5,13 +5,22 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any
 
-from toytorch.core import state
-from toytorch.core.node import AccumulateGrad, Handle, Node, as_function
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.node import AccumulateGrad, Handle, Node, as_function
 
-__all__ = ["AccumulateGrad", "GradientEdge", "Handle", "Node", "disable_saved_tensors_hooks",
-           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
-           "saved_tensors_hooks"]
+__all__ = [
+    "AccumulateGrad",
+    "GradientEdge",
+    "Handle",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class saved_tensors_hooks:
@@ -63,6 +72,7 @@ class save_on_cpu(saved_tensors_hooks):
         def back(packed: Any) -> Any:
             device, tensor = packed
             return tensor.to(device)
+
         super().__init__(to_cpu, back)
 
 
@@ -89,14 +99,17 @@ class GradientEdge(tuple[Any, int]):
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Where the gradient of a tensor arrives."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
-                           "require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not "
+            "require gradients"
+        )
     return GradientEdge(as_function(tensor if tensor._edge is None else tensor._edge))
 
 
 def increment_version(tensor: Any) -> None:
     """Counts a write that the framework did not see."""
     from toytorch.core.inplace import bump
+
     for t in [tensor] if isinstance(tensor, Tensor) else tensor:
         bump(t)
 
@@ -124,7 +137,9 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
                 grads = [arrived.get(i) for i in range(len(tensors))]
                 arrived.clear()
                 fn(grads)
+
         return note
+
     handles = [t.register_hook(hook(i)) for i, t in enumerate(tensors)]
 
     class Handles:
@@ -133,4 +148,5 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
         def remove(self) -> None:
             for h in handles:
                 h.remove()
+
     return Handles()

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from toytorch.core import state
+from toytorch.facts import state
 
 is_grad_enabled = state.is_grad_enabled
 
@@ -29,6 +29,7 @@ class Mode:
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
+
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
                 stream, sent = function(*args, **kwargs), None
@@ -39,12 +40,14 @@ class Mode:
                     except StopIteration as end:
                         return end.value
                     sent = yield value
+
             return generator
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
+
         return wrapper
 
 

@@ -8,9 +8,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-HOMES = {"profile": "simple", "record_function": "records", "emit_nvtx": "records",
-         "EventList": "events", "FunctionEvent": "events", "FunctionEventAvg": "events",
-         "DeviceType": "events", "ProfilerActivity": "session", "kineto_available": "session"}
+HOMES = {
+    "profile": "simple",
+    "record_function": "records",
+    "emit_nvtx": "records",
+    "EventList": "events",
+    "FunctionEvent": "events",
+    "FunctionEventAvg": "events",
+    "DeviceType": "events",
+    "ProfilerActivity": "session",
+    "kineto_available": "session",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,10 +9,10 @@ from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, lifted, released
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
-from toytorch.core.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.core.tensor import Tensor
+from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.ops import registry
-from toytorch.ops.create import eye, zeros_like
+from toytorch.ops.creation.create import eye, zeros_like
 
 
 def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
@@ -20,8 +20,10 @@ def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise ValueError("expected tensors to differentiate by, but got an argument of type "
-                             f"{type(leaf).__name__}")
+            raise ValueError(
+                "expected tensors to differentiate by, but got an argument of type "
+                f"{type(leaf).__name__}"
+            )
         if leaf.dtype.rank < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
     fresh = [lifted(x) for x in leaves]
@@ -63,6 +65,7 @@ def is_tracked(result: Any, tracked: bool, xs: list[Tensor]) -> bool:
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     """A function that gives (gradient, value) of a scalar function; see `grad`."""
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
@@ -70,28 +73,41 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
             result = func(*replaced(args, argnums, tree), **kwargs)
             if has_aux:
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a "
-                                       "tuple: (output, aux) if has_aux is True")
+                    raise RuntimeError(
+                        "grad_and_value(f)(*args): output of function f should be a "
+                        "tuple: (output, aux) if has_aux is True"
+                    )
                 value, aux = result
             else:
                 value = result
             if not isinstance(value, Tensor):
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a "
-                                   f"tensor, got {type(value)}")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a "
+                    f"tensor, got {type(value)}"
+                )
             if value.ndim:
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar "
-                                   f"tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
-                                   " use the vjp or jacrev APIs instead?")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar "
+                    f"tensor, got tensor with {value.ndim} dims. Maybe you wanted to"
+                    " use the vjp or jacrev APIs instead?"
+                )
             tracked = tracked or captured(value, xs)
-            grads = grad_of(value, xs, create_graph=tracked, allow_unused=True) if value._rg \
+            grads = (
+                grad_of(value, xs, create_graph=tracked, allow_unused=True)
+                if value._rg
                 else [None] * len(xs)
+            )
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
         value = value if tracked else released(value)
         if has_aux:
-            kept = aux if tracked else tree_map(
-                lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+            kept = (
+                aux
+                if tracked
+                else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+            )
             return found, (value, kept)
         return found, value
+
     return wrapper
 
 
@@ -126,6 +142,7 @@ def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
+
     return wrapper
 
 
@@ -143,38 +160,59 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
         aux = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
-                raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: "
-                                   "(output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "vjp(f, *primals): output of function f should be a tuple: "
+                    "(output, aux) if has_aux is True"
+                )
             result, aux = result
     outs, spec = tree_flatten(result)
     for o in outs:
         if not isinstance(o, Tensor):
-            raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty "
-                               f"output of Tensors, got {type(o)}")
+            raise RuntimeError(
+                "vjp(f, *primals): Expected f to be a function that has non-empty "
+                f"output of Tensors, got {type(o)}"
+            )
     connected = tracked or any(captured(o, xs) for o in outs)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: Any = None) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         us, own = tree_flatten(given)
         if own != spec:
-            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree "
-                               f"structure of outputs to the function. cotangents: {own}, primal "
-                               f"output: {spec}")
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree "
+                f"structure of outputs to the function. cotangents: {own}, primal "
+                f"output: {spec}"
+            )
         more = connected or any(isinstance(u, Tensor) and u._rg for u in us)
         pairs = [(o, u) for o, u in zip(outs, us) if o._rg]
-        grads = grad_of([o for o, _ in pairs], xs, [u for _, u in pairs], retain_graph=True,
-                        create_graph=more, allow_unused=True) if pairs else [None] * len(xs)
+        grads = (
+            grad_of(
+                [o for o, _ in pairs],
+                xs,
+                [u for _, u in pairs],
+                retain_graph=True,
+                create_graph=more,
+                allow_unused=True,
+            )
+            if pairs
+            else [None] * len(xs)
+        )
         return tree_unflatten(filled(grads, xs, more), tree_flatten(tree)[1])
+
     seen = result if connected else tree_map(released, result)
     if has_aux:
-        kept = aux if connected else tree_map(
-            lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+        kept = (
+            aux
+            if connected
+            else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
+        )
         return seen, pull, kept
     return seen, pull
 
 
-def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False,
-        has_aux: bool = False) -> Any:
+def jvp(
+    func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
     """(func(*primals), J·tangents), in forward mode. Like `torch.func.jvp`.
 
     >>> import toytorch as torch
@@ -182,19 +220,25 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False,
     (tensor(0.), tensor(2.))
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples. "
-                           "E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to be tuples. "
+            "E.g. it should be valid to call f(*primals)."
+        )
     values, spec = tree_flatten(primals)
     directions, other = tree_flatten(tangents)
     if spec != other:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the "
-                           f"same python structure. For example, if primals is a tuple of 3 tensors"
-                           ", tangents also must be. Got primals with structure "
-                           f"{spec} and tangents with structure {other}")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the "
+            f"same python structure. For example, if primals is a tuple of 3 tensors"
+            ", tangents also must be. Got primals with structure "
+            f"{spec} and tangents with structure {other}"
+        )
     for v, t in zip(values, directions):
         if v.shape != t.shape:
-            raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have "
-                               f"the same shapes, got {list(v.shape)} and {list(t.shape)}")
+            raise RuntimeError(
+                "jvp(f, primals, tangents): Expected primals and tangents to have "
+                f"the same shapes, got {list(v.shape)} and {list(t.shape)}"
+            )
     with Level() as level:
         duals = []
         for v, t in zip(values, directions):
@@ -209,12 +253,16 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False,
     moved = []
     for o in outs:
         if not isinstance(o, Tensor):
-            raise RuntimeError("jvp(f, primals, tangents): Expected f to be a function that has "
-                               f"non-empty output of Tensors, got {type(o)}")
+            raise RuntimeError(
+                "jvp(f, primals, tangents): Expected f to be a function that has "
+                f"non-empty output of Tensors, got {type(o)}"
+            )
         t = level.get(o)
         if t is None and strict:
-            raise RuntimeError("jvp(f, primals, tangents): an output is independent of the inputs, "
-                               "which is not allowed with strict=True")
+            raise RuntimeError(
+                "jvp(f, primals, tangents): an output is independent of the inputs, "
+                "which is not allowed with strict=True"
+            )
         moved.append(zeros_like(o) if t is None else t)
         if o._tangents:
             o._tangents = {k: v for k, v in o._tangents.items() if k is not level} or None
@@ -234,8 +282,14 @@ def basis(values: list[Tensor]) -> list[Tensor]:
     return units
 
 
-def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
-           _preallocate_and_copy: bool = False) -> Any:
+def jacrev(
+    func: Any,
+    argnums: Any = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Any:
     """The Jacobian, row by row in reverse mode. Like `torch.func.jacrev`.
 
     >>> import toytorch as torch
@@ -243,11 +297,11 @@ def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, chunk_size: in
     tensor([[1., 0.],
             [0., 1.]])
     """
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         picked = chosen(args, argnums)
-        result = vjp(lambda p: func(*replaced(args, argnums, p), **kwargs), picked,
-                     has_aux=has_aux)
+        result = vjp(lambda p: func(*replaced(args, argnums, p), **kwargs), picked, has_aux=has_aux)
         value, pull = result[:2]
         outs, spec = tree_flatten(value)
         units = basis(outs)
@@ -260,11 +314,11 @@ def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, chunk_size: in
         per_output = [tree_unflatten([b[i] for b in blocks], in_spec) for i in range(len(outs))]
         jacobian = tree_unflatten(per_output, spec)
         return (jacobian, result[2]) if has_aux else jacobian
+
     return wrapper
 
 
-def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *,
-           randomness: str = "error") -> Any:
+def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
     >>> import toytorch as torch
@@ -272,6 +326,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *,
     tensor([[2., 0.],
             [0., 4.]])
     """
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         picked = chosen(args, argnums)
@@ -279,20 +334,29 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *,
         kept: list[Any] = []
 
         def push(*directions: Any) -> Any:
-            result = jvp(lambda p: func(*replaced(args, argnums, p), **kwargs), (picked,),
-                         (tree_unflatten(directions, in_spec),), has_aux=has_aux)
+            result = jvp(
+                lambda p: func(*replaced(args, argnums, p), **kwargs),
+                (picked,),
+                (tree_unflatten(directions, in_spec),),
+                has_aux=has_aux,
+            )
             kept[:] = result
             return result[1]
+
         columns = vmap(push, randomness=randomness)(*basis(inputs))
         value = kept[0]
         outs, spec = tree_flatten(value)
         per_output = []
         for column, o in zip(tree_flatten(columns)[0], outs):
             parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
-            per_output.append(tree_unflatten(
-                [p.reshape(*o.shape, *x.shape) for p, x in zip(parts, inputs)], in_spec))
+            per_output.append(
+                tree_unflatten(
+                    [p.reshape(*o.shape, *x.shape) for p, x in zip(parts, inputs)], in_spec
+                )
+            )
         jacobian = tree_unflatten(per_output, spec)
         return (jacobian, kept[2]) if has_aux else jacobian
+
     return wrapper
 
 
@@ -313,4 +377,5 @@ def linearize(func: Any, *primals: Any) -> Any:
 
     def push(*tangents: Any) -> Any:
         return jvp(func, primals, tangents)[1]
+
     return value, push

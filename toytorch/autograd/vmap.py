@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from toytorch.core import dispatch, inplace, state
+from toytorch.core import dispatch, inplace
 from toytorch.core.op import Op
-from toytorch.core.pytree import broadcast_to, tree_flatten, tree_unflatten
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts import state
+from toytorch.facts.pytree import broadcast_to, tree_flatten, tree_unflatten
 from toytorch.ops import batching, registry
 
 
@@ -26,8 +27,10 @@ class Batch:
 
     def any_full(self, args: Any) -> bool:
         """Whether any argument is batched."""
-        return any(self.full(a) is not None or (
-            a.__class__ in (list, tuple) and self.any_full(a)) for a in args)
+        return any(
+            self.full(a) is not None or (a.__class__ in (list, tuple) and self.any_full(a))
+            for a in args
+        )
 
     def hide(self, whole: Tensor) -> Tensor:
         """What the function sees of a batch: a tensor with one example's shape."""
@@ -66,7 +69,8 @@ class Batch:
                 f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists "
                 f"a Tensor `other` in extra_args that has more elements than `self`. This happened "
                 f"due to `other` being vmapped over but `self` not being vmapped over in {op.name}_"
-                ". Please try to use out-of-place operators instead of inplace arithmetic.")
+                ". Please try to use out-of-place operators instead of inplace arithmetic."
+            )
         needs = state.local.grad and bool(op.derivatives) and dispatch.wants_grad(op, args)
         node = dispatch.record(op, args, target, overwritten=target) if needs else None
         if op.name in batching.RANDOM:
@@ -88,18 +92,25 @@ class Batch:
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness "
-                "operation out of vmap")
+                "operation out of vmap"
+            )
 
     def on_random(self, make: Any) -> Tensor:
         """A factory of random tensors: `make(lead)` makes one with more dimensions in front."""
         self.check_randomness()
         if self.randomness == "same":
-            return make(())  # type: ignore[no-any-return]
+            return make(())
         return self.hide(make((self.size,)))
 
 
-def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
-         chunk_size: int | None = None) -> Any:
+def vmap(
+    func: Any,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Any:
     """A function of batches from a function of examples.
 
     in_dims and out_dims say which dimension of every argument and result is the batch (None: an
@@ -110,8 +121,10 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "erro
     tensor([1., 5., 9.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError("Only allowed values for randomness are 'error', 'different', or 'same'."
-                           f" Got {randomness}")
+        raise RuntimeError(
+            "Only allowed values for randomness are 'error', 'different', or 'same'."
+            f" Got {randomness}"
+        )
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -119,16 +132,19 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "erro
     def batched(*args: Any, **kwargs: Any) -> Any:
         leaves, spec, dims, size = examine(func, in_dims, args)
         if chunk_size is not None and chunk_size < size:
-            return in_chunks(func, in_dims, out_dims, randomness, chunk_size, leaves, spec, dims,
-                             size, kwargs)
+            return in_chunks(
+                func, in_dims, out_dims, randomness, chunk_size, leaves, spec, dims, size, kwargs
+            )
         mode = Batch(size, randomness)
-        seen = [leaf if d is None else mode.hide(leaf.movedim(d, 0))
-                for leaf, d in zip(leaves, dims)]
+        seen = [
+            leaf if d is None else mode.hide(leaf.movedim(d, 0)) for leaf, d in zip(leaves, dims)
+        ]
         keyword = tree_flatten(kwargs)
         hidden = [mode.hide(v) if isinstance(v, Tensor) and v.ndim else v for v in keyword[0]]
         with state.watching(mode):
             result = func(*tree_unflatten(seen, spec), **tree_unflatten(hidden, keyword[1]))
         return collect(func, mode, result, out_dims)
+
     return batched
 
 
@@ -137,40 +153,54 @@ def examine(func: Any, in_dims: Any, args: tuple[Any, ...]) -> Any:
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(args)
     if not leaves:
-        raise ValueError(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, "
-                         "or you are trying to vmap over a function with no inputs. The latter is "
-                         "unsupported.")
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, "
+            "or you are trying to vmap over a function with no inputs. The latter is "
+            "unsupported."
+        )
     if not isinstance(in_dims, (int, tuple, list)):
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be"
-                         f" int or a (potentially nested) tuple matching the structure of inputs, "
-                         f"got: {type(in_dims)}.")
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be"
+            f" int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
+        )
     dims = broadcast_to(in_dims if isinstance(in_dims, int) else tuple(in_dims), args)
     if dims is None:
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not "
-                         "compatible with the structure of inputs.")
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not "
+            "compatible with the structure of inputs."
+        )
     sizes = set()
     for i, (leaf, d) in enumerate(zip(leaves, dims)):
         if d is None:
             continue
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
-                             "an input but the input is of type "
-                             f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
-                             "None as the respective in_dim")
+            raise ValueError(
+                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
+                "an input but the input is of type "
+                f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
+                "None as the respective in_dim"
+            )
         if not -leaf.ndim <= d < leaf.ndim:
-            raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
-                             "some input, but that input is a Tensor of dimensionality "
-                             f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < "
-                             f"{leaf.ndim}.")
+            raise ValueError(
+                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for "
+                "some input, but that input is a Tensor of dimensionality "
+                f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < "
+                f"{leaf.ndim}."
+            )
         dims[i] = d % leaf.ndim
         sizes.add(leaf.shape[d])
     if not sizes:
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must "
-                         "have a non-None in_dim.")
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must "
+            "have a non-None in_dim."
+        )
     if len(sizes) > 1:
         found = [leaf.shape[d] for leaf, d in zip(leaves, dims) if d is not None]
-        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension,"
-                         f" got sizes {found} for the mapped dimension")
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension,"
+            f" got sizes {found} for the mapped dimension"
+        )
     return leaves, spec, dims, sizes.pop()
 
 
@@ -180,21 +210,27 @@ def collect(func: Any, mode: Batch, result: Any, out_dims: Any) -> Any:
     leaves, spec = tree_flatten(result)
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type "
-                             f"{type(leaf)}. Did you mean to set out_dims= to None for output?")
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type "
+                f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
+            )
     dims = broadcast_to(tuple(out_dims) if isinstance(out_dims, list) else out_dims, result)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == len(leaves):
         dims = list(out_dims)
     if dims is None:
-        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with "
-                         "the structure of the outputs.")
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with "
+            "the structure of the outputs."
+        )
     made = []
     for leaf, d in zip(leaves, dims):
         whole = mode.full(leaf)
         if d is None:
             if whole is not None:
-                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when "
-                                 "out_dim is None")
+                raise ValueError(
+                    f"vmap({name}, ...): `{name}` can not return a BatchedTensor when "
+                    "out_dim is None"
+                )
             made.append(leaf)
             continue
         if whole is None:
@@ -203,14 +239,25 @@ def collect(func: Any, mode: Batch, result: Any, out_dims: Any) -> Any:
     return tree_unflatten(made, spec)
 
 
-def in_chunks(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk: int, leaves: Any,
-              spec: Any, dims: Any, size: int, kwargs: Any) -> Any:
+def in_chunks(
+    func: Any,
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk: int,
+    leaves: Any,
+    spec: Any,
+    dims: Any,
+    size: int,
+    kwargs: Any,
+) -> Any:
     """The batch in parts, for functions that need much memory per example."""
     parts = []
     for start in range(0, size, chunk):
         count = min(chunk, size - start)
-        some = [leaf if d is None else leaf.narrow(d, start, count)
-                for leaf, d in zip(leaves, dims)]
+        some = [
+            leaf if d is None else leaf.narrow(d, start, count) for leaf, d in zip(leaves, dims)
+        ]
         parts.append(vmap(func, in_dims, 0, randomness)(*tree_unflatten(some, spec), **kwargs))
     flat = [tree_flatten(p) for p in parts]
     whole = [registry["cat"].function(list(ts), 0) for ts in zip(*(leaves for leaves, _ in flat))]

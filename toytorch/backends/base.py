@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from toytorch.core.device import device as device_class
+from toytorch.facts.device import device as device_class
 
 
 class Backend(Protocol):

@@ -73,12 +73,17 @@ def enable_cudnn_sdp(enabled: bool) -> None:
 
 
 @contextmanager
-def sdp_kernel(enable_flash: bool = True, enable_math: bool = True,
-               enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
     """The switches inside of a context; the older form of `torch.nn.attention.sdpa_kernel`."""
     before = dict(vars(_attention))
-    vars(_attention).update(flash=enable_flash, math=enable_math, cudnn=enable_cudnn,
-                            mem_efficient=enable_mem_efficient)
+    vars(_attention).update(
+        flash=enable_flash, math=enable_math, cudnn=enable_cudnn, mem_efficient=enable_mem_efficient
+    )
     try:
         yield
     finally:

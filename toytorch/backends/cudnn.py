@@ -27,8 +27,13 @@ def version() -> int | None:
 
 
 @contextmanager
-def flags(enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10,
-          deterministic: bool = False, allow_tf32: bool = True) -> Iterator[None]:
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+) -> Iterator[None]:
     """Sets the switches for a while.
 
     >>> from toytorch.backends import cudnn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from toytorch.core.device import device as device_class
+from toytorch.facts.device import device as device_class
 
 
 class _Never:
@@ -24,6 +24,7 @@ class CupyBackend:
     def xp(self) -> Any:
         """The module cupy."""
         import cupy
+
         return cupy
 
     @property
@@ -37,13 +38,17 @@ class CupyBackend:
         try:
             xp = self.xp
         except ImportError:
-            return ("the package cupy is not installed (pip install 'toytorch[cuda]'). Everything "
-                    "runs on the CPU without it")
+            return (
+                "the package cupy is not installed (pip install 'toytorch[cuda]'). Everything "
+                "runs on the CPU without it"
+            )
         try:
             count = xp.cuda.runtime.getDeviceCount()
         except Exception as error:  # CuPy raises its own classes, which need a driver to import
-            return (f"found no NVIDIA driver on your system: {error}. Everything runs on the CPU "
-                    "without it")
+            return (
+                f"found no NVIDIA driver on your system: {error}. Everything runs on the CPU "
+                "without it"
+            )
         return "" if count else "no CUDA-capable device is detected"
 
     def is_available(self) -> bool:
@@ -58,8 +63,10 @@ class CupyBackend:
     def on(self, where: device_class) -> Any:
         index = where.index
         if index is not None and index >= self.device_count():
-            raise RuntimeError(f"CUDA error: invalid device ordinal: {where} was asked for, and "
-                               f"there are {self.device_count()} devices")
+            raise RuntimeError(
+                f"CUDA error: invalid device ordinal: {where} was asked for, and "
+                f"there are {self.device_count()} devices"
+            )
         return self.xp.cuda.Device(index)
 
     def to_numpy(self, array: Any) -> Any:
@@ -79,8 +86,9 @@ class CupyBackend:
 
     def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
         step = flat.itemsize
-        return self.xp.ndarray(shape, flat.dtype, flat.data + offset * step,
-                               [s * step for s in strides])
+        return self.xp.ndarray(
+            shape, flat.dtype, flat.data + offset * step, [s * step for s in strides]
+        )
 
     def generator(self, seed: int) -> Any:
         return self.xp.random.Generator(self.xp.random.XORWOW(seed))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.device import cpu
-from toytorch.core.device import device as device_class
-from toytorch.core.package import is_ours
+from toytorch.facts.device import cpu
+from toytorch.facts.device import device as device_class
+from toytorch.facts.package import is_ours
 
 
 class NumpyBackend:
@@ -114,8 +114,7 @@ def _quiet_floating_point() -> None:
     np.seterrcall(_on_floating_point_error)
     np.seterr(**modes)
     # Threads start with NumPy's own settings; there the filter does the work.
-    warnings.filterwarnings("ignore", r".* encountered in ", RuntimeWarning,
-                            r"(toy)?torch\.")
+    warnings.filterwarnings("ignore", r".* encountered in ", RuntimeWarning, r"(toy)?torch\.")
 
 
 _keep_freed_memory()

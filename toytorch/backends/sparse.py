@@ -1,7 +1,7 @@
 """Sparse arrays in coordinates, and the backend through which ops meet them.
 
 A SparseArray stands where a dense array stands, in `Tensor._array`; the sparse tensor is therefore
-an ordinary Tensor, and the short cut of `core.fast`, which wants plain NumPy arrays, passes by it
+an ordinary Tensor, and the short cut of `core.fast_path`, which wants plain NumPy arrays, passes by it
 without a test of its own. The general path asks `Kernels` for an op's sparse kernel; what has none
 is refused in PyTorch's words.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.device import device as device_class
+from toytorch.facts.device import device as device_class
 
 
 def xp_of(array: Any) -> Any:
@@ -45,8 +45,9 @@ class SparseArray:
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
 
-    def __init__(self, indices: Any, values: Any, shape: Any,
-                 coalesced: bool | None = None) -> None:
+    def __init__(
+        self, indices: Any, values: Any, shape: Any, coalesced: bool | None = None
+    ) -> None:
         self.indices, self.values, self.shape = indices, values, tuple(shape)
         self.coalesced = indices.shape[1] < 2 if coalesced is None else coalesced
 
@@ -108,7 +109,7 @@ class SparseArray:
 
     def places(self) -> Any:
         """For each entry one number that orders places: its row-major position."""
-        return positions(self.indices, self.shape[:self.sparse_dim])
+        return positions(self.indices, self.shape[: self.sparse_dim])
 
     def coalesce(self) -> SparseArray:
         """The entries in order, those at one place added up; itself where that is so already."""
@@ -193,18 +194,22 @@ class Kernels:
         def on_values(a: SparseArray, *rest: Any) -> SparseArray:
             a = a.coalesce()
             return a.with_values(op.kernel_on(xp_of(a))(a.values, *rest))
+
         return on_values
 
 
 def unsupported(name: str, where: str) -> str:
     """PyTorch's words for an op that a kind of tensor does not have."""
-    return (f"Could not run 'aten::{name}' with arguments from the '{where}' backend. This could "
-            "be because the operator doesn't exist for this backend.")
+    return (
+        f"Could not run 'aten::{name}' with arguments from the '{where}' backend. This could "
+        "be because the operator doesn't exist for this backend."
+    )
 
 
 # Views, which PyTorch finds it cannot make when it looks for strides.
-REFUSED_AS = dict.fromkeys(("slice", "narrow", "squeeze", "split", "diagonal", "unfold"),
-                           "as_strided")
+REFUSED_AS = dict.fromkeys(
+    ("slice", "narrow", "squeeze", "split", "diagonal", "unfold"), "as_strided"
+)
 
 
 class SparseBackend:

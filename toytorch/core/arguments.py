@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.op import Op
-from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
+from toytorch.facts.schema import REQUIRED
 
 
 def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -16,9 +16,14 @@ def spread(values: tuple[Any, ...]) -> tuple[Any, ...]:
             break
     else:
         return values
-    if len(values) == 1 and not isinstance(values[0], int) and (
-            isinstance(values[0], (tuple, list)) or (
-                isinstance(values[0], Tensor) and values[0].ndim)):
+    if (
+        len(values) == 1
+        and not isinstance(values[0], int)
+        and (
+            isinstance(values[0], (tuple, list))
+            or (isinstance(values[0], Tensor) and values[0].ndim)
+        )
+    ):
         values = tuple(values[0])
     return tuple(v if v.__class__ is int else as_int(v) for v in values)
 
@@ -30,8 +35,9 @@ def as_int(value: Any) -> int:
     try:
         return int(value.__index__())
     except (AttributeError, TypeError):
-        raise TypeError("expected a sequence of ints, but found an element of type "
-                        f"{type(value).__name__}") from None
+        raise TypeError(
+            f"expected a sequence of ints, but found an element of type {type(value).__name__}"
+        ) from None
 
 
 def called(op: Op, i: int) -> str:
@@ -43,8 +49,10 @@ def called(op: Op, i: int) -> str:
 def missing(op: Op, places: list[int]) -> str:
     """What to say where arguments without defaults were not given."""
     names = ", ".join(f'"{called(op, i)}"' for i in places)
-    return (f"{op.schema.name.split('.')[0]}() missing {len(places)} required positional "
-            f"argument{'s' * (len(places) == 1)}: {names}")
+    return (
+        f"{op.schema.name.split('.')[0]}() missing {len(places)} required positional "
+        f"argument{'s' * (len(places) == 1)}: {names}"
+    )
 
 
 def not_a_tensor(op: Op, i: int, value: Any) -> str:
@@ -52,12 +60,15 @@ def not_a_tensor(op: Op, i: int, value: Any) -> str:
     if value is REQUIRED:
         return missing(op, [i])
     name = called(op, i)
-    return (f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-            f"{type(value).__name__}")
+    return (
+        f"{op.name}(): argument '{name}' (position {i + 1}) must be Tensor, not "
+        f"{type(value).__name__}"
+    )
 
 
-def bound(op: Op, values: tuple[Any, ...], more: dict[str, Any],
-          in_place: bool = False) -> tuple[tuple[Any, ...], Any]:
+def bound(
+    op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool = False
+) -> tuple[tuple[Any, ...], Any]:
     """An op's arguments and its `out`, some of which were given by other names than the function's
     own parameters: options, and NumPy's words (`axis=`).
 

@@ -5,7 +5,7 @@
     kernel        the backend's arrays in, arrays out
     autograd      a Node remembers what the derivative needs
 
-`toytorch.core.fast` holds the short cut for the common case; a test holds the two equal.
+`toytorch.core.fast_path` holds the short cut for the common case; a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends import sparse as sparse_arrays
 from toytorch.backends.sparse import SparseArray
-from toytorch.core import dtype as types
 from toytorch.core import inplace as writing
-from toytorch.core import state
 from toytorch.core.arguments import not_a_tensor
-from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
-from toytorch.core.node import Node, Output, pack, remember, sequence
 from toytorch.core.op import Op
-from toytorch.core.size import broadcast_pair
 from toytorch.core.storage import InferenceStorage
 from toytorch.core.tensor import Tensor, alias, new
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
+from toytorch.facts.node import Node, Output, pack, remember, sequence
+from toytorch.facts.size import broadcast_pair
 
 ndarray = np.ndarray
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -79,7 +79,8 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 def wrap_result(array: Any) -> Tensor:
     """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
     if array.__class__ is not ndarray and (
-            isinstance(array, np.generic) or not hasattr(array, "strides")):
+        isinstance(array, np.generic) or not hasattr(array, "strides")
+    ):
         array = np.asarray(array)
     tensor: Tensor = new(Tensor)
     tensor._array = array
@@ -103,8 +104,11 @@ def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
         a = args[i]
         if a is None and op.schema.args[i].is_optional:
             continue
-        if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or (
-                a.dtype.itemsize == 2 and a.dtype in REDUCED):
+        if (
+            not isinstance(a, Tensor)
+            or a._array.__class__ is not ndarray
+            or (a.dtype.itemsize == 2 and a.dtype in REDUCED)
+        ):
             break
         arrays[i] = a._array
     else:
@@ -143,8 +147,10 @@ def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
     if xp is not None and found is not xp:
         if SPARSE in (xp, found):
             return SPARSE  # its kernels take dense operands too
-        raise RuntimeError("Expected all tensors to be on the same device, but found at least two "
-                           f"devices, cuda:0 and cpu! (when checking arguments of {op.name})")
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two "
+            f"devices, cuda:0 and cpu! (when checking arguments of {op.name})"
+        )
     return found
 
 
@@ -152,12 +158,15 @@ def check_list(op: Op, i: int, value: Any) -> None:
     """Refuses what is no list of tensors."""
     name = op.schema.args[i].name
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{op.name}(): argument '{name}' (position {i + 1}) must be tuple of "
-                        f"Tensors, not {type(value).__name__}")
+        raise TypeError(
+            f"{op.name}(): argument '{name}' (position {i + 1}) must be tuple of "
+            f"Tensors, not {type(value).__name__}"
+        )
     for k, t in enumerate(value):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {k} in argument {i}, but got "
-                            f"{type(t).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {k} in argument {i}, but got {type(t).__name__}"
+            )
 
 
 def fits(argument: Any, value: Any) -> bool:
@@ -195,8 +204,10 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             xp = SPARSE
         elif isinstance(a, Tensor) and a._array.__class__ is not ndarray:
             if where is not None and where != a.device and a.ndim:
-                raise RuntimeError("Expected all tensors to be on the same device, but found at "
-                                   f"least two devices, {where} and {a.device}!")
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at "
+                    f"least two devices, {where} and {a.device}!"
+                )
             where = a.device
             xp = xp or base.of_array(a._array).xp
     if xp is None:
@@ -220,16 +231,24 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             array = a._array
             if where is not None and array.__class__ is ndarray:
                 if a.ndim:
-                    raise RuntimeError("Expected all tensors to be on the same device, but found "
-                                       f"at least two devices, {where} and cpu!")
+                    raise RuntimeError(
+                        "Expected all tensors to be on the same device, but found "
+                        f"at least two devices, {where} and cpu!"
+                    )
                 array = xp.asarray(array)
             arrays[i] = array if work is None or array.dtype == work else array.astype(work)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
     try:
-        if target is not None and target.dtype == work and xp is not SPARSE and (
-                isinstance(op.kernel, str) or (
-                op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)):
+        if (
+            target is not None
+            and target.dtype == work
+            and xp is not SPARSE
+            and (
+                isinstance(op.kernel, str)
+                or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)
+            )
+        ):
             ready = [arrays[i] for i in op.tensor_at]
             if all(a.shape == () or a.shape == target.shape for a in ready):
                 kernel = getattr(xp, op.plain) if op.plain else op.kernel_on(xp)
@@ -237,8 +256,9 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
         result = op.kernel_on(xp)(*arrays)
     except TypeError as error:
         if common is not None and "not supported for the input types" in str(error):
-            raise NotImplementedError(f"\"{op.name.replace('.', '_')}_cpu\" not implemented for "
-                                      f"'{common.legacy}'") from None
+            raise NotImplementedError(
+                f"\"{op.name.replace('.', '_')}_cpu\" not implemented for '{common.legacy}'"
+            ) from None
         raise
     except ValueError as error:
         if "broadcast" in str(error):
@@ -326,8 +346,7 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
     pointwise = op.kind == "pointwise"
     if not isinstance(operand, Tensor):
         return not pointwise or getattr(operand, "dtype", result.dtype) is result.dtype
-    return operand._array.__class__ is ndarray and (
-        not pointwise or operand.dtype is result.dtype)
+    return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
 
 
 def tie_many(op: Op, node: Node, results: Any) -> None:
@@ -447,11 +466,13 @@ NO_GRAD_VIEW = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the no_grad block (if you "
     "don't want "
-    "the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
 MANY_VIEWS = (
     "Output %d of %s is a view and is being modified inplace. This view is the output of a "
     "function that returns multiple views. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one.")
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
 
 
 def view_of(source: Tensor, array: Any) -> Tensor:
@@ -459,11 +480,13 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view: Tensor = new(Tensor)
     view._array = array
     own = source._array.dtype
-    view.dtype = source.dtype if array.dtype is own or array.dtype == own else (
-        FROM_NUMPY[array.dtype])
+    view.dtype = (
+        source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
+    )
     view._rg, view._edge, view._storage = False, None, source._memory()
-    if view.dtype is source.dtype or source.dtype.is_complex or (
-            view.dtype.is_complex):  # bytes read anew have no gradient
+    if (
+        view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
+    ):  # bytes read anew have no gradient
         writing.register_view(source, view)
     return view
 
@@ -474,21 +497,27 @@ def view_of(source: Tensor, array: Any) -> Tensor:
 def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     """Runs `op` and writes the result into its first argument."""
     if state.profiler is not None and not timed:
-        return state.profiler.around(  # type: ignore[no-any-return]  # it returns what we do
-            f"aten::{op.name}_", args, inplace, op, args, True)
+        return state.profiler.around(  # it returns what we do
+            f"aten::{op.name}_", args, inplace, op, args, True
+        )
     target = args[0]
     if not isinstance(target, Tensor):
-        raise TypeError(f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "
-                        f"to a '{type(target).__name__}' object")
+        raise TypeError(
+            f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "
+            f"to a '{type(target).__name__}' object"
+        )
     for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_inplace", None)
         if take_over is not None:
             with state.below(mode):
-                return take_over(op, args)  # type: ignore[no-any-return]  # it returns what we do
+                return take_over(op, args)  # it returns what we do
     if state.everywhere is not None:
         state.everywhere.on_inplace(op, args)
-    needs = state.local.grad and bool(op.derivatives) and (
-        wants_grad(op, args) or (target._base is not None and target._base._rg))
+    needs = (
+        state.local.grad
+        and bool(op.derivatives)
+        and (wants_grad(op, args) or (target._base is not None and target._base._rg))
+    )
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
@@ -521,15 +550,18 @@ def check_cast(op: Op, args: tuple[Any, ...], to: dtype) -> None:
     if op.schema.returns[0] == "BoolTensor":
         common = types.bool
     if common.rank > to.rank and not (common.rank == 1 and to.rank == 1):
-        raise RuntimeError(f"result type {common.legacy} can't be cast to the desired output type "
-                           f"{to.legacy}")
+        raise RuntimeError(
+            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
+        )
 
 
 def write(op: Op, target: Tensor, result: Any) -> None:
     """Puts a result where the target's elements are."""
     if np.shape(result) != target._array.shape:
-        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast "
-                           f"shape {list(np.shape(result))}")
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast "
+            f"shape {list(np.shape(result))}"
+        )
     if op.overlap and writing.overlaps(target):  # elements that share a place: the new one counts
         changed = target._array != result
         target._array[changed] = result[changed]
@@ -542,8 +574,10 @@ def refuse_grad(name: str, args: Any, out: Any) -> None:
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
     if state.local.grad and any(isinstance(t, Tensor) and t._rg for t in flat):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
-                           "differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
 
 
 def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
@@ -561,19 +595,31 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
         if op.apart.endswith("type") and made is not o.dtype:
-            raise RuntimeError(f"Expected out tensor to have dtype {made.name}, but got "
-                               f"{o.dtype.name} instead")
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {made.name}, but got {o.dtype.name} instead"
+            )
         if made.rank > o.dtype.rank and made is not o.dtype:
-            raise RuntimeError(f"result type {made.legacy} can't be cast to the desired output "
-                               f"type {o.dtype.legacy}")
+            raise RuntimeError(
+                f"result type {made.legacy} can't be cast to the desired output "
+                f"type {o.dtype.legacy}"
+            )
         if o._array.shape != array.shape:
             if o._array.size:
                 import warnings
-                warnings.warn(f"An output with one or more elements was resized since it had shape "
-                              f"{list(o.shape)}, which does not match the required output shape "
-                              f"{list(array.shape)}.", UserWarning, stacklevel=4)
-            o._array, o._storage = np.asarray(array, o.dtype.numpy) if array.__class__ is ndarray \
-                else array.astype(o.dtype.numpy), None
+
+                warnings.warn(
+                    f"An output with one or more elements was resized since it had shape "
+                    f"{list(o.shape)}, which does not match the required output shape "
+                    f"{list(array.shape)}.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            o._array, o._storage = (
+                np.asarray(array, o.dtype.numpy)
+                if array.__class__ is ndarray
+                else array.astype(o.dtype.numpy),
+                None,
+            )
         else:
             writing.refuse_overlap(o)
             o._array[...] = array

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core import state
-from toytorch.core.node import Node, Refusal, sequence
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
+from toytorch.facts import state
+from toytorch.facts.node import Node, Refusal, sequence
 
 
 def check(target: Tensor, needs_grad: bool) -> None:
@@ -27,7 +27,8 @@ def check(target: Tensor, needs_grad: bool) -> None:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
             "a clone to get a normal tensor before doing inplace update.See "
-            "https://github.com/pytorch/rfcs/pull/17 for more details.")
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     if not (needs_grad or target._rg) or not state.local.grad:
         return
     owner = target._base
@@ -36,11 +37,14 @@ def check(target: Tensor, needs_grad: bool) -> None:
         if kind:
             raise RuntimeError(kind)
         if owner._rg and owner._edge is None:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
-                               "in-place operation.")
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an "
+                "in-place operation."
+            )
     if target._edge is None and target._rg:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
-                           "operation.")
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
 
 
 def overlaps(target: Tensor) -> bool:
@@ -54,11 +58,15 @@ def strided_overlap(shape: Any, strides: Any) -> bool:
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
 
-SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor "
-          "refer to a single memory location. Please clone() the tensor before performing the "
-          "operation.")
-OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a "
-           "single memory location. Please clone() the tensor before performing the operation.")
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor "
+    "refer to a single memory location. Please clone() the tensor before performing the "
+    "operation."
+)
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
 
 
 def refuse_overlap(target: Tensor) -> None:
@@ -71,12 +79,18 @@ def refuse_shared(target: Tensor, args: Any) -> None:
     """Refuses to write over part of an operand: what is read would depend on the order."""
     array = target._array
     for other in args[1:]:
-        if not isinstance(other, Tensor) or other._storage is None or (
-                other._storage is not target._storage):
+        if (
+            not isinstance(other, Tensor)
+            or other._storage is None
+            or (other._storage is not target._storage)
+        ):
             continue
         b = other._array
-        same = b.shape == array.shape and b.strides == array.strides and (
-            base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
+        same = (
+            b.shape == array.shape
+            and b.strides == array.strides
+            and (base.of_array(b).data_ptr(b) == base.of_array(b).data_ptr(array))
+        )
         if not same and array.__class__ is np.ndarray and np.may_share_memory(array, b):
             raise RuntimeError(SHARED)
 
@@ -86,9 +100,15 @@ def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
     resized = target._array.shape != shape
     for other in args:
         for t in other if isinstance(other, (list, tuple)) else (other,):
-            if isinstance(t, Tensor) and t._array.__class__ is np.ndarray and (
-                    t is target or np.may_share_memory(t._array, target._array)
-                    or (resized and t._storage is not None and t._storage is target._storage)):
+            if (
+                isinstance(t, Tensor)
+                and t._array.__class__ is np.ndarray
+                and (
+                    t is target
+                    or np.may_share_memory(t._array, target._array)
+                    or (resized and t._storage is not None and t._storage is target._storage)
+                )
+            ):
                 raise RuntimeError(SHARED)
 
 
@@ -275,6 +295,7 @@ class CopySlices(Node):
 
         def part(tensor: Any) -> Any:
             return tensor.as_strided(size, steps, tensor.storage_offset() + offset)
+
         base, *others = CopySlices.rule(grad, part, inner)
         return (None if self.edges[0] is None else base, *others)
 
@@ -318,4 +339,3 @@ def old_edge(target: Tensor) -> Any:
     if not owner._rg:
         return None
     return ViewMarker(target)
-

@@ -21,14 +21,18 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     >>> rows(np.negative)(np.ones((2, 3)).T).strides
     (16, 8)
     """
+
     def in_rows(*args: Any) -> Any:
         made = kernel(*args)
         if made.__class__ is ndarray:
             return made if made.flags.c_contiguous else made.copy("C")
         if made.__class__ is tuple:
-            return tuple(m.copy("C") if m.__class__ is ndarray and not m.flags.c_contiguous else m
-                         for m in made)
+            return tuple(
+                m.copy("C") if m.__class__ is ndarray and not m.flags.c_contiguous else m
+                for m in made
+            )
         return made
+
     return in_rows
 
 
@@ -38,6 +42,7 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     >>> like_first(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
     (8, 24)
     """
+
     def as_first(*args: Any) -> Any:
         made, first = kernel(*args), args[0]
         if first.__class__ is not ndarray:
@@ -45,22 +50,27 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if made.__class__ is tuple:
             return tuple(ordered(m, first) for m in made)
         return ordered(made, first)
+
     return as_first
 
 
 def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel over images, or a list of them: results have channels last if these have, else rows.
-    """
+    """A kernel over images, or a list of them: results have channels last if these have, else rows."""
+
     def formatted(*args: Any) -> Any:
         made = kernel(*args)
         images = args[0] if args[0].__class__ in (list, tuple) else [args[0]]
-        if made.__class__ is ndarray and made.flags.c_contiguous and (
-                not images or images[0].flags.c_contiguous):
+        if (
+            made.__class__ is ndarray
+            and made.flags.c_contiguous
+            and (not images or images[0].flags.c_contiguous)
+        ):
             return made
         last = all(has_channels_last(a) for a in images if a.size)
         if made.__class__ is tuple:
             return tuple(in_format(m, last) for m in made)
         return in_format(made, last)
+
     return formatted
 
 
@@ -105,4 +115,8 @@ def ordered(made: Any, first: Any) -> Any:
 
 
 ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
-    "": lambda kernel: kernel, "rows": rows, "like": like_first, "format": one_format}
+    "": lambda kernel: kernel,
+    "rows": rows,
+    "like": like_first,
+    "format": one_format,
+}

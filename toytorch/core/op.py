@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import state
 from toytorch.core.memory_order import ORDERS
-from toytorch.core.node import SAVED_TWICE, Node, check_version, unpacked
-from toytorch.core.schema import Schema, parse
 from toytorch.core.tensor import Tensor, new, wrap
+from toytorch.facts import state
+from toytorch.facts.node import SAVED_TWICE, Node, check_version, unpacked
+from toytorch.facts.schema import Schema, parse
 
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
@@ -69,14 +69,33 @@ class Op:
     words       {name: argument}: further names by which callers may give an argument
     """
 
-    def __init__(self, signature: str, kernel: Any, *, kind: str = "general",
-                 promotion: str = "default", derivatives: dict[str, Any] | None = None,
-                 expr: str = "", doc: str = "", inplace: bool = False, method: bool = True,
-                 function: bool = True, out: bool = True, holomorphic: bool = True,
-                 node: str = "", upcast: bool = True, reflected: str = "",
-                 results: tuple[bool, ...] = (True,), checks: Any = None, plain: str = "",
-                 variant: Any = None, overlap: Any = False, apart: str = "",
-                 words: dict[str, str] | None = None, memory: str | None = None) -> None:
+    def __init__(
+        self,
+        signature: str,
+        kernel: Any,
+        *,
+        kind: str = "general",
+        promotion: str = "default",
+        derivatives: dict[str, Any] | None = None,
+        expr: str = "",
+        doc: str = "",
+        inplace: bool = False,
+        method: bool = True,
+        function: bool = True,
+        out: bool = True,
+        holomorphic: bool = True,
+        node: str = "",
+        upcast: bool = True,
+        reflected: str = "",
+        results: tuple[bool, ...] = (True,),
+        checks: Any = None,
+        plain: str = "",
+        variant: Any = None,
+        overlap: Any = False,
+        apart: str = "",
+        words: dict[str, str] | None = None,
+        memory: str | None = None,
+    ) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
@@ -102,8 +121,10 @@ class Op:
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
         self.formulas = {n: d for n, d in (derivatives or {}).items() if isinstance(d, str)}
-        self.derivatives = {n: rule(d, self.schema) if isinstance(d, str) else d
-                            for n, d in (derivatives or {}).items()}
+        self.derivatives = {
+            n: rule(d, self.schema) if isinstance(d, str) else d
+            for n, d in (derivatives or {}).items()
+        }
         self._kernels: dict[int, Any] = {}
         self.function: Any = None
         self._build()
@@ -120,7 +141,7 @@ class Op:
         if found is None:
             kernel = self.kernel
             if hasattr(xp, "kernel_of"):  # sparse arrays: a table instead of an array module
-                return xp.kernel_of(self)  # type: ignore[no-any-return]
+                return xp.kernel_of(self)
             if isinstance(kernel, str):
                 found = getattr(xp, kernel)
             else:
@@ -149,8 +170,10 @@ class Op:
             elif key.startswith("d_") and key[2:] in self.schema.index:
                 self.derivatives = {**self.derivatives, key[2:]: value}
             else:
-                raise TypeError(f"{self.name}.using() got an unexpected field {key!r}; it takes "
-                                f"kernel and {', '.join('d_' + a for a in self.schema.index)}")
+                raise TypeError(
+                    f"{self.name}.using() got an unexpected field {key!r}; it takes "
+                    f"kernel and {', '.join('d_' + a for a in self.schema.index)}"
+                )
         try:
             self._kernels.clear()
             self._build()
@@ -164,19 +187,31 @@ class Op:
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
         args = self.schema.index
-        allowed = {"g", "gs", "work", *args, *(f"{a}_{s}" for a in args for s in TRAITS),
-                   "result", *(f"result{i}" for i in range(self.count))}
+        allowed = {
+            "g",
+            "gs",
+            "work",
+            *args,
+            *(f"{a}_{s}" for a in args for s in TRAITS),
+            "result",
+            *(f"result{i}" for i in range(self.count)),
+        }
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
             needs[name] = tuple(inspect.signature(d).parameters)
             unknown = [n for n in needs[name] if n not in allowed]
             if name not in args or unknown:
-                raise ValueError(f"op {self.name!r}: derivative d_{name} names {unknown or name!r},"
-                                 f" which is no argument of {self.schema}")
+                raise ValueError(
+                    f"op {self.name!r}: derivative d_{name} names {unknown or name!r},"
+                    f" which is no argument of {self.schema}"
+                )
         self.needs = needs
         # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
-        self.keeps = tuple(dict.fromkeys(
-            n for names in needs.values() for n in names if n not in ("g", "gs", "work")))
+        self.keeps = tuple(
+            dict.fromkeys(
+                n for names in needs.values() for n in names if n not in ("g", "gs", "work")
+            )
+        )
         self.plan = tuple(self._keep_plan(n) for n in self.keeps)
         self.node = make_node_class(self)
         self._variants.clear()
@@ -223,8 +258,11 @@ def pascal(name: str) -> str:
 def rule(formula: str, schema: Schema) -> Any:
     """A derivative from its formula: a function of the names in it that the record knows."""
     code = compile(formula, formula, "eval")
-    names = [n for n in code.co_names if n == "g" or n.startswith("result")
-             or n.removesuffix("_shape") in schema.index]
+    names = [
+        n
+        for n in code.co_names
+        if n == "g" or n.startswith("result") or n.removesuffix("_shape") in schema.index
+    ]
     helpers = {n: Late(n) for n in code.co_names if n not in names}
     return eval(f"lambda {', '.join(names)}: {formula}", helpers)  # text of a record, not a user's
 
@@ -254,7 +292,8 @@ def revive(value: Any, node: Node, index: int) -> Any:
     """A saved result as the user knows it: with its history, for derivatives of derivatives."""
     if not state.local.grad or value is None:
         return value
-    from toytorch.core.node import Output
+    from toytorch.facts.node import Output
+
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
     tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
@@ -264,6 +303,7 @@ def revive(value: Any, node: Node, index: int) -> Any:
         tensor._batches = value._batches
     if node.slices is not None:  # written through a view: its history leads through the base
         from toytorch.core.inplace import AsStridedBackward0
+
         tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
     return tensor
 
@@ -273,8 +313,10 @@ def fit(grad: Tensor, shape: Any, dtype: Any) -> Tensor:
     array_shape = grad._array.shape
     if array_shape != shape:
         lead = len(array_shape) - len(shape)
-        dims = (*range(lead), *(i + lead for i, n in enumerate(shape)
-                                if n == 1 and array_shape[i + lead] != 1))
+        dims = (
+            *range(lead),
+            *(i + lead for i, n in enumerate(shape) if n == 1 and array_shape[i + lead] != 1),
+        )
         if dims:
             grad = grad.sum(dims, True)
         if grad._array.shape != shape:
@@ -290,15 +332,20 @@ def make_node_class(op: Op) -> type[Node]:
     gradient = "gs" if op.many else "g"
     lines = [f"def apply(node, {gradient}):"]
     if op.keeps:
-        lines += ["    saved = node.saved", "    if saved is None:",
-                  "        raise RuntimeError(SAVED_TWICE)",
-                  f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved"]
+        lines += [
+            "    saved = node.saved",
+            "    if saved is None:",
+            "        raise RuntimeError(SAVED_TWICE)",
+            f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved",
+        ]
         for i, name in enumerate(op.keeps):
             if is_tensor_like(op, name):
-                lines += [f"    seen = node.versions[{i}]", "    if seen is not None and seen != (",
-                          f"            0 if {name}._storage is None "
-                          f"else {name}._storage.version):",
-                          f"        check_version(OP, {name!r}, {name}, seen, node)"]
+                lines += [
+                    f"    seen = node.versions[{i}]",
+                    "    if seen is not None and seen != (",
+                    f"            0 if {name}._storage is None else {name}._storage.version):",
+                    f"        check_version(OP, {name!r}, {name}, seen, node)",
+                ]
             if name.startswith("result") and name not in op.schema.index:
                 index = int(name[6:] or 0)
                 lines += [f"    {name} = revive({name}, node, {index})"]
@@ -313,32 +360,56 @@ def make_node_class(op: Op) -> type[Node]:
         d = op.needs.get(a.name)
         if a.is_tensor_list:
             start = i  # a list is the only tensor argument of its op, or the last one
-            lines += [f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
-                      f"    edges_list = edges[{start}:]",
-                      *(["    if conjugate:", "        grads = [x if x is None else x.conj() "
-                         "for x in grads]"] if op.holomorphic and not op.many else []),
-                      "    grads = [None if e is None or x is None else "
-                      "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
-                      "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]"]
+            lines += [
+                f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
+                f"    edges_list = edges[{start}:]",
+                *(
+                    [
+                        "    if conjugate:",
+                        "        grads = [x if x is None else x.conj() for x in grads]",
+                    ]
+                    if op.holomorphic and not op.many
+                    else []
+                ),
+                "    grads = [None if e is None or x is None else "
+                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
+            ]
             outs.append("*grads")
         elif d is None:
             outs.append("None")
         else:
-            lines += [f"    g{i} = None", f"    e = edges[{i}]", "    if e is not None:",
-                      f"        g{i} = d_{a.name}({', '.join(d)})",
-                      f"        if g{i} is not None:"]
+            lines += [
+                f"    g{i} = None",
+                f"    e = edges[{i}]",
+                "    if e is not None:",
+                f"        g{i} = d_{a.name}({', '.join(d)})",
+                f"        if g{i} is not None:",
+            ]
             if op.holomorphic and not op.many:
-                lines += [f"            if conjugate and g{i}.dtype.is_complex:",
-                          f"                g{i} = g{i}.conj()"]
-            lines += ["            shape, dtype = e.meta",
-                      f"            if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
-                      f"                g{i} = fit(g{i}, shape, dtype)"]
+                lines += [
+                    f"            if conjugate and g{i}.dtype.is_complex:",
+                    f"                g{i} = g{i}.conj()",
+                ]
+            lines += [
+                "            shape, dtype = e.meta",
+                f"            if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                f"                g{i} = fit(g{i}, shape, dtype)",
+            ]
             outs.append(f"g{i}")
     lines += [f"    return ({', '.join(outs)},)"]
     source = "\n".join(lines) + "\n"
-    namespace: dict[str, Any] = {"SAVED_TWICE": SAVED_TWICE, "check_version": check_version,
-                                 "revive": revive, "fit": fit, "OP": op.name, "unpacked": unpacked,
-                                 "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
+    namespace: dict[str, Any] = {
+        "SAVED_TWICE": SAVED_TWICE,
+        "check_version": check_version,
+        "revive": revive,
+        "fit": fit,
+        "OP": op.name,
+        "unpacked": unpacked,
+        "ndarray": np.ndarray,
+        "asarray": np.asarray,
+        "wrap": wrap,
+    }
     namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
 
     def saved_items(node: Node) -> list[tuple[str, Any]]:
@@ -356,13 +427,24 @@ def make_node_class(op: Op) -> type[Node]:
     def reader(name: str) -> property:
         return property(lambda node: dict(saved_items(node))[name])
 
-    return type(op.node_name, (Node,), {
-        **{f"_saved_{name}": reader(name) for name in op.keeps},
-        "__slots__": (), "op": op, "apply": namespace["apply"], "count": op.count, "many": op.many,
-        "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
-        "source": source, "apply_arrays": namespace.get("apply_arrays"),
-        "bare": "apply_arrays" in namespace,
-        "saved_items": saved_items, "__module__": "toytorch.ops"})
+    return type(
+        op.node_name,
+        (Node,),
+        {
+            **{f"_saved_{name}": reader(name) for name in op.keeps},
+            "__slots__": (),
+            "op": op,
+            "apply": namespace["apply"],
+            "count": op.count,
+            "many": op.many,
+            "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
+            "source": source,
+            "apply_arrays": namespace.get("apply_arrays"),
+            "bare": "apply_arrays" in namespace,
+            "saved_items": saved_items,
+            "__module__": "toytorch.ops",
+        },
+    )
 
 
 def arrays_source(op: Op) -> str:
@@ -373,28 +455,39 @@ def arrays_source(op: Op) -> str:
     lines = ["def apply_arrays(node, g):"]
     if op.keeps:
         versions = [f"seen{i}" if is_tensor_like(op, n) else "_" for i, n in enumerate(op.keeps)]
-        lines += ["    saved = node.saved", "    if saved is None:",
-                  "        raise RuntimeError(SAVED_TWICE)",
-                  f"    {', '.join(op.keeps)}, = saved",
-                  f"    {', '.join(versions)}, = node.versions"]
+        lines += [
+            "    saved = node.saved",
+            "    if saved is None:",
+            "        raise RuntimeError(SAVED_TWICE)",
+            f"    {', '.join(op.keeps)}, = saved",
+            f"    {', '.join(versions)}, = node.versions",
+        ]
         for i, name in enumerate(op.keeps):
             if is_tensor_like(op, name):
-                lines += [f"    if seen{i} is not None:", f"        memory = {name}._storage",
-                          f"        if seen{i} != (0 if memory is None else memory.version):",
-                          f"            check_version(OP, {name!r}, {name}, seen{i}, node)",
-                          f"        {name} = {name}._array"]
+                lines += [
+                    f"    if seen{i} is not None:",
+                    f"        memory = {name}._storage",
+                    f"        if seen{i} != (0 if memory is None else memory.version):",
+                    f"            check_version(OP, {name!r}, {name}, seen{i}, node)",
+                    f"        {name} = {name}._array",
+                ]
     edges = [f"e{i}" for i in range(len(op.tensor_names))]
     lines += [f"    {', '.join(edges)}, = node.edges", "    meta = node.meta"]
     names = [(i, n) for i, (_, n) in enumerate(op.tensor_names) if n in op.needs]
     for i, name in names:
-        lines += [f"    if e{i} is not None:",
-                  f"        g{i} = {op.formulas[name]}",
-                  f"        if g{i}.__class__ is not ndarray:", f"            g{i} = asarray(g{i})"]
+        lines += [
+            f"    if e{i} is not None:",
+            f"        g{i} = {op.formulas[name]}",
+            f"        if g{i}.__class__ is not ndarray:",
+            f"            g{i} = asarray(g{i})",
+        ]
         if op.kind == "pointwise":  # what has the result's shape and type fits there
             lines += [f"        if e{i}.meta != meta:"]
         else:
-            lines += [f"        shape, kind = e{i}.meta",
-                      f"        if g{i}.shape != shape or kind is not meta[1]:"]
+            lines += [
+                f"        shape, kind = e{i}.meta",
+                f"        if g{i}.shape != shape or kind is not meta[1]:",
+            ]
         lines += [f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
         if i is not names[-1][0] and len(names) == 2:
             lines += [f"        if e{names[-1][0]} is None:", f"            return (e{i}, g{i}),"]

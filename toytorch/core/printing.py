@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,22 @@ class Options:
     sci_mode: bool | None = None
 
 
-PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2),
-            "full": Options(threshold=math.inf)}
+PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
 _options = Options()
 
 
-def set_printoptions(precision: int | None = None, threshold: float | None = None,
-                     edgeitems: int | None = None, linewidth: int | None = None,
-                     profile: str | None = None, sci_mode: bool | None = None) -> None:
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Sets how tensors are printed, like `torch.set_printoptions`.
 
     >>> set_printoptions(precision=2); Tensor([1.2345]); set_printoptions(profile="default")
@@ -42,8 +50,12 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     global _options
     if profile is not None:
         _options = PROFILES[profile]
-    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
-             "linewidth": linewidth}
+    given: dict[str, Any] = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
     _options = replace(_options, **{k: v for k, v in given.items() if v is not None})
     _options = replace(_options, sci_mode=sci_mode)
 
@@ -81,8 +93,9 @@ class Format:
         size = np.abs(values.astype(np.float64))
         top, bottom = float(size.max()), float(size.min())
         self.whole = bool((np.ceil(values) == values).all())
-        self.scientific = top / bottom > 1000.0 or top > 1.0e8 or (
-            not self.whole and bottom < 1.0e-4)
+        self.scientific = (
+            top / bottom > 1000.0 or top > 1.0e8 or (not self.whole and bottom < 1.0e-4)
+        )
         if _options.sci_mode is not None:
             self.scientific = _options.sci_mode
         p = _options.precision
@@ -123,7 +136,7 @@ def edges(array: Any) -> Any:
     n = _options.edgeitems
     for d in range(array.ndim):
         if array.shape[d] > 2 * n:
-            keep = np.r_[:n, array.shape[d] - n:array.shape[d]]
+            keep = np.r_[:n, array.shape[d] - n : array.shape[d]]
             array = array.take(keep, axis=d)
     return array
 
@@ -142,11 +155,14 @@ def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
             items = [*map(form, array[:n].tolist()), " ...", *map(form, array[-n:].tolist())]
         else:
             items = [form(v) for v in array.tolist()]
-        rows = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+        rows = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
     if cut:
-        parts = [lines_of(a, indent + 1, summarize, form) for a in array[:n]] + ["..."] + [
-            lines_of(a, indent + 1, summarize, form) for a in array[-n:]]
+        parts = (
+            [lines_of(a, indent + 1, summarize, form) for a in array[:n]]
+            + ["..."]
+            + [lines_of(a, indent + 1, summarize, form) for a in array[-n:]]
+        )
     else:
         parts = [lines_of(a, indent + 1, summarize, form) for a in array]
     between: str = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
@@ -155,8 +171,11 @@ def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
 
 def body(array: Any, indent: int) -> str:
     """The numbers of a tensor."""
-    if array.dtype.kind == "V" or (array.dtype.itemsize == 2 and array.dtype.kind == "f") \
-            or array.dtype.name == "bfloat16":
+    if (
+        array.dtype.kind == "V"
+        or (array.dtype.itemsize == 2 and array.dtype.kind == "f")
+        or array.dtype.name == "bfloat16"
+    ):
         array = array.astype(np.float32)
     summarize = array.size > _options.threshold
     shown = edges(array) if summarize else array

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.device import cpu
-from toytorch.core.device import device as device_class
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import cpu
+from toytorch.facts.device import device as device_class
 
 
 class Generator:
@@ -43,21 +43,32 @@ class Generator:
     def get_state(self) -> Tensor:
         """The place in the stream, as bytes in a tensor."""
         state = self.rng.bit_generator.state
-        text = repr((self._seed, state["state"]["state"], state["state"]["inc"],
-                     state["has_uint32"], state["uinteger"]))
+        text = repr(
+            (
+                self._seed,
+                state["state"]["state"],
+                state["state"]["inc"],
+                state["has_uint32"],
+                state["uinteger"],
+            )
+        )
         return wrap(np.frombuffer(text.encode().ljust(256), dtype=np.uint8).copy())
 
     def set_state(self, state: Tensor) -> Generator:
         """Goes to a place that `get_state` gave."""
         import ast
+
         try:
             seed, number, inc, has, value = ast.literal_eval(bytes(state._array).decode().strip())
         except (ValueError, SyntaxError, AttributeError) as error:
             raise RuntimeError("RNG state is wrong: expected a tensor from get_state()") from error
         self._seed = seed
         self.rng.bit_generator.state = {
-            "bit_generator": "PCG64", "state": {"state": number, "inc": inc}, "has_uint32": has,
-            "uinteger": value}
+            "bit_generator": "PCG64",
+            "state": {"state": number, "inc": inc},
+            "has_uint32": has,
+            "uinteger": value,
+        }
         return self
 
     def clone_state(self) -> Generator:
@@ -80,11 +91,15 @@ def generator_of(where: Any, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
     if given is not None:
         if not isinstance(given, Generator):
-            raise TypeError("received an invalid combination of arguments - generator must be a "
-                            f"torch.Generator, not {type(given).__name__}")
+            raise TypeError(
+                "received an invalid combination of arguments - generator must be a "
+                f"torch.Generator, not {type(given).__name__}"
+            )
         if given.device.type != where.type:
-            raise RuntimeError(f"Expected a '{where.type}' device type for generator but found "
-                               f"'{given.device.type}'")
+            raise RuntimeError(
+                f"Expected a '{where.type}' device type for generator but found "
+                f"'{given.device.type}'"
+            )
         return given.rng
     if where not in _of_device:
         _of_device[where] = Generator(where).manual_seed(default_generator.initial_seed())
@@ -129,5 +144,3 @@ def get_rng_state() -> Tensor:
 def set_rng_state(state: Tensor) -> None:
     """Sets the state of the default generator."""
     default_generator.set_state(state)
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.core.device import device
-from toytorch.core.dtype import dtype
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 
 
 class Storage:
@@ -58,7 +58,8 @@ class InferenceStorage(Storage):
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
             "inference mode in computation tracked by autograd. To work around this, you can make "
             "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
-            "instead of `torch.inference_mode()`.")
+            "instead of `torch.inference_mode()`."
+        )
 
     @version.setter
     def version(self, value: int) -> None:
@@ -151,5 +152,7 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         values = "\n".join(f" {v}" for v in self.tolist())
-        return (f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) "
-                f"of size {self.size()}]")
+        return (
+            f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) "
+            f"of size {self.size()}]"
+        )

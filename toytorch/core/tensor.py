@@ -17,21 +17,34 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
-from toytorch.core import state
-from toytorch.core.device import cpu, device, sparse_coo, strided
-from toytorch.core.device import layout as layout_class
-from toytorch.core.dtype import FROM_NUMPY, dtype, from_numpy_dtype
-from toytorch.core.dtype import dtype as dtype_class
-from toytorch.core.node import AccumulateGrad, Handle, Node, Output, as_function
-from toytorch.core.size import Size, contiguous_strides, wrap_dim
 from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
+from toytorch.facts import state
+from toytorch.facts.device import cpu, device, sparse_coo, strided
+from toytorch.facts.device import layout as layout_class
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
+from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
 new = object.__new__
 ndarray = np.ndarray
-NO_VALUE = ("vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
-            "calling .{0}() on a Tensor: there is one value for each example")
-SELDOM = ("_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
-          "_no_grad_view", "_deaf", "_batches", "_tangents")  # what no copy takes over
+NO_VALUE = (
+    "vmap: It looks like you're calling .{0}() on a Tensor. We don't support vmap over "
+    "calling .{0}() on a Tensor: there is one value for each example"
+)
+SELDOM = (
+    "_grad",
+    "_base",
+    "_views",
+    "_hooks",
+    "_accumulator_ref",
+    "_retained",
+    "_post_hooks",
+    "_no_grad_view",
+    "_deaf",
+    "_batches",
+    "_tangents",
+)  # what no copy takes over
 
 
 class Tensor:
@@ -52,7 +65,7 @@ class Tensor:
     is_node = False  # at the end of an edge, a leaf
     _no_grad_view: Any = None  # why a view must not be written to, if so
     _deaf = False  # whether it asks for gradients only because its base does, and drops them
-    _names: Any = None  # the names of the dimensions, if they have any (see ops/names.py)
+    _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
     __hash__ = object.__hash__
@@ -137,8 +150,10 @@ class Tensor:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         if self.is_sparse:
-            raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of "
-                               "the constituent tensors, add the nbytes of the indices and values.")
+            raise RuntimeError(
+                "nbytes is not defined for sparse tensors.  If you want the size of "
+                "the constituent tensors, add the nbytes of the indices and values."
+            )
         return self.numel() * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -252,13 +267,16 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Says whether gradients are wanted; in place."""
         if self._edge is not None and not requires_grad:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you "
-                               "want to use a computed variable in a subgraph that doesn't require "
-                               "differentiation use var_no_grad = var.detach().")
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you "
+                "want to use a computed variable in a subgraph that doesn't require "
+                "differentiation use var_no_grad = var.detach()."
+            )
         if requires_grad and self.dtype.rank < 2:
             first = "only" if self.__class__ is Tensor else "Only"
-            raise RuntimeError(f"{first} Tensors of floating point and complex dtype can require "
-                               "gradients")
+            raise RuntimeError(
+                f"{first} Tensors of floating point and complex dtype can require gradients"
+            )
         if not requires_grad and self._deaf:
             return self  # its base still asks for gradients
         self._rg, self._deaf = bool(requires_grad), False
@@ -296,7 +314,10 @@ class Tensor:
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
                 "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor.", UserWarning, stacklevel=2)
+                "non-leaf Tensor.",
+                UserWarning,
+                stacklevel=2,
+            )
         found: Tensor | None = self._grad
         return found
 
@@ -304,20 +325,28 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError("assigned grad expected to be a Tensor or None but got grad of "
-                                f"type {type(value).__name__}")
+                raise TypeError(
+                    "assigned grad expected to be a Tensor or None but got grad of "
+                    f"type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.dtype is not self.dtype:
-                raise RuntimeError("attempting to assign a gradient with dtype "
-                                   f"'{value.dtype.name}' to a tensor with grad_dtype "
-                                   f"'{self.dtype.name}'. You can set the grad_dtype")
+                raise RuntimeError(
+                    "attempting to assign a gradient with dtype "
+                    f"'{value.dtype.name}' to a tensor with grad_dtype "
+                    f"'{self.dtype.name}'. You can set the grad_dtype"
+                )
             if value._array.shape != self._array.shape:
-                raise RuntimeError(f"assigned grad has data of a different size: expected "
-                                   f"{list(self.shape)}, got {list(value.shape)}")
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: expected "
+                    f"{list(self.shape)}, got {list(value.shape)}"
+                )
             if value.device != self.device:
-                raise RuntimeError(f"assigned grad has data located on a different device: expected"
-                                   f" {self.device}, got {value.device}")
+                raise RuntimeError(
+                    f"assigned grad has data located on a different device: expected"
+                    f" {self.device}, got {value.device}"
+                )
         self._grad = value
 
     @grad.deleter
@@ -345,6 +374,7 @@ class Tensor:
                 if g is not None:
                     with_grad = g.clone()
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
+
         node = as_function(self._edge)[0]
         Handle(node.hooks_of("retain"), keep)
 
@@ -362,8 +392,9 @@ class Tensor:
     def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
         if self._edge is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf "
-                               "tensors")
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
         if not self._rg:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
@@ -388,8 +419,9 @@ class Tensor:
             for hook in list(self._hooks.values()):
                 replaced = hook(grad)
                 if replaced is not None and replaced.shape != grad.shape:
-                    raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the "
-                                       "size of value")
+                    raise RuntimeError(
+                        f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value"
+                    )
                 grad = grad if replaced is None else replaced
         old = self._grad
         if old is None:
@@ -408,16 +440,21 @@ class Tensor:
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array over the same memory."""
         if self.is_sparse:
-            raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() "
-                            "first.")
+            raise TypeError(
+                "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."
+            )
         if force:
             return base.of_array(self._array).to_numpy(self._array)
         if self._rg:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
-                               "tensor.detach().numpy() instead.")
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use "
+                "tensor.detach().numpy() instead."
+            )
         if self._array.__class__ is not ndarray and self.is_cuda:
-            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use "
-                            "Tensor.cpu() to copy the tensor to host memory first.")
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use "
+                "Tensor.cpu() to copy the tensor to host memory first."
+            )
         if self.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         self._memory()
@@ -439,13 +476,17 @@ class Tensor:
     def __cuda_array_interface__(self) -> Any:
         """Where and how the elements lie on a GPU, for other libraries."""
         if not self.is_cuda:
-            raise AttributeError("Can't get __cuda_array_interface__ on non-CUDA tensor type: "
-                                 f"{self.type()} If CUDA data is required use tensor.cuda() to "
-                                 "copy tensor to device memory.")
+            raise AttributeError(
+                "Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                f"{self.type()} If CUDA data is required use tensor.cuda() to "
+                "copy tensor to device memory."
+            )
         if self._rg:
-            raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. "
-                               "If gradients aren't required, use var.detach() to get Variable "
-                               "that doesn't require grad.")
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. "
+                "If gradients aren't required, use var.detach() to get Variable "
+                "that doesn't require grad."
+            )
         return self._array.__cuda_array_interface__
 
     def item(self) -> Any:
@@ -453,8 +494,9 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("item"))
         if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
-                               "Scalar")
+            raise RuntimeError(
+                f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
+            )
         value = self._array.item()
         return float(value) if self.dtype.name == "bfloat16" else value
 
@@ -467,9 +509,11 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._batches is not None:
-            raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
-                               "data-dependent control flow. We don't support that yet: use "
-                               "torch.where instead of an if")
+            raise RuntimeError(
+                "vmap: It looks like you're attempting to use a Tensor in some "
+                "data-dependent control flow. We don't support that yet: use "
+                "torch.where instead of an if"
+            )
         if self._array.size != 1:
             what = "no values" if not self._array.size else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
@@ -529,7 +573,8 @@ class Tensor:
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
                 "because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001")
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
         if id(self) in memo:
             return memo[id(self)]
         if self.is_sparse:
@@ -561,8 +606,9 @@ class Tensor:
             return self.__getstate__()
         state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
         slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
-        held = {k: getattr(self, k) for k in slots
-                if k not in Tensor.__slots__ and hasattr(self, k)}
+        held = {
+            k: getattr(self, k) for k in slots if k not in Tensor.__slots__ and hasattr(self, k)
+        }
         return (state, held) if held else state or None
 
     def __setstate__(self, state: Any) -> None:
@@ -587,7 +633,9 @@ def warn_of_hooks(tensor: Tensor) -> None:
             warnings.warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
                 "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
-                "suppress this warning", stacklevel=2)
+                "suppress this warning",
+                stacklevel=2,
+            )
 
 
 def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, offset: int) -> Any:
@@ -602,15 +650,16 @@ def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, off
     return made
 
 
-def _rebuild(cls: type | None, requires_grad: bool, state: Any, held: Any, kind: dtype,
-             *layout: Any) -> Tensor:
+def _rebuild(
+    cls: type | None, requires_grad: bool, state: Any, held: Any, kind: dtype, *layout: Any
+) -> Tensor:
     if layout:
         made = rebuild(cls or Tensor, held, kind, *layout)
     else:  # a sparse tensor has no strides
         made = like_class(cls or Tensor, wrap(held, kind))
     made._rg = requires_grad
     set_state(made, state)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def strides_of(array: Any) -> tuple[int, ...]:
@@ -661,12 +710,17 @@ def like(source: Tensor, array: Any) -> Any:
 
 def as_dtype(value: Any) -> dtype:
     """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
-    from toytorch.core import dtype as types
+    from toytorch.facts import dtype as types
+
     if isinstance(value, dtype):
         return value
     if value in (float, int, bool, complex):
-        return {float: types.get_default_dtype(), int: types.int64, bool: types.bool,
-                complex: types.default_complex()}[value]
+        return {
+            float: types.get_default_dtype(),
+            int: types.int64,
+            bool: types.bool,
+            complex: types.default_complex(),
+        }[value]
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")
         for d in types.ALL:
@@ -680,7 +734,8 @@ def as_dtype(value: Any) -> dtype:
 
 def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = None) -> Any:
     """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`: the constructor older than `tensor`."""
-    from toytorch.core import dtype as types
+    from toytorch.facts import dtype as types
+
     target = type or types.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
         source = args[0]
@@ -693,7 +748,9 @@ def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = 
         shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
         odd = [n for n in shape if not isinstance(n, int)]
         if odd:
-            raise TypeError("new(): argument 'size' must be tuple of ints, but found element of "
-                            f"type {odd[0].__class__.__name__}")
+            raise TypeError(
+                "new(): argument 'size' must be tuple of ints, but found element of "
+                f"type {odd[0].__class__.__name__}"
+            )
         array = np.zeros(shape, dtype=target.numpy)
     return like_class(cls, wrap(array, target))

@@ -6,19 +6,24 @@ import warnings
 from typing import Any
 
 from toytorch import amp
-from toytorch.core.dtype import bfloat16
+from toytorch.facts.dtype import bfloat16
 
 
 def _old(name: str) -> None:
-    warnings.warn(f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use "
-                  f"`torch.amp.{name}('cpu', args...)` instead.", FutureWarning, stacklevel=3)
+    warnings.warn(
+        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use "
+        f"`torch.amp.{name}('cpu', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 class autocast(amp.autocast):
     """`torch.amp.autocast("cpu", …)`."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = bfloat16,
-                 cache_enabled: bool = True) -> None:
+    def __init__(
+        self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True
+    ) -> None:
         _old("autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
@@ -26,9 +31,13 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """`torch.amp.GradScaler("cpu", …)`."""
 
-    def __init__(self, init_scale: float = 65536.0, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000,
-                 enabled: bool = True) -> None:
+    def __init__(
+        self,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         _old("GradScaler")
-        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval,
-                         enabled)
+        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.core.device import device as device_class
 from toytorch.core.random import manual_seed, state_of
+from toytorch.facts.device import device as device_class
 
 _backend: Any = base.of_kind("cuda")
 
@@ -121,8 +121,25 @@ def manual_seed_all(seed: int) -> None:
 
 from toytorch.cuda import amp  # noqa: E402  # the package itself has to be there
 
-__all__ = ["amp", "current_device", "device_count", "empty_cache", "get_arch_list",
-           "get_device_capability", "get_device_name", "get_rng_state", "get_rng_state_all",
-           "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
-           "manual_seed_all", "memory_allocated", "memory_reserved", "set_device", "set_rng_state",
-           "set_rng_state_all", "synchronize"]
+__all__ = [
+    "amp",
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_rng_state",
+    "get_rng_state_all",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "memory_allocated",
+    "memory_reserved",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "synchronize",
+]

@@ -7,19 +7,23 @@ import warnings
 from typing import Any
 
 from toytorch import amp
-from toytorch.core.dtype import float16
+from toytorch.facts.dtype import float16
 
 
 def _old(name: str, new: str) -> None:
-    warnings.warn(f"`torch.cuda.amp.{name}` is deprecated. Please use `torch.amp.{new}` instead.",
-                  FutureWarning, stacklevel=3)
+    warnings.warn(
+        f"`torch.cuda.amp.{name}` is deprecated. Please use `torch.amp.{new}` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 class autocast(amp.autocast):
     """`torch.amp.autocast("cuda", …)`."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = float16,
-                 cache_enabled: bool = True) -> None:
+    def __init__(
+        self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True
+    ) -> None:
         _old("autocast(args...)", "autocast('cuda', args...)")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
@@ -27,12 +31,18 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """`torch.amp.GradScaler("cuda", …)`."""
 
-    def __init__(self, init_scale: float = 65536.0, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000,
-                 enabled: bool = True) -> None:
+    def __init__(
+        self,
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         _old("GradScaler(args...)", "GradScaler('cuda', args...)")
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval,
-                         enabled)
+        super().__init__(
+            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )
 
 
 def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:

@@ -40,29 +40,53 @@ def get_world_size(group: Any = None) -> int:
 
 
 def _without_group() -> NoReturn:
-    raise ValueError("Default process group has not been initialized, please make sure to call "
-                     "init_process_group.")
+    raise ValueError(
+        "Default process group has not been initialized, please make sure to call "
+        "init_process_group."
+    )
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
     """A function that programs import, and call only where process groups are available."""
+
     def function(*args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(f"torch.distributed.{name}: process groups are not available in "
-                           "toytorch; torch.distributed.is_available() says so")
+        raise RuntimeError(
+            f"torch.distributed.{name}: process groups are not available in "
+            "toytorch; torch.distributed.is_available() says so"
+        )
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Raises RuntimeError: process groups are not available."
     return function
 
 
-for _name in ("init_process_group", "destroy_process_group", "new_group", "get_backend", "barrier",
-              "all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter",
-              "reduce_scatter", "all_to_all", "send", "recv", "isend", "irecv",
-              "all_gather_object", "broadcast_object_list"):
+for _name in (
+    "init_process_group",
+    "destroy_process_group",
+    "new_group",
+    "get_backend",
+    "barrier",
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "gather",
+    "scatter",
+    "reduce_scatter",
+    "all_to_all",
+    "send",
+    "recv",
+    "isend",
+    "irecv",
+    "all_gather_object",
+    "broadcast_object_list",
+):
     globals()[_name] = _refused(_name)
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError(f"torch.distributed has no attribute '{name}': process groups are not "
-                         "available in toytorch")
+    raise AttributeError(
+        f"torch.distributed has no attribute '{name}': process groups are not available in toytorch"
+    )

@@ -16,7 +16,7 @@ import json
 import os
 from typing import Any
 
-from toytorch.core.device import device
+from toytorch.facts.device import device
 from toytorch.jit.archive_parts import (
     Tensors,
     Values,
@@ -48,7 +48,8 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(
             f"'{type(m).__name__}' object has no attribute 'save': only compiled functions and "
-            "modules can be saved, use jit.script or jit.trace first")
+            "modules can be saved, use jit.script or jit.trace first"
+        )
     records = packed(m, _extra_files or {})  # before a file is opened: a refusal leaves no trace
     if isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
@@ -92,8 +93,12 @@ def written(file: Any, records: dict[str, Any]) -> None:
     writer.close()
 
 
-def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None,
-         _restore_shapes: bool = False) -> Any:
+def load(
+    f: Any,
+    map_location: Any = None,
+    _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: bool = False,
+) -> Any:
     """Reads what `save` wrote: a module that runs, trains and is saved again, or a function.
 
     `map_location` is the device for all tensors. Raises ValueError for a path that leads nowhere,
@@ -112,25 +117,31 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'read'")
     f.seek(0)
     name = getattr(f, "name", None)
-    return unpacked(Reader(f, name if isinstance(name, str) else f"<{type(f).__name__}>"), place,
-                    _extra_files)
+    return unpacked(
+        Reader(f, name if isinstance(name, str) else f"<{type(f).__name__}>"), place, _extra_files
+    )
 
 
 def checked_place(map_location: Any) -> device:
     """`map_location` as a device."""
     if not isinstance(map_location, (str, device)):
-        raise ValueError("map_location should be either None, string or torch.device, but got "
-                         f"type: {type(map_location)}")
+        raise ValueError(
+            "map_location should be either None, string or torch.device, but got "
+            f"type: {type(map_location)}"
+        )
     return map_location if isinstance(map_location, device) else device(map_location)
 
 
 def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
     """The function or module of an archive; every mistake in it is the file's."""
     if "format" not in reader:
-        other = ("an archive of torch.jit.save, whose code only PyTorch runs"
-                 if any(r.startswith("code/") for r in reader.records) else
-                 "a file of toytorch.save, which toytorch.load reads" if "data.pkl" in reader
-                 else "no archive of compiled modules")
+        other = (
+            "an archive of torch.jit.save, whose code only PyTorch runs"
+            if any(r.startswith("code/") for r in reader.records)
+            else "a file of toytorch.save, which toytorch.load reads"
+            if "data.pkl" in reader
+            else "no archive of compiled modules"
+        )
         raise DamagedArchive(f"{reader.name} is {other}")
     found = reader.read("format").tobytes()
     if found != FORMAT:
@@ -142,8 +153,18 @@ def unpacked(reader: Reader, place: Any, extra: dict[str, Any] | None) -> Any:
         made = whole(about, methods, values)
     except DamagedArchive:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError,
-            RecursionError, MemoryError, StopIteration, OverflowError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        RuntimeError,
+        RecursionError,
+        MemoryError,
+        StopIteration,
+        OverflowError,
+    ) as error:
         what = f"{type(error).__name__}: {error}"
         raise DamagedArchive(f"{reader.name} is damaged or hostile: {what[:2000]}") from None
     for name in extra or {}:

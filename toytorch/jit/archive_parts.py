@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import dtype as dtypes
-from toytorch.core.pytree import tree_flatten, tree_unflatten
-from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as dtypes
+from toytorch.facts.pytree import tree_flatten, tree_unflatten
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.check import check
 from toytorch.jit.function import ScriptFunction, TracedFunction
@@ -24,12 +24,24 @@ from toytorch.jit.text import value_text
 from toytorch.nn.parameter import Parameter
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
-ERRORS = {e.__name__: e for e in (RuntimeError, ValueError, AssertionError, NotImplementedError,
-                                  IndexError, KeyError, TypeError, Exception)}
+ERRORS = {
+    e.__name__: e
+    for e in (
+        RuntimeError,
+        ValueError,
+        AssertionError,
+        NotImplementedError,
+        IndexError,
+        KeyError,
+        TypeError,
+        Exception,
+    )
+}
 CALLS = ("prim::CallFunction", "prim::CallMethod")
 DEPTH = 100  # of modules and values inside each other
 
 # -- tensors ---------------------------------------------------------------------------------------
+
 
 class Tensors:
     """The tensors of an archive, each once."""
@@ -48,11 +60,18 @@ class Tensors:
             kind = array.dtype.name if isinstance(tensor, np.ndarray) else tensor.dtype.name
             self.numbers[id(tensor)] = len(self.held)
             self.held.append(tensor)
-            self.described.append({
-                "dtype": kind, "shape": list(array.shape),
-                "kind": "array" if isinstance(tensor, np.ndarray) else
-                "parameter" if isinstance(tensor, Parameter) else "tensor",
-                "requires_grad": bool(getattr(tensor, "requires_grad", False))})
+            self.described.append(
+                {
+                    "dtype": kind,
+                    "shape": list(array.shape),
+                    "kind": "array"
+                    if isinstance(tensor, np.ndarray)
+                    else "parameter"
+                    if isinstance(tensor, Parameter)
+                    else "tensor",
+                    "requires_grad": bool(getattr(tensor, "requires_grad", False)),
+                }
+            )
         return self.numbers[id(tensor)]
 
     def bytes(self) -> Iterator[Any]:
@@ -73,12 +92,15 @@ class Tensors:
             kind = DTYPES[about["dtype"]]
             record = f"data/{i}"
             if reader.length(record) != math.prod(shape) * kind.itemsize:
-                raise ValueError(f"tensor {i} of shape {list(shape)} and type {kind} has "
-                                 f"{reader.length(record)} bytes")
+                raise ValueError(
+                    f"tensor {i} of shape {list(shape)} and type {kind} has "
+                    f"{reader.length(record)} bytes"
+                )
             flat = reader.read(record).view(kind.numpy)
             array = (flat if sys.byteorder == "little" else flat.byteswap()).reshape(shape)
-            made.held.append(array if about["kind"] == "array" else revived(array, kind, about,
-                                                                          place))
+            made.held.append(
+                array if about["kind"] == "array" else revived(array, kind, about, place)
+            )
         return made
 
 
@@ -114,15 +136,17 @@ class Values:
         try:
             literal(text, Line(text))
         except ValueError:
-            raise RuntimeError(f"a value of type {type(value).__name__} cannot be saved in an "
-                               "archive of the compiler") from None
+            raise RuntimeError(
+                f"a value of type {type(value).__name__} cannot be saved in an "
+                "archive of the compiler"
+            ) from None
         return {"value": text}
 
     def of(self, packed: Any, depth: int = 0) -> Any:
         """The value again."""
         if depth > DEPTH:
             raise ValueError("values stand too deep in each other")
-        (kind, content), = packed.items()
+        ((kind, content),) = packed.items()
         if kind == "value":
             return literal(content, Line(content))
         if kind == "tensor":
@@ -144,11 +168,16 @@ def index(number: Any) -> int:
 
 # -- graphs ----------------------------------------------------------------------------------------
 
+
 def nodes_in_text(graph: Graph) -> list[Node]:
     """All nodes in the order of the printed lines: groups follow the graph they stand in."""
     own = list(graph.walk())
-    return own + [n for node in own if isinstance(node.attributes.get("Subgraph"), Graph)
-                  for n in nodes_in_text(node.attributes["Subgraph"])]
+    return own + [
+        n
+        for node in own
+        if isinstance(node.attributes.get("Subgraph"), Graph)
+        for n in nodes_in_text(node.attributes["Subgraph"])
+    ]
 
 
 def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[str, Any]]:
@@ -159,11 +188,18 @@ def stored_graph(function: ScriptFunction, values: Values) -> tuple[str, dict[st
         told = untold(node)
         if told:
             hidden[str(i)] = told
-        constants += [values.packed(v) for _, v in sorted(node.attributes.items())
-                      if isinstance(v, (Tensor, np.ndarray))]
+        constants += [
+            values.packed(v)
+            for _, v in sorted(node.attributes.items())
+            if isinstance(v, (Tensor, np.ndarray))
+        ]
     name = UNPRINTABLE.sub("_", function.graph.name).replace(".", "_")
-    about = {"name": name if name.isidentifier() else "forward", "hidden": hidden,
-             "constants": constants, **called(function, values)}
+    about = {
+        "name": name if name.isidentifier() else "forward",
+        "hidden": hidden,
+        "constants": constants,
+        **called(function, values),
+    }
     return str(function.graph), about
 
 
@@ -190,10 +226,12 @@ def refuse(node: Node) -> None:
     """Refuses a node that Python runs, or that only a plan has."""
     attributes = node.attributes
     if "Subgraph" in attributes and node.kind not in CALLS:
-        raise RuntimeError(f"{node.kind} is part of a plan; an archive holds graphs before they "
-                           "are optimised")
-    if node.kind == "prim::CreateObject" or (node.kind in CALLS and not isinstance(
-            attributes.get("Subgraph"), Graph)):
+        raise RuntimeError(
+            f"{node.kind} is part of a plan; an archive holds graphs before they are optimised"
+        )
+    if node.kind == "prim::CreateObject" or (
+        node.kind in CALLS and not isinstance(attributes.get("Subgraph"), Graph)
+    ):
         raise outside(node)
     if node.kind == "prim::TupleConstruct" and "_class" in attributes:
         raise RuntimeError("a named tuple cannot be saved in an archive: its class is Python's")
@@ -202,27 +240,45 @@ def refuse(node: Node) -> None:
 def outside(node: Node) -> RuntimeError:
     """The error for a node that calls Python."""
     name, at = node.attributes.get("name") or node.kind, f" at {node.source}" if node.source else ""
-    return RuntimeError(f"Could not export Python function call '{name}'{at}. An archive holds "
-                        "graphs of the framework's operations only")
+    return RuntimeError(
+        f"Could not export Python function call '{name}'{at}. An archive holds "
+        "graphs of the framework's operations only"
+    )
 
 
 def called(function: ScriptFunction, values: Values) -> dict[str, Any]:
     """How a function is called, and what it gives."""
     if isinstance(function, TracedFunction):
         spec = function.spec
-        shape = None if spec is None else values.packed(tree_unflatten(
-            list(range(spec.num_leaves)), spec))
+        shape = (
+            None
+            if spec is None
+            else values.packed(tree_unflatten(list(range(spec.num_leaves)), spec))
+        )
         return {"traced": True, "result": shape}
     compiled = function.compiled  # type: ignore[attr-defined]  # the other kind
-    return {"traced": False, "returns": str(compiled.returns), "params": [
-        {"name": p.name, "type": str(p.type), "default": values.packed(p.default),
-         "inferred": p.inferred, "keyword_only": p.keyword_only} for p in compiled.params]}
+    return {
+        "traced": False,
+        "returns": str(compiled.returns),
+        "params": [
+            {
+                "name": p.name,
+                "type": str(p.type),
+                "default": values.packed(p.default),
+                "inferred": p.inferred,
+                "keyword_only": p.keyword_only,
+            }
+            for p in compiled.params
+        ],
+    }
 
 
 def methods_of(described: Any, reader: Any, values: Values) -> dict[str, ScriptFunction]:
     """The functions of an archive."""
-    return {str(name): function_of(str(name), about, reader, values)
-            for name, about in described.items()}
+    return {
+        str(name): function_of(str(name), about, reader, values)
+        for name, about in described.items()
+    }
 
 
 def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFunction:
@@ -245,8 +301,17 @@ def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFun
     from toytorch.jit.script.base import Compiled
     from toytorch.jit.script.base import Parameter as Param
     from toytorch.jit.script.public import CompiledFunction
-    params = [Param(str(p["name"]), type_of(p["type"]), values.of(p["default"]),
-                    bool(p["inferred"]), bool(p["keyword_only"])) for p in about["params"]]
+
+    params = [
+        Param(
+            str(p["name"]),
+            type_of(p["type"]),
+            values.of(p["default"]),
+            bool(p["inferred"]),
+            bool(p["keyword_only"]),
+        )
+        for p in about["params"]
+    ]
     return CompiledFunction(Compiled(name, graph, params, type_of(about["returns"])))
 
 

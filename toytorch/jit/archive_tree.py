@@ -9,13 +9,17 @@ from toytorch.jit.archive_parts import DEPTH, Values
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Value
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule, TracedModule
+from toytorch.jit.passes.attributes_to_inputs import attribute_paths
 from toytorch.jit.passes.inline import inline
-from toytorch.jit.passes.lift import attribute_paths
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 
-CLASSES = {"TracedModule": TracedModule, "RecursiveScriptModule": RecursiveScriptModule,
-           "Scripted": RecursiveScriptModule, "ScriptModule": ScriptModule}
+CLASSES = {
+    "TracedModule": TracedModule,
+    "RecursiveScriptModule": RecursiveScriptModule,
+    "Scripted": RecursiveScriptModule,
+    "ScriptModule": ScriptModule,
+}
 
 
 OWN = ("_original", "_methods")  # attributes of a compiled module itself
@@ -47,12 +51,16 @@ def branch(module: Module, values: Values, depth: int = 0) -> dict[str, Any]:
         "parameters": {k: values.packed(v) for k, v in module._parameters.items()},
         "buffers": {k: [values.packed(v), k not in passing] for k, v in module._buffers.items()},
         "attributes": {},
-        "children": {k: None if m is None else branch(m, values, depth + 1)
-                     for k, m in module._modules.items()}}
+        "children": {
+            k: None if m is None else branch(m, values, depth + 1)
+            for k, m in module._modules.items()
+        },
+    }
 
 
-def module_from(tree: Any, kind: Any, methods: dict[str, ScriptFunction],
-                values: Values) -> ScriptModule:
+def module_from(
+    tree: Any, kind: Any, methods: dict[str, ScriptFunction], values: Values
+) -> ScriptModule:
     """A compiled module of an archive."""
     for function in methods.values():
         check_attributes(function.graph, tree)

@@ -15,10 +15,36 @@ from toytorch.jit.effects import written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node
 from toytorch.jit.specialise import Joint
 
-CHEAP = frozenset((
-    "add", "sub", "rsub", "mul", "neg", "relu", "abs", "sign", "where", "eq", "ne", "lt", "le",
-    "gt", "ge", "maximum", "minimum", "clamp", "clamp_min", "clamp_max", "logical_not",
-    "logical_and", "logical_or", "square", "isnan", "threshold"))
+CHEAP = frozenset(
+    (
+        "add",
+        "sub",
+        "rsub",
+        "mul",
+        "neg",
+        "relu",
+        "abs",
+        "sign",
+        "where",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "maximum",
+        "minimum",
+        "clamp",
+        "clamp_min",
+        "clamp_max",
+        "logical_not",
+        "logical_and",
+        "logical_or",
+        "square",
+        "isnan",
+        "threshold",
+    )
+)
 
 
 @dataclass
@@ -45,7 +71,7 @@ def split(joint: Joint) -> Halves:
     graph = joint.graph
     count = len(graph.inputs) - len(joint.tangents)
     tangents = graph.inputs[count:]
-    results, grads = graph.outputs[:joint.results], graph.outputs[joint.results:]
+    results, grads = graph.outputs[: joint.results], graph.outputs[joint.results :]
     late = set(tangents)  # values that depend on gradients
     for node in graph.nodes:
         if any(v in late for v in node.inputs):
@@ -61,8 +87,7 @@ def split(joint: Joint) -> Halves:
     ahead = {id(n) for n in forward}
     backward = live([n for n in graph.nodes if id(n) not in ahead], grads)
     if grads:
-        backward = recompute(graph.inputs[:count], forward, backward, grads,
-                             written_values(graph))
+        backward = recompute(graph.inputs[:count], forward, backward, grads, written_values(graph))
     made = {v for n in backward for v in n.outputs} | set(tangents)
     wanted = dict.fromkeys(v for n in backward for v in n.inputs if v not in made)
     wanted.update(dict.fromkeys(v for v in grads if v not in made))
@@ -71,13 +96,20 @@ def split(joint: Joint) -> Halves:
     constants = [n for n in graph.nodes if n.kind == "prim::Constant"]
     inputs = graph.inputs[:count]
     tensors = [v for i, v in enumerate(results) if i not in joint.plain]
-    return Halves(part("forward", inputs, constants, forward, [*tensors, *kept]),
-                  part("backward", [*saved, *tangents], constants, backward, grads),
-                  results, saved, tangents, grads, kept)
+    return Halves(
+        part("forward", inputs, constants, forward, [*tensors, *kept]),
+        part("backward", [*saved, *tangents], constants, backward, grads),
+        results,
+        saved,
+        tangents,
+        grads,
+        kept,
+    )
 
 
-def part(name: str, inputs: list[Value], constants: list[Node], nodes: list[Node],
-         outputs: list[Value]) -> Graph:
+def part(
+    name: str, inputs: list[Value], constants: list[Node], nodes: list[Node], outputs: list[Value]
+) -> Graph:
     """A graph of some of the nodes, copied."""
     made = Graph(name)
     known: dict[Value, Value] = {}
@@ -104,23 +136,38 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     return kept[::-1]
 
 
-def recompute(inputs: list[Value], forward: list[Node], backward: list[Node],
-              grads: list[Value], written: set[Value]) -> list[Node]:
+def recompute(
+    inputs: list[Value],
+    forward: list[Node],
+    backward: list[Node],
+    grads: list[Value],
+    written: set[Value],
+) -> list[Node]:
     """The backward nodes with those before them that are computed again."""
     made = {v for n in backward for v in n.outputs}
     wanted = {v for n in backward for v in n.inputs if v not in made} | {
-        v for v in grads if v not in made}
+        v for v in grads if v not in made
+    }
     there = set(inputs)  # what the backward part has without anything being saved
     again: list[Node] = []
     for node in forward:
         if node.kind == "prim::Constant":
             continue
         outs = node.outputs
-        cheap = node.record is not None and node.record.name in CHEAP and node.pure and (
-            not any(v in written for v in (*node.inputs, *outs)))
-        if cheap and outs[0] in wanted and all(
+        cheap = (
+            node.record is not None
+            and node.record.name in CHEAP
+            and node.pure
+            and (not any(v in written for v in (*node.inputs, *outs)))
+        )
+        if (
+            cheap
+            and outs[0] in wanted
+            and all(
                 v in there or is_constant(v) or (v in wanted and not by_cheap(v))
-                for v in node.inputs):
+                for v in node.inputs
+            )
+        ):
             again.append(node)
             there.update(outs)
     return again + backward

@@ -47,15 +47,18 @@ class Builtin:
         """The type of the result for arguments of these types; None where they do not fit."""
         bound: dict[str, Type] = {}
         if len(given) != len(self.params) or not all(
-                fits(wanted, have, bound) for (_, wanted), have in zip(self.params, given)):
+            fits(wanted, have, bound) for (_, wanted), have in zip(self.params, given)
+        ):
             return None
         return fill(self.result, bound)
 
 
 BUILTINS: dict[str, Builtin] = {}
 FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
-SIMPLE = {t.name: t for t in (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, types.ANY,
-                              types.DTYPE, types.DEVICE)} | {"None": NONE, "Tensor": types.TENSOR}
+SIMPLE = {
+    t.name: t
+    for t in (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, types.ANY, types.DTYPE, types.DEVICE)
+} | {"None": NONE, "Tensor": types.TENSOR}
 SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
 
@@ -95,11 +98,17 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     if isinstance(wanted, types.List):
         return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):
-        return isinstance(have, types.Dict) and fits(wanted.key, have.key, bound) and (
-            fits(wanted.value, have.value, bound))
+        return (
+            isinstance(have, types.Dict)
+            and fits(wanted.key, have.key, bound)
+            and (fits(wanted.value, have.value, bound))
+        )
     if isinstance(wanted, types.Tuple):
-        return isinstance(have, types.Tuple) and len(wanted.elements) == len(have.elements) and (
-            all(fits(w, h, bound) for w, h in zip(wanted.elements, have.elements)))
+        return (
+            isinstance(have, types.Tuple)
+            and len(wanted.elements) == len(have.elements)
+            and (all(fits(w, h, bound) for w, h in zip(wanted.elements, have.elements)))
+        )
     if isinstance(wanted, types.Optional):
         inner = have.element if isinstance(have, types.Optional) else have
         return have == NONE or fits(wanted.element, inner, bound)
@@ -130,15 +139,17 @@ def builtin(signature: str, function: Callable[..., Any], pure: bool = True) -> 
     found = SIGNATURE.match(signature)
     assert found is not None, signature
     name, given, result = found.groups()
-    pairs = tuple((text.rpartition(" ")[2], parse_type(text.rpartition(" ")[0]))
-                  for text in parts_of(given))
+    pairs = tuple(
+        (text.rpartition(" ")[2], parse_type(text.rpartition(" ")[0])) for text in parts_of(given)
+    )
     made = Builtin(name, function, parse_type(result), pure, pairs, "aten::" + signature)
     BUILTINS[name] = made
     FAMILIES.setdefault(name.partition(".")[0], []).append(made)
 
 
-def each(names: str, signature: str, functions: dict[str, Callable[..., Any]],
-         pure: bool = True) -> None:
+def each(
+    names: str, signature: str, functions: dict[str, Callable[..., Any]], pure: bool = True
+) -> None:
     """Adds several operations of one signature: `@` stands for the name."""
     for name in names.split():
         builtin(signature.replace("@", name), functions[name], pure)
@@ -166,23 +177,49 @@ def _item(t: Any) -> Any:
 # -- numbers --------------------------------------------------------------------------------------
 
 BINARY: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
-    "remainder": operator.mod, "div": operator.truediv, "pow": operator.pow,
-    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
-    "__lshift__": operator.lshift, "__rshift__": operator.rshift, "eq": operator.eq,
-    "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "min": min, "max": max, "divmod": divmod}
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "remainder": operator.mod,
+    "div": operator.truediv,
+    "pow": operator.pow,
+    "__and__": operator.and_,
+    "__or__": operator.or_,
+    "__xor__": operator.xor,
+    "__lshift__": operator.lshift,
+    "__rshift__": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "min": min,
+    "max": max,
+    "divmod": divmod,
+}
 UNARY: dict[str, Callable[..., Any]] = {
-    "neg": operator.neg, "bitwise_not": operator.invert, "abs": abs, "round": round,
-    "pos": operator.pos}
-each("add sub mul floordiv remainder pow __and__ __or__ __xor__ __lshift__ __rshift__ min max",
-     "@.int(int a, int b) -> int", BINARY)
+    "neg": operator.neg,
+    "bitwise_not": operator.invert,
+    "abs": abs,
+    "round": round,
+    "pos": operator.pos,
+}
+each(
+    "add sub mul floordiv remainder pow __and__ __or__ __xor__ __lshift__ __rshift__ min max",
+    "@.int(int a, int b) -> int",
+    BINARY,
+)
 each("add sub mul floordiv remainder div pow min max", "@.float(float a, float b) -> float", BINARY)
 builtin("div.int(int a, int b) -> float", operator.truediv)
 FAMILIES["div"].reverse()
 each("add sub mul div pow", "@.complex(complex a, complex b) -> complex", BINARY)
-each("add sub mul floordiv remainder div pow min max", "@.Scalar(Scalar a, Scalar b) -> Scalar",
-     BINARY)
+each(
+    "add sub mul floordiv remainder div pow min max",
+    "@.Scalar(Scalar a, Scalar b) -> Scalar",
+    BINARY,
+)
 each("neg bitwise_not abs pos round", "@.int(int a) -> int", UNARY)
 each("neg abs pos", "@.float(float a) -> float", UNARY)
 builtin("round.float(float a) -> int", round)
@@ -207,24 +244,28 @@ builtin("Int.Tensor(Tensor a) -> int", lambda t: int(_item(t)))
 builtin("Float.Tensor(Tensor a) -> float", lambda t: float(_item(t)))
 builtin("Bool.Tensor(Tensor a) -> bool", bool)
 builtin("Complex.Tensor(Tensor a) -> complex", lambda t: complex(_item(t)))
-for _name, _kind, _function in (("Int", "int", int), ("Float", "float", float),
-                                ("Bool", "bool", bool)):
+for _name, _kind, _function in (
+    ("Int", "int", int),
+    ("Float", "float", float),
+    ("Bool", "bool", bool),
+):
     builtin(f"{_name}.Scalar(Scalar a) -> {_kind}", _function)
     builtin(f"{_name}.str(str a) -> {_kind}", _function)
 builtin("Complex.Scalar(Scalar a) -> complex", complex)
 builtin("Complex.parts(float real, float imag) -> complex", complex)
-methods(math, "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan "
-        "sinh cosh tanh asinh acosh atanh erf erfc gamma lgamma fabs degrees radians",
-        "@.float(float a) -> float")
+methods(
+    math,
+    "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan "
+    "sinh cosh tanh asinh acosh atanh erf erfc gamma lgamma fabs degrees radians",
+    "@.float(float a) -> float",
+)
 for _name in ("ceil", "floor"):
     builtin(f"{_name}.float(float a) -> int", getattr(math, _name))
 builtin("trunc.float(float a) -> int", math.trunc)
-methods(math, "atan2 copysign fmod",
-        "@.float(float a, float b) -> float")
+methods(math, "atan2 copysign fmod", "@.float(float a, float b) -> float")
 builtin("pow_math(float a, float b) -> float", math.pow)
 builtin("log.base(float a, float base) -> float", math.log)
-methods(math, "isnan isinf isfinite",
-        "@.float(float a) -> bool")
+methods(math, "isnan isinf isfinite", "@.float(float a) -> bool")
 builtin("factorial.int(int a) -> int", math.factorial)
 builtin("gcd.int(int a, int b) -> int", math.gcd)
 
@@ -262,8 +303,11 @@ each("eq ne", "@.Any(Any a, Any b) -> bool", BINARY, pure=False)
 builtin("__getitem__.t(t[] list, int idx) -> t", operator.getitem, pure=False)
 builtin("__getitem__.str(str s, int index) -> str", operator.getitem)
 builtin("__getitem__.Dict(Dict(t, u) self, t key) -> u", operator.getitem, pure=False)
-builtin("slice.t(t[] l, int? start, int? end, int? step) -> t[]",
-        lambda x, a, b, c: x[a:b:c], pure=False)
+builtin(
+    "slice.t(t[] l, int? start, int? end, int? step) -> t[]",
+    lambda x, a, b, c: x[a:b:c],
+    pure=False,
+)
 builtin("slice.str(str s, int? start, int? end, int? step) -> str", lambda x, a, b, c: x[a:b:c])
 builtin("__contains__.t(t[] l, t item) -> bool", operator.contains, pure=False)
 builtin("__contains__.str(str l, str item) -> bool", operator.contains)
@@ -288,8 +332,7 @@ builtin("count.t(t[] self, t el) -> int", list.count, pure=False)
 builtin("list.t(t[] l) -> t[]", list, pure=False)
 builtin("list.str(str s) -> str[]", list, pure=False)
 builtin("sorted.t(t[] l) -> t[]", sorted, pure=False)
-builtin("sorted.reverse(t[] l, bool reverse) -> t[]",
-        lambda x, r: sorted(x, reverse=r), pure=False)
+builtin("sorted.reverse(t[] l, bool reverse) -> t[]", lambda x, r: sorted(x, reverse=r), pure=False)
 builtin("reversed.t(t[] l) -> t[]", lambda x: x[::-1], pure=False)
 builtin("reversed.str(str s) -> str[]", lambda s: list(s[::-1]))
 for _kind in ("int", "float", "bool", "Scalar"):
@@ -307,8 +350,11 @@ builtin("sum.float_start(float[] l, float start) -> float", sum, pure=False)
 builtin("sum.Tensor_start(Tensor[] l, Tensor start) -> Tensor", sum, pure=False)
 builtin("__range_length(int lo, int hi, int step) -> int", lambda a, b, c: len(range(a, b, c)))
 builtin("__derive_index(int index, int start, int step) -> int", lambda i, a, s: a + i * s)
-builtin("range_list(int lo, int hi, int step) -> int[]",
-        lambda a, b, c: list(range(a, b, c)), pure=False)
+builtin(
+    "range_list(int lo, int hi, int step) -> int[]",
+    lambda a, b, c: list(range(a, b, c)),
+    pure=False,
+)
 
 # -- dictionaries ---------------------------------------------------------------------------------
 
@@ -333,35 +379,29 @@ builtin("str(Any a) -> str", str, pure=False)
 builtin("ord(str s) -> int", ord)
 builtin("chr(int i) -> str", chr)
 each("hex oct bin", "@.int(int i) -> str", {"hex": hex, "oct": oct, "bin": bin})
-methods(str, "upper lower capitalize title swapcase casefold strip lstrip rstrip",
-        "@(str self) -> str")
-methods(str, "strip lstrip rstrip removeprefix removesuffix",
-        "@.chars(str self, str chars) -> str")
-methods(str, "isdigit isalpha isalnum isspace isupper "
-        "islower istitle isdecimal isnumeric isidentifier isprintable",
-        "@(str self) -> bool")
-methods(str, "startswith endswith",
-        "@(str self, str part) -> bool")
-methods(str, "find rfind index rindex count",
-        "@.str(str self, str part) -> int")
-methods(str, "find rfind index rindex count",
-        "@.str_from(str self, str part, int start) -> int")
-methods(str, "split rsplit",
-        "@.str(str self) -> str[]", pure=False)
-methods(str, "split rsplit",
-        "@.sep(str self, str sep) -> str[]", pure=False)
-methods(str, "split rsplit",
-        "@.max(str self, str sep, int max) -> str[]", pure=False)
+methods(
+    str, "upper lower capitalize title swapcase casefold strip lstrip rstrip", "@(str self) -> str"
+)
+methods(str, "strip lstrip rstrip removeprefix removesuffix", "@.chars(str self, str chars) -> str")
+methods(
+    str,
+    "isdigit isalpha isalnum isspace isupper "
+    "islower istitle isdecimal isnumeric isidentifier isprintable",
+    "@(str self) -> bool",
+)
+methods(str, "startswith endswith", "@(str self, str part) -> bool")
+methods(str, "find rfind index rindex count", "@.str(str self, str part) -> int")
+methods(str, "find rfind index rindex count", "@.str_from(str self, str part, int start) -> int")
+methods(str, "split rsplit", "@.str(str self) -> str[]", pure=False)
+methods(str, "split rsplit", "@.sep(str self, str sep) -> str[]", pure=False)
+methods(str, "split rsplit", "@.max(str self, str sep, int max) -> str[]", pure=False)
 builtin("splitlines(str self) -> str[]", str.splitlines, pure=False)
 builtin("join(str self, str[] parts) -> str", str.join, pure=False)
 builtin("replace(str self, str old, str new) -> str", str.replace)
 builtin("replace.max(str self, str old, str new, int max) -> str", str.replace)
-methods(str, "partition rpartition",
-        "@(str self, str sep) -> (str, str, str)")
-methods(str, "center ljust rjust",
-        "@(str self, int width) -> str")
-methods(str, "center ljust rjust",
-        "@.fill(str self, int width, str fill) -> str")
+methods(str, "partition rpartition", "@(str self, str sep) -> (str, str, str)")
+methods(str, "center ljust rjust", "@(str self, int width) -> str")
+methods(str, "center ljust rjust", "@.fill(str self, int width, str fill) -> str")
 builtin("zfill(str self, int width) -> str", str.zfill)
 builtin("expandtabs(str self, int size) -> str", str.expandtabs)
 
@@ -382,8 +422,14 @@ def _format(text: str, *parts: Any) -> str:
     return _FIELDS.vformat(text, parts, {})
 
 
-BUILTINS["format"] = Builtin("format", _format, STR, False, (),
-                             "aten::format(str self, ...) -> str")
+BUILTINS["format"] = Builtin(
+    "format", _format, STR, False, (), "aten::format(str self, ...) -> str"
+)
 BUILTINS["percentFormat"] = Builtin(
-    "percentFormat", lambda text, *parts: text % parts, STR, False, (),
-    "aten::percentFormat(str self, ...) -> str")
+    "percentFormat",
+    lambda text, *parts: text % parts,
+    STR,
+    False,
+    (),
+    "aten::percentFormat(str self, ...) -> str",
+)

@@ -36,6 +36,7 @@ def _block(block: Block, seen: set[Value], nodes: set[int], names: dict[str, Val
             raise GraphError(f"{v!r} does not know the node that makes it")
         seen.add(v)
         own.append(v)
+
     for v in block.inputs:
         make(v, None)
     for node in block.nodes:
@@ -63,8 +64,10 @@ def _node(node: Node) -> None:
             raise GraphError(f"there is no op behind {node.kind}")
         record = node.record
         if record is not None and len(node.inputs) > len(record.schema.args):
-            raise GraphError(f"{node.kind} takes {len(record.schema.args)} inputs at most, not "
-                             f"{len(node.inputs)}")
+            raise GraphError(
+                f"{node.kind} takes {len(record.schema.args)} inputs at most, not "
+                f"{len(node.inputs)}"
+            )
     elif node.kind == "prim::Constant":
         if node.inputs or "value" not in node.attributes or len(node.outputs) != 1:
             raise GraphError(f"a constant has a value and nothing else: {node!r}")
@@ -73,15 +76,22 @@ def _node(node: Node) -> None:
             raise GraphError("prim::If has one condition and two blocks")
         for b in node.blocks:
             if len(b.outputs) != len(node.outputs) or b.inputs:
-                raise GraphError("each block of prim::If gives what the node gives: "
-                                 f"{len(b.outputs)} values for {len(node.outputs)}")
+                raise GraphError(
+                    "each block of prim::If gives what the node gives: "
+                    f"{len(b.outputs)} values for {len(node.outputs)}"
+                )
     elif node.kind == "prim::Loop":
-        body, = node.blocks
+        (body,) = node.blocks
         carried = len(node.outputs)
-        if len(node.inputs) != carried + 2 or len(body.inputs) != carried + 1 or (
-                len(body.outputs) != carried + 1):
-            raise GraphError("prim::Loop takes a number of turns, a condition and what is carried "
-                             f"({carried} values), and so does its block")
+        if (
+            len(node.inputs) != carried + 2
+            or len(body.inputs) != carried + 1
+            or (len(body.outputs) != carried + 1)
+        ):
+            raise GraphError(
+                "prim::Loop takes a number of turns, a condition and what is carried "
+                f"({carried} values), and so does its block"
+            )
     elif "Subgraph" in node.attributes:
         inner = node.attributes["Subgraph"]
         if len(inner.inputs) != len(node.inputs) or len(inner.outputs) != len(node.outputs):

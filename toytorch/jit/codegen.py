@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dispatch
-from toytorch.core import dtype as dtypes
 from toytorch.core.op import Op, generate
-from toytorch.core.pytree import tree_leaves
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as dtypes
+from toytorch.facts.pytree import tree_leaves
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, numpy_type, work_type
 from toytorch.jit.fuser import kernels
@@ -41,10 +41,15 @@ class Writer:
         inputs, outputs = graph.inputs, graph.outputs
         self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
         self.nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
-        self.names: dict[str, Any] = {"__name__": "toytorch.jit",
-                                      "asarray": np.asarray, "ndarray": np.ndarray,
-                                      "empty": np.empty, "call": dispatch.call,
-                                      "inplace": dispatch.inplace, "wrap": wrap}
+        self.names: dict[str, Any] = {
+            "__name__": "toytorch.jit",
+            "asarray": np.asarray,
+            "ndarray": np.ndarray,
+            "empty": np.empty,
+            "call": dispatch.call,
+            "inplace": dispatch.inplace,
+            "wrap": wrap,
+        }
         self.local: dict[Value, str] = {}
         self.taken: set[str] = set()
         self.lines: list[str] = []
@@ -195,8 +200,9 @@ class Writer:
         name = self.given(op.on_cpu, plain(op.name))
         args = ", ".join(map(self.use, node.inputs))
         targets = ", ".join(self.place(v) for v in node.outputs)
-        comma = "," if len(node.outputs) == 1 and op.many and op.schema.returns[0] != "Tensor[]" \
-            else ""
+        comma = (
+            "," if len(node.outputs) == 1 and op.many and op.schema.returns[0] != "Tensor[]" else ""
+        )
         self.lines.append(f"{targets}{comma} = {name}({args})")
         for v in node.outputs:
             self.as_array(v)
@@ -224,22 +230,25 @@ def plain(name: str) -> str:
 def needs_tensors(node: Node) -> bool:
     """Whether the dispatcher has rules here that a plain call of the kernel has not."""
     values = [v for v in (*node.inputs, *node.outputs) if isinstance(v.type, types.Tensor)]
-    if any(v.type.dtype in HALF or v.type.dtype is None  # type: ignore[attr-defined]  # tensors
-           for v in values):
+    if any(
+        v.type.dtype in HALF or v.type.dtype is None  # type: ignore[attr-defined]  # tensors
+        for v in values
+    ):
         return True
     record: Any = node.record
     return record.kind in ("layout", "create") or any(
         holds_tensors(v.type) and not a.is_tensor_list
-        for v, a in zip(node.inputs, record.schema.args))
+        for v, a in zip(node.inputs, record.schema.args)
+    )
 
 
 def holds_tensors(t: types.Type) -> bool:
     """Whether a list or tuple has tensors in it."""
     if isinstance(t, (types.List, types.Optional)):
         return isinstance(t.element, types.Tensor) or holds_tensors(t.element)
-    return (
-        isinstance(t, types.Tuple) and any(isinstance(e, types.Tensor) or holds_tensors(e)
-                                           for e in t.elements))
+    return isinstance(t, types.Tuple) and any(
+        isinstance(e, types.Tensor) or holds_tensors(e) for e in t.elements
+    )
 
 
 def as_tensors(item: Any) -> Any:

@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import dispatch
-from toytorch.core import dtype as dtypes
 from toytorch.core.tensor import wrap
+from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
 from toytorch.jit.ir import Node, Value
 
 
 def constant(v: Value) -> Any:
     """The value of a constant; None for any other."""
-    return v.node.attributes["value"] if v.node is not None and v.node.kind == "prim::Constant" \
+    return (
+        v.node.attributes["value"]
+        if v.node is not None and v.node.kind == "prim::Constant"
         else None
+    )
 
 
 def numpy_type(v: Value) -> Any:

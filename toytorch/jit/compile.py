@@ -7,12 +7,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.core import state
-from toytorch.core.pytree import tree_flatten, tree_unflatten
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.pytree import tree_flatten, tree_unflatten
+from toytorch.jit.guards import Surroundings
 from toytorch.jit.recording import Recorded, Recording
 from toytorch.jit.side_effects import SideEffects
-from toytorch.jit.surroundings import Surroundings
 from toytorch.jit.tracer import GraphBreak
 from toytorch.nn import Module
 
@@ -31,8 +31,9 @@ class Compiled:
     prints, puts gradients into leaves), all calls of its kind do, and `reason` says why.
     """
 
-    def __init__(self, function: Callable[..., Any], module: Module | None,
-                 fullgraph: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], module: Module | None, fullgraph: bool
+    ) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
         self.graphs: dict[Any, Recorded | None] = {}
         self.surroundings = Surroundings(function, module)
@@ -94,8 +95,10 @@ class Compiled:
 def pattern(leaves: list[Any]) -> tuple[Any, ...]:
     """Which tensors are one, and which are over one array, as a tensor and what `detach` gives."""
     tensors = [v for v in leaves if isinstance(v, Tensor)]
-    return tuple(tuple(map(ids.index, ids)) for ids in (
-        [id(t) for t in tensors], [id(t._array) for t in tensors]))
+    return tuple(
+        tuple(map(ids.index, ids))
+        for ids in ([id(t) for t in tensors], [id(t._array) for t in tensors])
+    )
 
 
 @functools.cache
@@ -123,9 +126,16 @@ class OptimizedModule(Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
 
-def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-            backend: Any = "inductor", mode: str | None = None,
-            options: dict[str, Any] | None = None, disable: bool = False) -> Any:
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
     """A faster function or module: graphs, fused kernels and one backward pass, made when called.
 
     `backend`, `mode`, `options` and `dynamic` are accepted and change nothing: there is one
@@ -140,16 +150,29 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
     tensor([2., 2., 2.])
     """
     if model is None:
-        return lambda m: compile(m, fullgraph=fullgraph, dynamic=dynamic, backend=backend,
-                                 mode=mode, options=options, disable=disable)
+        return lambda m: compile(
+            m,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+        )
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified "
-                           "at the same time.")
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
     if disable:
         return model
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     if not callable(model):
         raise RuntimeError(f"torch.compile expects a function or a module, got {type(model)}")
-    return Compiled(model, getattr(model, "__self__", None) if isinstance(
-        getattr(model, "__self__", None), Module) else None, fullgraph)
+    return Compiled(
+        model,
+        getattr(model, "__self__", None)
+        if isinstance(getattr(model, "__self__", None), Module)
+        else None,
+        fullgraph,
+    )

@@ -10,8 +10,9 @@ def written_values(graph: Graph) -> set[Value]:
     roots: dict[Value, Value] = {}
     for node in graph.nodes:
         record = node.record
-        plain = record is not None and record.kind in ("pointwise", "reduction") and (
-            not node.writes)
+        plain = (
+            record is not None and record.kind in ("pointwise", "reduction") and (not node.writes)
+        )
         if not plain and node.inputs:
             for out in node.outputs:
                 roots[out] = roots.get(node.inputs[0], node.inputs[0])

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import state
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 from toytorch.jit import interpreter
 from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph, Pass
 from toytorch.jit.passes import pipeline
 from toytorch.jit.passes.aliases import Aliases
-from toytorch.jit.passes.lift import Attribute, lift
+from toytorch.jit.passes.attributes_to_inputs import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
 from toytorch.jit.tracer import running
@@ -72,8 +72,9 @@ class Executor:
         graph, attributes = self.whole()
         own = len(graph.inputs) - len(attributes)
         if len(args) != own:
-            raise RuntimeError(f"{self.graph.name}() expected {own} argument(s) but received "
-                               f"{len(args)}")
+            raise RuntimeError(
+                f"{self.graph.name}() expected {own} argument(s) but received {len(args)}"
+            )
         return [*args, *(a.of(self.owner) for a in attributes)]
 
     def prepare(self, inputs: list[Any], key: Any) -> Plan | Stepwise:
@@ -106,8 +107,11 @@ class Executor:
         """From now on a key says whether inputs share memory."""
         if not self.writes:
             self.writes = True
-            self.constants = [n.attributes["value"] for n in graph.nodes_of("prim::Constant")
-                              if isinstance(n.attributes["value"], Tensor)]
+            self.constants = [
+                n.attributes["value"]
+                for n in graph.nodes_of("prim::Constant")
+                if isinstance(n.attributes["value"], Tensor)
+            ]
 
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
         """The plan that arguments like these run on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.pytree import tree_leaves
+from toytorch.facts.pytree import tree_leaves
 from toytorch.jit.compile import Compiled, OptimizedModule
 from toytorch.jit.plan import Stepwise
 
@@ -31,8 +31,9 @@ def explain(f: Any, *inputs: Any) -> str:
         nodes = graph.nodes
         groups = [n for n in nodes if n.kind == "prim::FusionGroup"]
         for g in groups:
-            inner = [n.kind[6:] for n in g.attributes["Subgraph"].nodes
-                     if n.kind.startswith("aten::")]
+            inner = [
+                n.kind[6:] for n in g.attributes["Subgraph"].nodes if n.kind.startswith("aten::")
+            ]
             lines.append(f"  {name}: {len(inner)} ops in one kernel: {', '.join(inner)}")
         single = [n.kind[6:] for n in nodes if n.kind.startswith("aten::")]
         if single:
@@ -48,7 +49,10 @@ def graph_of(f: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         f = f.forward
     if isinstance(f, Compiled):
         recorded = f.recorded(inputs, {})
-        return (None, []) if recorded is None else (
-            recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
+        return (
+            (None, [])
+            if recorded is None
+            else (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
+        )
     function = f._methods["forward"] if hasattr(f, "_methods") else f
     return function, function.flat(inputs)

@@ -11,10 +11,10 @@ from toytorch.jit.function import ScriptFunction, TracedFunction
 from toytorch.jit.ir import Graph, Node, Value, replace
 from toytorch.jit.module import RecursiveScriptModule, ScriptModule
 from toytorch.jit.passes import pipeline
+from toytorch.jit.passes.attributes_to_inputs import Attribute, attribute_paths, lift
 from toytorch.jit.passes.constant import propagate_constants
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.folding import fold_batch_norm, remove_dropout
-from toytorch.jit.passes.lift import Attribute, attribute_paths, lift
 from toytorch.jit.passes.peephole import peephole_any_shape
 from toytorch.nn import Module
 
@@ -22,8 +22,9 @@ FREEZING = [propagate_constants, peephole_any_shape, propagate_constants, remove
 FOLDING = [fold_batch_norm, eliminate_dead_code]
 
 
-def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
-           optimize_numerics: bool = True) -> RecursiveScriptModule:
+def freeze(
+    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+) -> RecursiveScriptModule:
     """A copy of a compiled module whose parameters and attributes are constants of its graphs.
 
     `forward`, and methods and attributes in `preserved_attrs`, stay; branches on attributes are
@@ -37,11 +38,15 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
     ([], 'aten::linear')
     """
     if not isinstance(mod, ScriptModule):
-        raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script "
-                           "or torch.jit.trace to script your 'nn.Module'.")
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script "
+            "or torch.jit.trace to script your 'nn.Module'."
+        )
     if mod.training:
-        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please"
-                           " call .eval() on your module before freezing.")
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please"
+            " call .eval() on your module before freezing."
+        )
     preserved = list(preserved_attrs or ())
     for name in preserved:
         if name not in mod._methods and not hasattr(mod, name):
@@ -51,25 +56,30 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None,
     passes = [*FREEZING, *FOLDING] if optimize_numerics else FREEZING
     for name in wanted:  # what one method writes to is a constant in none
         kept |= written_paths(mod._methods[name].graph, mod, kept)
-    methods = {n: again(mod._methods[n], frozen(mod._methods[n].graph, mod, kept, passes))
-               for n in wanted}
+    methods = {
+        n: again(mod._methods[n], frozen(mod._methods[n].graph, mod, kept, passes)) for n in wanted
+    }
     for method in methods.values():
         kept |= set(attribute_paths(method.graph))
     return RecursiveScriptModule(remains(mod, kept), methods)
 
 
-def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None
-                           ) -> RecursiveScriptModule:
+def optimize_for_inference(
+    mod: Any, other_methods: Sequence[str] | None = None
+) -> RecursiveScriptModule:
     """`freeze` of the module in eval mode, like `torch.jit.optimize_for_inference`; fusion and the
     other passes come when it is called, as they do for every compiled function."""
     if not isinstance(mod, ScriptModule):
-        raise RuntimeError("optimize_for_inference expects a ScriptModule as input. Please use "
-                           "torch.jit.script or torch.jit.trace to script your 'nn.Module'.")
+        raise RuntimeError(
+            "optimize_for_inference expects a ScriptModule as input. Please use "
+            "torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+        )
     return freeze(mod.eval(), list(other_methods or ()))
 
 
-def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True,
-                             preserved_methods: Sequence[str] | None = None) -> None:
+def run_frozen_optimizations(
+    mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
+) -> None:
     """Runs on a frozen module, in place, what `freeze` does beside freezing."""
     for name in ("forward", *(preserved_methods or ())):
         function = mod._methods.get(name)
@@ -85,8 +95,9 @@ def frozen(graph: Graph, owner: Any, kept: set[tuple[str, ...]], passes: Sequenc
     return pipeline.run(constants_in(graph, owner, kept)[0], passes)
 
 
-def constants_in(graph: Graph, owner: Any, kept: set[tuple[str, ...]]
-                 ) -> tuple[Graph, dict[Value, Attribute]]:
+def constants_in(
+    graph: Graph, owner: Any, kept: set[tuple[str, ...]]
+) -> tuple[Graph, dict[Value, Attribute]]:
     """The inlined graph whose attributes are constants, and which constant was which attribute."""
     made, attributes = lift(graph)
     own = len(made.inputs) - len(attributes)
@@ -102,14 +113,17 @@ def constants_in(graph: Graph, owner: Any, kept: set[tuple[str, ...]]
             nodes += getters(made, module, attribute, v)
             change[v] = nodes[-1].output if attribute.path else module
             continue
-        if any(attribute.path[:len(path)] == path for path in kept):
+        if any(attribute.path[: len(path)] == path for path in kept):
             nodes += getters(made, module, attribute, v)
             change[v] = nodes[-1].output
             continue
         value = attribute.of(owner)
-        constant = made.make("prim::Constant", [], [(
-            types.of(value), "self." + ".".join(attribute.path))], {
-                "value": value.detach().clone() if isinstance(value, Tensor) else value})
+        constant = made.make(
+            "prim::Constant",
+            [],
+            [(types.of(value), "self." + ".".join(attribute.path))],
+            {"value": value.detach().clone() if isinstance(value, Tensor) else value},
+        )
         nodes.append(constant)
         change[v], meaning[constant.output] = constant.output, attribute
     made.nodes = nodes + made.nodes
@@ -148,6 +162,7 @@ def again(function: ScriptFunction, graph: Graph) -> ScriptFunction:
         return TracedFunction(function.name, graph, function.spec)
     from toytorch.jit.script.base import Compiled
     from toytorch.jit.script.public import CompiledFunction
+
     old = function.compiled  # type: ignore[attr-defined]  # the other kind
     return CompiledFunction(Compiled(old.name, graph, old.params, old.returns))
 
@@ -160,8 +175,9 @@ def remains(mod: Any, kept: set[tuple[str, ...]]) -> Module:
         for name in path[:-1]:
             owner = getattr(owner, name)
             if name not in place._modules:
-                place.add_module(name, _empty(getattr(owner, "original_name",
-                                                      type(owner).__name__)))
+                place.add_module(
+                    name, _empty(getattr(owner, "original_name", type(owner).__name__))
+                )
             place = place._modules[name]
         _give(place, path[-1], owner)
     return made
@@ -176,7 +192,8 @@ def _empty(name: str) -> Module:
 def _give(place: Module, name: str, owner: Any) -> None:
     """One attribute of a module for another."""
     if name in owner._buffers:
-        place.register_buffer(name, owner._buffers[name],
-                              name not in owner._non_persistent_buffers_set)
+        place.register_buffer(
+            name, owner._buffers[name], name not in owner._non_persistent_buffers_set
+        )
     else:
         setattr(place, name, getattr(owner, name))

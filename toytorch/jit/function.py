@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core import state
-from toytorch.core.pytree import tree_flatten, tree_unflatten
+from toytorch.facts import state
+from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
 from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph
@@ -41,6 +41,7 @@ class ScriptFunction:
     def code(self) -> str:
         """The graph as Python source, which `toytorch.jit.script` reads again."""
         from toytorch.jit.source import source_of
+
         return source_of(self.graph)
 
     def graph_for(self, *inputs: Any) -> Graph:
@@ -65,9 +66,16 @@ class TracedFunction(ScriptFunction):
     one graph then serves all shapes. `nested` is False where every argument is a tensor.
     """
 
-    def __init__(self, name: str, graph: Graph, spec: Any, owner: Any = None,
-                 again: Callable[..., TracedFunction] | None = None,
-                 shapes: tuple[Any, ...] = (), nested: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        spec: Any,
+        owner: Any = None,
+        again: Callable[..., TracedFunction] | None = None,
+        shapes: tuple[Any, ...] = (),
+        nested: bool = True,
+    ) -> None:
         super().__init__(name, graph, owner)
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
@@ -98,8 +106,11 @@ class TracedFunction(ScriptFunction):
             known = self.versions[kind] = self if self.again is None else self.again(*args)
             known.executor.passes = self.executor.passes
         result = known.executor.run(flat)
-        return result if known.spec is None else tree_unflatten(
-            list(result) if isinstance(result, tuple) else [result], known.spec)
+        return (
+            result
+            if known.spec is None
+            else tree_unflatten(list(result) if isinstance(result, tuple) else [result], known.spec)
+        )
 
     def flat(self, args: tuple[Any, ...]) -> list[Any]:
         return list(tree_flatten(args)[0])

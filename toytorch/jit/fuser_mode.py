@@ -23,6 +23,7 @@ class Switches:
         """The passes to run where a function asks for `passes` (None: the pipeline's own)."""
         from toytorch.jit.fuser.group import fuse
         from toytorch.jit.passes import pipeline
+
         if not self.optimising:
             return ()
         if self.fusing:

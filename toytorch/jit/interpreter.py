@@ -8,8 +8,8 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core import dispatch
 from toytorch.core.op import Op
-from toytorch.core.pytree import tree_leaves
-from toytorch.core.schema import REQUIRED
+from toytorch.facts.pytree import tree_leaves
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
 
@@ -65,8 +65,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> Any:
     tensor([0.])
     """
     if len(inputs) != len(graph.inputs):
-        raise RuntimeError(f"{graph.name}() expected {len(graph.inputs)} inputs, got "
-                           f"{len(inputs)}")
+        raise RuntimeError(f"{graph.name}() expected {len(graph.inputs)} inputs, got {len(inputs)}")
     results = Reader().run_block(graph, inputs, {})
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -88,12 +87,13 @@ def call_op(node: Node, args: list[Any]) -> Any:
             split = len(args) - len(names)
             return op(*args[:split], **dict(zip(names, args[split:])))
         return op(*args)
-    for i, a in enumerate(op.schema.args[:len(args)]):
+    for i, a in enumerate(op.schema.args[: len(args)]):
         if a.is_variadic and args[i].__class__ is list:
             args[i] = tuple(args[i])
     if len(args) < len(op.schema.args):
-        args = args + [None if a.default is REQUIRED else a.default
-                       for a in op.schema.args[len(args):]]
+        args = args + [
+            None if a.default is REQUIRED else a.default for a in op.schema.args[len(args) :]
+        ]
     if node.writes:
         return dispatch.inplace(op, tuple(args))
     return dispatch.call(op, tuple(args))
@@ -120,8 +120,9 @@ def _print(node: Node, *args: Any) -> Sequence[Any]:
 def _call_method(node: Node, owner: Any, *args: Any) -> Sequence[Any]:
     names = node.attributes.get("_names", ())
     split = len(args) - len(names)
-    method = owner if node.attributes["name"] == "__call__" else getattr(
-        owner, node.attributes["name"])
+    method = (
+        owner if node.attributes["name"] == "__call__" else getattr(owner, node.attributes["name"])
+    )
     return results_of(node, method(*args[:split], **dict(zip(names, args[split:]))))
 
 
@@ -142,15 +143,17 @@ def _unchecked(node: Node, value: Any) -> Sequence[Any]:
 
 def _list_unpack(node: Node, values: Sequence[Any]) -> Sequence[Any]:
     if len(values) != len(node.outputs):
-        raise RuntimeError(f"Expected {len(node.outputs)} elements in a list but found "
-                           f"{len(values)}")
+        raise RuntimeError(
+            f"Expected {len(node.outputs)} elements in a list but found {len(values)}"
+        )
     return list(values)
 
 
 LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::ListConstruct": lambda node, *args: (list(args),),
     "prim::TupleConstruct": lambda node, *args: (
-        node.attributes["_class"](*args) if "_class" in node.attributes else args,),
+        node.attributes["_class"](*args) if "_class" in node.attributes else args,
+    ),
     "prim::DictConstruct": lambda node, *args: (dict(zip(args[::2], args[1::2])),),
     "prim::ListUnpack": _list_unpack,
     "prim::TupleUnpack": lambda node, values: list(values),
@@ -163,17 +166,38 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     "prim::Uninitialized": lambda node: (None,),
     "prim::TupleIndex": lambda node, values: (values[node.attributes["index"]],),
     "prim::TupleSlice": lambda node, values: (
-        values[node.attributes["begin"]:node.attributes["end"]],),
+        values[node.attributes["begin"] : node.attributes["end"]],
+    ),
     "prim::isinstance": lambda node, value: (
-        any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),),
+        any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),
+    ),
     "prim::slice": lambda node, *parts: (slice(*parts),),
     "prim::CreateObject": lambda node: (object.__new__(node.attributes["_class"]),),
     "prim::CallMethod": _call_method,
     "prim::CallFunction": _call_function,
 }
-ATTRIBUTES = ("dtype", "device", "layout", "itemsize", "nbytes", "grad", "requires_grad", "is_cuda",
-              "is_sparse", "is_leaf", "is_quantized", "is_meta", "T", "mT", "H", "mH", "real",
-              "imag", "data")  # prim::dtype and so on: what a tensor knows of itself
-LANGUAGE.update({f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),)
-                 for name in ATTRIBUTES})
+ATTRIBUTES = (
+    "dtype",
+    "device",
+    "layout",
+    "itemsize",
+    "nbytes",
+    "grad",
+    "requires_grad",
+    "is_cuda",
+    "is_sparse",
+    "is_leaf",
+    "is_quantized",
+    "is_meta",
+    "T",
+    "mT",
+    "H",
+    "mH",
+    "real",
+    "imag",
+    "data",
+)  # prim::dtype and so on: what a tensor knows of itself
+LANGUAGE.update(
+    {f"prim::{name}": lambda node, t: (getattr(t, node.kind[6:]),) for name in ATTRIBUTES}
+)
 LANGUAGE["prim::data"] = lambda node, t: (t.detach(),)  # an operation, which a tracer sees

@@ -23,16 +23,53 @@ from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.ops.define import CREATING, PUBLIC
 
-IMPURE = ("prim::Print", "prim::RaiseException", "prim::SetAttr", "aten::append", "aten::extend",
-          "aten::insert", "aten::pop", "aten::clear", "aten::remove", "aten::reverse",
-          "aten::sort.list", "aten::_set_item", "aten::Delete", "aten::update", "aten::setdefault",
-          "prim::CallMethod", "prim::CallFunction", "prim::CreateObject", "aten::manual_seed")
+IMPURE = (
+    "prim::Print",
+    "prim::RaiseException",
+    "prim::SetAttr",
+    "aten::append",
+    "aten::extend",
+    "aten::insert",
+    "aten::pop",
+    "aten::clear",
+    "aten::remove",
+    "aten::reverse",
+    "aten::sort.list",
+    "aten::_set_item",
+    "aten::Delete",
+    "aten::update",
+    "aten::setdefault",
+    "prim::CallMethod",
+    "prim::CallFunction",
+    "prim::CreateObject",
+    "aten::manual_seed",
+)
 
 
-CREATES = frozenset((  # what makes a new tensor, but no random one
-    "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
-    "tensor", "scalar_tensor", "arange", "range", "linspace", "logspace", "empty_strided",
-    "empty_permuted", "tril_indices", "triu_indices", "detach"))
+CREATES = frozenset(
+    (  # what makes a new tensor, but no random one
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "full_like",
+        "eye",
+        "tensor",
+        "scalar_tensor",
+        "arange",
+        "range",
+        "linspace",
+        "logspace",
+        "empty_strided",
+        "empty_permuted",
+        "tril_indices",
+        "triu_indices",
+        "detach",
+    )
+)
 
 
 UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value
@@ -55,8 +92,9 @@ class Source:
         """The line with a mark under the place, as in PyTorch's errors."""
         line = self.text.rstrip()
         marks = "~" * max(1, (self.end or len(line)) - self.column)
-        return (f'  File "{self.file}", line {self.line}\n{line}\n'
-                f"{' ' * self.column}{marks} <--- HERE")
+        return (
+            f'  File "{self.file}", line {self.line}\n{line}\n{" " * self.column}{marks} <--- HERE'
+        )
 
 
 class Value:
@@ -80,8 +118,14 @@ class Node:
 
     __slots__ = ("attributes", "blocks", "inputs", "kind", "op", "outputs", "source")
 
-    def __init__(self, kind: str, inputs: list[Value], attributes: dict[str, Any] | None = None,
-                 source: Source | None = None, function: Any = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        inputs: list[Value],
+        attributes: dict[str, Any] | None = None,
+        source: Source | None = None,
+        function: Any = None,
+    ) -> None:
         self.kind, self.inputs, self.source = kind, list(inputs), source
         self.attributes = attributes or {}
         self.outputs: list[Value] = []
@@ -92,7 +136,7 @@ class Node:
     @property
     def output(self) -> Value:
         """The one result."""
-        value, = self.outputs
+        (value,) = self.outputs
         return value
 
     @property
@@ -117,15 +161,19 @@ class Node:
     def is_random(self) -> bool:
         """Whether two runs give different results."""
         return self.record is not None and any(
-            a.type.startswith("Generator") for a in self.record.schema.args)
+            a.type.startswith("Generator") for a in self.record.schema.args
+        )
 
     @property
     def pure(self) -> bool:
         """Whether running it twice, or not at all, changes nothing but its results."""
         if self.writes or self.is_random or self.kind in IMPURE:
             return False
-        if self.kind.startswith("aten::") and self.record is None and not (
-                getattr(self.op, "pure", False)):
+        if (
+            self.kind.startswith("aten::")
+            and self.record is None
+            and not (getattr(self.op, "pure", False))
+        ):
             return False  # a composed function may draw random numbers, write, or make new memory
         return all(n.pure for b in self.blocks for n in b.nodes)
 
@@ -133,8 +181,11 @@ class Node:
     def removable(self) -> bool:
         """Whether it may be left out where its results are not used: it is pure, or makes a new
         tensor of no random numbers."""
-        return self.pure or (self.kind.startswith("aten::") and self.record is None and (
-            self.op is not None and self.kind[6:] in CREATES))
+        return self.pure or (
+            self.kind.startswith("aten::")
+            and self.record is None
+            and (self.op is not None and self.kind[6:] in CREATES)
+        )
 
     def kindOf(self) -> str:
         """The name of the operation, `aten::mul`."""
@@ -142,6 +193,7 @@ class Node:
 
     def __repr__(self) -> str:
         from toytorch.jit.text import node_text
+
         return node_text(self)
 
 
@@ -202,9 +254,15 @@ class Graph(Block):
         self.inputs.append(self.value(type, name))
         return self.inputs[-1]
 
-    def make(self, kind: str, inputs: list[Value], outputs: list[types.Type | tuple[
-             types.Type, str]], attributes: dict[str, Any] | None = None,
-             source: Source | None = None, function: Any = None) -> Node:
+    def make(
+        self,
+        kind: str,
+        inputs: list[Value],
+        outputs: list[types.Type | tuple[types.Type, str]],
+        attributes: dict[str, Any] | None = None,
+        source: Source | None = None,
+        function: Any = None,
+    ) -> Node:
         """A node that stands in no block yet, with outputs of the given types (and names)."""
         node = Node(kind, inputs, attributes, source, function)
         for out in outputs:
@@ -235,6 +293,7 @@ class Graph(Block):
 
     def __str__(self) -> str:
         from toytorch.jit.text import graph_text
+
         return graph_text(self)
 
     __repr__ = __str__
@@ -269,8 +328,13 @@ def copy_block(source: Block, target: Block, known: dict[Value, Value]) -> None:
 
 def copy_node(node: Node, known: dict[Value, Value]) -> Node:
     """A copy of one node, with its blocks."""
-    made = Node(node.kind, [known.get(v, v) for v in node.inputs], dict(node.attributes),
-                node.source, node.op)
+    made = Node(
+        node.kind,
+        [known.get(v, v) for v in node.inputs],
+        dict(node.attributes),
+        node.source,
+        node.op,
+    )
     for v in node.outputs:
         known[v] = Value(v.name, v.type, made)
         made.outputs.append(known[v])
@@ -297,6 +361,7 @@ def uses(block: Block) -> dict[Value, list[tuple[Node | None, int]]]:
 
 def replace(block: Block, change: dict[Value, Value]) -> None:
     """Puts other values in the place of values, everywhere in the block."""
+
     def now(v: Value) -> Value:
         while v in change:
             v = change[v]
@@ -308,6 +373,7 @@ def replace(block: Block, change: dict[Value, Value]) -> None:
             for inner in node.blocks:
                 visit(inner)
         b.outputs = [now(v) for v in b.outputs]
+
     if change:
         visit(block)
 

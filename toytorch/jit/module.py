@@ -20,10 +20,13 @@ class ScriptModule(Module):
         super().__init__()
         object.__setattr__(self, "_original", original)
         object.__setattr__(self, "_methods", methods)
-        self.__dict__.update(_parameters=original._parameters, _buffers=original._buffers,
-                             _modules=original._modules, training=original.training,
-                             _non_persistent_buffers_set=getattr(
-                                 original, "_non_persistent_buffers_set", set()))
+        self.__dict__.update(
+            _parameters=original._parameters,
+            _buffers=original._buffers,
+            _modules=original._modules,
+            training=original.training,
+            _non_persistent_buffers_set=getattr(original, "_non_persistent_buffers_set", set()),
+        )
         for function in methods.values():
             function.owner = function.executor.owner = self
 
@@ -46,21 +49,21 @@ class ScriptModule(Module):
     @property
     def graph(self) -> Graph:
         """The graph of `forward`."""
-        return self._methods["forward"].graph  # type: ignore[no-any-return]  # a ScriptFunction
+        return self._methods["forward"].graph  # a ScriptFunction
 
     @property
     def inlined_graph(self) -> Graph:
         """The graph of `forward` with all calls inlined."""
-        return self._methods["forward"].inlined_graph  # type: ignore[no-any-return]
+        return self._methods["forward"].inlined_graph
 
     @property
     def code(self) -> str:
         """`forward` as source."""
-        return self._methods["forward"].code  # type: ignore[no-any-return]
+        return self._methods["forward"].code
 
     def graph_for(self, *args: Any) -> Graph:
         """The graph as it is run for inputs like these."""
-        return self._methods["forward"].graph_for(*args)  # type: ignore[no-any-return]
+        return self._methods["forward"].graph_for(*args)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._methods["forward"](*args, **kwargs)

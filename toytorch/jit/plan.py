@@ -9,13 +9,13 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.core import inplace as writing
-from toytorch.core import state
 from toytorch.core.dispatch import view_of
-from toytorch.core.dtype import FROM_NUMPY
-from toytorch.core.node import SAVED_TWICE, Node, Output, check_version, sequence
-from toytorch.core.pytree import tree_leaves, tree_unflatten
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
+from toytorch.facts import state
+from toytorch.facts.dtype import FROM_NUMPY
+from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, sequence
+from toytorch.facts.pytree import tree_leaves, tree_unflatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.autodiff import Halves, split
 from toytorch.jit.codegen import Writer
@@ -23,9 +23,11 @@ from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
 from toytorch.jit.specialise import Joint, Untraceable
 
-SHARED = ("This result of a compiled function shares memory with another of its results, or with "
-          "an argument, and is being modified inplace. Its history does not know of that memory: "
-          "clone() it first.")
+SHARED = (
+    "This result of a compiled function shares memory with another of its results, or with "
+    "an argument, and is being modified inplace. Its history does not know of that memory: "
+    "clone() it first."
+)
 
 
 class Stepwise:
@@ -44,8 +46,9 @@ class Plan:
 
     reason = ""
 
-    def __init__(self, general: Graph, joint: Joint,
-                 fusing: Sequence[Pass] = pipeline.FUSING) -> None:
+    def __init__(
+        self, general: Graph, joint: Joint, fusing: Sequence[Pass] = pipeline.FUSING
+    ) -> None:
         self.general, self.joint, self.fusing = general, joint, fusing
         halves = self.halves = split(joint)
         count = len(joint.graph.inputs) - len(joint.tangents)
@@ -56,8 +59,11 @@ class Plan:
         self.optimised = pipeline.run(halves.forward, fusing)
         self.forward, self.source = Writer(self.optimised).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
-        self.written = [halves.forward.inputs.index(n.inputs[0]) for n in halves.forward.nodes
-                        if n.writes and n.inputs[0] in halves.forward.inputs]
+        self.written = [
+            halves.forward.inputs.index(n.inputs[0])
+            for n in halves.forward.nodes
+            if n.writes and n.inputs[0] in halves.forward.inputs
+        ]
         if joint.tangents:
             self.prepare_backward(halves)
 
@@ -70,8 +76,12 @@ class Plan:
         for node in graph.nodes:
             if node.writes:
                 same[node.output] = same.get(node.inputs[0], node.inputs[0])
-            if node.inputs and (node.is_view or node.writes or node.kind in (
-                    "aten::detach", "prim::ListUnpack") or may_pass(node)):
+            if node.inputs and (
+                node.is_view
+                or node.writes
+                or node.kind in ("aten::detach", "prim::ListUnpack")
+                or may_pass(node)
+            ):
                 for out in node.outputs:
                     roots[out] = roots.get(node.inputs[0], node.inputs[0])
         needs = {graph.inputs[i] for i in self.joint.wanted}
@@ -85,11 +95,12 @@ class Plan:
                 raise Untraceable("what is written to an input requires a gradient")
         self.sharing: list[tuple[int, str, int]] = []
         first: dict[Value, int] = {}
-        for k, v in enumerate(graph.outputs[:self.count]):
+        for k, v in enumerate(graph.outputs[: self.count]):
             root = roots.get(v, v)
             if root in graph.inputs:
-                self.sharing.append((k, "same" if same.get(v, v) is root else "input",
-                                     graph.inputs.index(root)))
+                self.sharing.append(
+                    (k, "same" if same.get(v, v) is root else "input", graph.inputs.index(root))
+                )
             elif root in first:
                 self.sharing.append((k, "result", first[root]))
             else:
@@ -113,20 +124,23 @@ class Plan:
         self.backward_graph = pipeline.run(halves.backward, self.fusing)
         self.backward, self.backward_source = Writer(self.backward_graph).function()
         results = [v for i, v in enumerate(halves.results) if i not in self.joint.plain]
-        place: dict[Value, tuple[str, int]] = {v: ("saved", len(results) + i)
-                                               for i, v in enumerate(halves.kept)}
+        place: dict[Value, tuple[str, int]] = {
+            v: ("saved", len(results) + i) for i, v in enumerate(halves.kept)
+        }
         place.update({v: ("result", i) for i, v in enumerate(results)})
         place.update({v: ("input", i) for i, v in enumerate(self.values)})
         self.keeps = [place[v] for v in halves.saved]
         self.many = len(self.joint.tangents) > 1
-        self.metas = [(v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
-                      for v in (halves.results[i] for i in self.joint.tangents)]
+        self.metas = [
+            (v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
+            for v in (halves.results[i] for i in self.joint.tangents)
+        ]
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = default_generator.rng.bit_generator.state if self.random else None
         arrays = self.forward(*[inputs[i]._array for i in self.tensors])
         made = []
-        for array in arrays[:self.count]:
+        for array in arrays[: self.count]:
             tensor = new(Tensor)
             tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
             tensor._rg, tensor._edge, tensor._storage = False, None, None
@@ -139,8 +153,10 @@ class Plan:
             self.share(inputs, made)
         if self.joint.plain:
             tensors = iter(made)
-            made = [self.joint.plain[i] if i in self.joint.plain else next(tensors)
-                    for i in range(self.joint.results)]
+            made = [
+                self.joint.plain[i] if i in self.joint.plain else next(tensors)
+                for i in range(self.joint.results)
+            ]
         if self.joint.spec is not None:
             made = tree_unflatten(made, self.joint.spec)
         return made[0] if len(made) == 1 else tuple(made)
@@ -160,8 +176,12 @@ class Plan:
             elif kind == "result":
                 result = made[i]
                 kept = new(Tensor)
-                kept._array, kept.dtype, kept._rg, kept._edge = result._array, result.dtype, \
-                    False, None
+                kept._array, kept.dtype, kept._rg, kept._edge = (
+                    result._array,
+                    result.dtype,
+                    False,
+                    None,
+                )
                 kept._storage = result._memory()
                 saved.append(kept)
                 versions.append(0)
@@ -179,9 +199,12 @@ class Plan:
 
 def may_pass(node: Any) -> bool:
     """Whether an op that is no view may give its input back: contiguous, reshape, to."""
-    return node.record is not None and not node.record.many and (
-        node.record.kind == "general") and (
-        getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
+    return (
+        node.record is not None
+        and not node.record.many
+        and (node.record.kind == "general")
+        and (getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
+    )
 
 
 class DifferentiableGraphBackward(Node):
@@ -233,8 +256,13 @@ class DifferentiableGraphBackward(Node):
             results = tree_leaves(results)
         results = results if isinstance(results, (tuple, list)) else (results,)
         given = [(results[i], g) for i, g in zip(plan.joint.tangents, grads) if g is not None]
-        return gradients([r for r, _ in given], [self.inputs[i] for i in plan.joint.wanted],
-                         [g for _, g in given], create_graph=True, allow_unused=True)
+        return gradients(
+            [r for r, _ in given],
+            [self.inputs[i] for i in plan.joint.wanted],
+            [g for _, g in given],
+            create_graph=True,
+            allow_unused=True,
+        )
 
     def release(self) -> None:
         self.saved, self.inputs = None, []

@@ -20,8 +20,12 @@ from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import op_of
 from toytorch.ops.define import CREATING, PUBLIC
 
-TABLES: dict[str, dict[str, Any]] = {"record": registry, "public": PUBLIC, "creating": CREATING,
-                                     "builtin": BUILTINS}
+TABLES: dict[str, dict[str, Any]] = {
+    "record": registry,
+    "public": PUBLIC,
+    "creating": CREATING,
+    "builtin": BUILTINS,
+}
 REFUSED = ("from_file",)  # entries of the tables that reach beyond the graph
 
 # Functions of toytorch.nn.functional.
@@ -61,22 +65,31 @@ tolist requires_grad_
 """
 
 # Functions beside those; some are what forward methods of the modules call.
-HELPERS = (("toytorch.core.state", "is_grad_enabled"), ("toytorch.core.random", "manual_seed"),
-           ("toytorch.core.dtype", "promote_types"), ("toytorch.core.dtype", "get_default_dtype"),
-           ("toytorch.ops.create", "as_tensor"), ("toytorch.ops.create", "asarray"),
-           ("toytorch.nn.modules.batchnorm", "check_dims"),
-           ("toytorch.nn.modules.transformer", "is_causal_mask"),
-           ("toytorch.autograd.modes", "is_inference_mode_enabled"))
+HELPERS = (
+    ("toytorch.facts.state", "is_grad_enabled"),
+    ("toytorch.core.random", "manual_seed"),
+    ("toytorch.facts.dtype", "promote_types"),
+    ("toytorch.facts.dtype", "get_default_dtype"),
+    ("toytorch.ops.creation.create", "as_tensor"),
+    ("toytorch.ops.creation.create", "asarray"),
+    ("toytorch.nn.modules.batchnorm", "check_dims"),
+    ("toytorch.nn.modules.transformer", "is_causal_mask"),
+    ("toytorch.autograd.modes", "is_inference_mode_enabled"),
+)
 
 
 @functools.cache
 def listed() -> dict[tuple[str, str], Any]:
     """The functions that are listed by name, and the composed ones under their modules."""
     from toytorch.nn import functional
+
     found: dict[tuple[str, str], Any] = {}
-    for function in (*(vars(Tensor)[n] for n in METHODS.split()),
-                     *(getattr(functional, n) for n in FUNCTIONAL.split()),
-                     *(getattr(sys.modules[m], n) for m, n in HELPERS), *PUBLIC.values()):
+    for function in (
+        *(vars(Tensor)[n] for n in METHODS.split()),
+        *(getattr(functional, n) for n in FUNCTIONAL.split()),
+        *(getattr(sys.modules[m], n) for m, n in HELPERS),
+        *PUBLIC.values(),
+    ):
         place = getattr(function, "__module__", ""), getattr(function, "__name__", "")
         held = getattr(sys.modules.get(place[0]), place[1], None)
         while function is not held and hasattr(function, "__wrapped__"):

@@ -172,7 +172,7 @@ class Text:
             source, rest = Source(file, int(numbers[0]), int(numbers[1])), before
         if rest and not scoped:
             raise line.wrong("expected the end of the line, ', scope: …' or ' # file:line:column'")
-        return rest[len(SCOPE):], source
+        return rest[len(SCOPE) :], source
 
     def attributes(self, line: Line, outputs: list[Value]) -> dict[str, Any]:
         """What stands in brackets: name=value, name=value."""
@@ -184,7 +184,8 @@ class Text:
             line.need("=")
             text = line.value_text()
             if text.startswith(("<", "array(")) or (
-                    text.startswith("{") and ":" not in text and text != "{}"):
+                text.startswith("{") and ":" not in text and text != "{}"
+            ):
                 found[name] = self.tensor(line, outputs)
             else:
                 found[name] = literal(text, line)
@@ -198,14 +199,21 @@ class Text:
         if tensor is None:
             raise line.wrong("a constant tensor's elements are not in the text: give `tensors`")
         wanted = outputs[0].type if outputs else None
-        if isinstance(wanted, types.Tensor) and wanted.shape is not None and (
-                wanted.dtype, wanted.shape) != (tensor.dtype, tuple(tensor.shape)):
+        if (
+            isinstance(wanted, types.Tensor)
+            and wanted.shape is not None
+            and (wanted.dtype, wanted.shape) != (tensor.dtype, tuple(tensor.shape))
+        ):
             raise line.wrong(f"the constant tensor given is {types.of_tensor(tensor)}")
         return tensor
 
 
-GROUPED = ("prim::FusionGroup", "prim::DifferentiableGraph", "prim::CallFunction",
-           "prim::CallMethod")
+GROUPED = (
+    "prim::FusionGroup",
+    "prim::DifferentiableGraph",
+    "prim::CallFunction",
+    "prim::CallMethod",
+)
 HIDDEN = Value("hidden", types.NEVER)
 
 

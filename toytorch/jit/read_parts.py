@@ -6,10 +6,10 @@ import ast
 import re
 from typing import Any
 
-from toytorch.core import device as devices
-from toytorch.core import dtype as dtypes
-from toytorch.core.device import device
-from toytorch.core.dtype import dtype
+from toytorch.facts import device as devices
+from toytorch.facts import dtype as dtypes
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 
@@ -18,9 +18,24 @@ WORD = re.compile(r"[\w:.]+")
 CLASS = re.compile(r"__torch__\.[^\s,()\[\]?]*")
 NUMBERS = re.compile(r"-?\d+(?:, -?\d+)*")
 LEGACY: dict[str, dtype] = {d.legacy: d for d in vars(dtypes).values() if isinstance(d, dtype)}
-SIMPLE = {t.name: t for t in (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.STR,
-                              types.NONE, types.NUMBER, types.DTYPE, types.DEVICE, types.ANY,
-                              types.RANGE, types.SLICE, types.NEVER)}
+SIMPLE = {
+    t.name: t
+    for t in (
+        types.INT,
+        types.FLOAT,
+        types.BOOL,
+        types.COMPLEX,
+        types.STR,
+        types.NONE,
+        types.NUMBER,
+        types.DTYPE,
+        types.DEVICE,
+        types.ANY,
+        types.RANGE,
+        types.SLICE,
+        types.NEVER,
+    )
+}
 DEPTH = 50  # how deep brackets may stand in each other
 
 
@@ -36,16 +51,17 @@ class Line:
 
     def wrong(self, what: str) -> GraphSyntaxError:
         """An error at this place."""
-        return GraphSyntaxError(f"line {self.number} of a graph, column {self.at + 1}: {what}: "
-                                f"{self.text[:200]!r}")
+        return GraphSyntaxError(
+            f"line {self.number} of a graph, column {self.at + 1}: {what}: {self.text[:200]!r}"
+        )
 
     def rest(self) -> str:
         """What is not read yet."""
-        return self.text[self.at:]
+        return self.text[self.at :]
 
     def spaces(self) -> None:
         """Skips spaces."""
-        while self.text[self.at:self.at + 1] == " ":
+        while self.text[self.at : self.at + 1] == " ":
             self.at += 1
 
     def skip(self, mark: str) -> bool:
@@ -133,7 +149,7 @@ class Line:
             self.need(")")
             return types.Dict(key, value)
         if self.text.startswith("__torch__.", self.at):
-            return types.Class(self.match(CLASS, "a class")[len("__torch__."):])
+            return types.Class(self.match(CLASS, "a class")[len("__torch__.") :])
         name = self.match(WORD, "a type")
         if name in SIMPLE:
             return SIMPLE[name]
@@ -189,7 +205,7 @@ class Line:
             elif c in ")]}" and depth:
                 depth -= 1
             elif not depth and c in ",]":
-                return self.text[start:self.at]
+                return self.text[start : self.at]
             self.at += 1
         raise self.wrong("the value of an attribute does not end")
 
@@ -206,15 +222,20 @@ def value_of(node: ast.expr, depth: int) -> Any:
     """The value of a parsed literal."""
     if depth > DEPTH:
         raise ValueError("brackets stand too deep in each other")
-    if isinstance(node, ast.Constant) and node.value is not Ellipsis and not isinstance(
-            node.value, bytes):
+    if (
+        isinstance(node, ast.Constant)
+        and node.value is not Ellipsis
+        and not isinstance(node.value, bytes)
+    ):
         return node.value
     if isinstance(node, (ast.Tuple, ast.List)):
         items = [value_of(item, depth + 1) for item in node.elts]
         return tuple(items) if isinstance(node, ast.Tuple) else items
     if isinstance(node, ast.Dict):
-        return {value_of(k, depth + 1): value_of(v, depth + 1)  # type: ignore[arg-type]
-                for k, v in zip(node.keys, node.values)}
+        return {
+            value_of(k, depth + 1): value_of(v, depth + 1)  # type: ignore[arg-type]
+            for k, v in zip(node.keys, node.values)
+        }
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -value_of(node.operand, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -224,8 +245,11 @@ def value_of(node: ast.expr, depth: int) -> Any:
         return a + b if isinstance(node.op, ast.Add) else a - b
     if isinstance(node, ast.Name) and node.id in ("nan", "inf"):
         return float(node.id)
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and (
-            node.value.id == "torch"):
+    if (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id == "torch")
+    ):
         return NAMED[node.attr]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "device":
         words = {k.arg: value_of(k.value, depth + 1) for k in node.keywords}
@@ -237,5 +261,8 @@ def value_of(node: ast.expr, depth: int) -> Any:
 
 
 NAMED: dict[str, Any] = {  # the constants of the framework that may stand in a graph
-    name: value for module in (dtypes, devices) for name, value in vars(module).items()
-    if isinstance(value, (dtype, devices.layout, devices.memory_format))}
+    name: value
+    for module in (dtypes, devices)
+    for name, value in vars(module).items()
+    if isinstance(value, (dtype, devices.layout, devices.memory_format))
+}

@@ -6,16 +6,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core import state
-from toytorch.core.pytree import TreeSpec, tree_flatten, tree_unflatten
-from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
+from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.function import TracedFunction, signature
+from toytorch.jit.guards import PLAIN, Getter, Surroundings
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.side_effects import SideEffects
-from toytorch.jit.surroundings import PLAIN, Getter, Surroundings
 from toytorch.jit.trace import scoping
 from toytorch.jit.tracer import Tracer, TracerWarning
 from toytorch.nn import Module
@@ -36,9 +36,16 @@ class Recorded:
             did cannot be told, so the graph holds only while they stand there.
     """
 
-    def __init__(self, function: TracedFunction, given: list[int], places: list[Getter],
-                 template: list[Any], spec: TreeSpec | None, kept: list[Any],
-                 shadows: list[tuple[int, Getter]]) -> None:
+    def __init__(
+        self,
+        function: TracedFunction,
+        given: list[int],
+        places: list[Getter],
+        template: list[Any],
+        spec: TreeSpec | None,
+        kept: list[Any],
+        shadows: list[tuple[int, Getter]],
+    ) -> None:
         self.function, self.given, self.places = function, given, places
         self.template, self.spec, self.kept = template, spec, kept
         self.shadows = shadows
@@ -50,8 +57,9 @@ class Recorded:
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments stand where they stood."""
-        return all(getattr(place(), "_array", None) is leaves[i]._array
-                   for i, place in self.shadows)
+        return all(
+            getattr(place(), "_array", None) is leaves[i]._array for i, place in self.shadows
+        )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         out = self.function(*self.inputs(leaves))
@@ -80,8 +88,13 @@ class Recording:
         """Why there is no graph; empty if there is one."""
         return self.tracer.reason
 
-    def run(self, function: Callable[..., Any], leaves: Sequence[Any], spec: TreeSpec,
-            effects: SideEffects) -> Any:
+    def run(
+        self,
+        function: Callable[..., Any],
+        leaves: Sequence[Any],
+        spec: TreeSpec,
+        effects: SideEffects,
+    ) -> Any:
         """The result of the call."""
         self.leaves = list(leaves)
         args, kwargs = tree_unflatten(self.leaves, spec)
@@ -127,8 +140,11 @@ class Recording:
     def shadows(self, surroundings: Surroundings) -> list[tuple[int, Getter]]:
         """The arguments that also stand somewhere else in the function's reach."""
         numbers = {id(self.leaves[i]._array): i for i in self.given}
-        return [(numbers[id(t._array)], place) for place, t in surroundings.places(())
-                if id(t._array) in numbers]
+        return [
+            (numbers[id(t._array)], place)
+            for place, t in surroundings.places(())
+            if id(t._array) in numbers
+        ]
 
     def finished(self, surroundings: Surroundings) -> Recorded:
         """What runs for such calls from now on: planned and compiled."""
@@ -136,14 +152,29 @@ class Recording:
         given = self.given
         places = [surroundings.place_of(t, self.leaves) for t in met]
         function = TracedFunction(
-            "compiled", eliminate_dead_code(self.tracer.graph), None, None, None,
-            signature([*[self.leaves[i] for i in given], *met]), nested=False)
+            "compiled",
+            eliminate_dead_code(self.tracer.graph),
+            None,
+            None,
+            None,
+            signature([*[self.leaves[i] for i in given], *met]),
+            nested=False,
+        )
         template = [Tensor if isinstance(v, Tensor) else v for v in self.outputs]
-        single = self.out_spec is not None and self.out_spec.build is None and (
-            isinstance(self.outputs[0], Tensor))
-        made = Recorded(function, given, places, template, None if single else self.out_spec,
-                        [v for v in self.leaves if not isinstance(v, Tensor)],
-                        self.shadows(surroundings))
+        single = (
+            self.out_spec is not None
+            and self.out_spec.build is None
+            and (isinstance(self.outputs[0], Tensor))
+        )
+        made = Recorded(
+            function,
+            given,
+            places,
+            template,
+            None if single else self.out_spec,
+            [v for v in self.leaves if not isinstance(v, Tensor)],
+            self.shadows(surroundings),
+        )
         function.executor.plan_for(made.inputs(self.leaves))
         self.leaves = self.outputs = []
         return made

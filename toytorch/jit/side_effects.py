@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.jit.surroundings import Surroundings
+from toytorch.jit.guards import Surroundings
 
 
 class Noting:
@@ -47,8 +47,13 @@ class SideEffects:
     def snapshot(self) -> tuple[Any, ...]:
         """What is compared: values that the function reads, and the places of random numbers."""
         drawn = np.random.get_state(legacy=False)["state"]
-        return (self.surroundings.kind(self.leaves), self.surroundings.tensors(self.leaves),
-                random.getstate(), drawn["pos"], drawn["key"].tobytes())
+        return (
+            self.surroundings.kind(self.leaves),
+            self.surroundings.tensors(self.leaves),
+            random.getstate(),
+            drawn["pos"],
+            drawn["key"].tobytes(),
+        )
 
     def __exit__(self, *exc: Any) -> None:
         sys.stdout, sys.stderr = self.streams

@@ -14,8 +14,8 @@ import sys
 from typing import Any
 
 from toytorch.core.op import Op
-from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS, Builtin
 from toytorch.jit.ir import Block, Graph, Node, Value, uses
@@ -23,10 +23,36 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 
 CONVERSIONS = {"Int": "int", "Float": "float", "Bool": "bool", "Complex": "complex", "str": "str"}
-RESERVED = frozenset((
-    *keyword.kwlist, "torch", "ops", "print", "int", "float", "bool", "str", "complex", "range",
-    "getattr", "isinstance", "annotate", "unchecked_cast", "uninitialized", "List", "Dict", "Tuple",
-    "Optional", "Any", "Tensor", "inf", "nan", "math", "object", "number"))
+RESERVED = frozenset(
+    (
+        *keyword.kwlist,
+        "torch",
+        "ops",
+        "print",
+        "int",
+        "float",
+        "bool",
+        "str",
+        "complex",
+        "range",
+        "getattr",
+        "isinstance",
+        "annotate",
+        "unchecked_cast",
+        "uninitialized",
+        "List",
+        "Dict",
+        "Tuple",
+        "Optional",
+        "Any",
+        "Tensor",
+        "inf",
+        "nan",
+        "math",
+        "object",
+        "number",
+    )
+)
 INDEXED = ("aten::__getitem__.Tensor", "aten::__setitem__.Tensor")
 
 
@@ -129,9 +155,13 @@ class Writer:
         """Indices of tensors that are used as such and nowhere else."""
         for value, places in uses(graph).items():
             node = value.node
-            if node is not None and (node.kind == "prim::slice" or (
-                    node.kind == "prim::TupleConstruct" and all(
-                        n is not None and n.kind in INDEXED and i == 1 for n, i in places))):
+            if node is not None and (
+                node.kind == "prim::slice"
+                or (
+                    node.kind == "prim::TupleConstruct"
+                    and all(n is not None and n.kind in INDEXED and i == 1 for n, i in places)
+                )
+            ):
                 self.inlined.add(value)
 
     def block(self, block: Block, indent: str) -> list[str]:
@@ -238,8 +268,11 @@ class Writer:
         keys, values = node.inputs[::2], node.inputs[1::2]
         body = ", ".join(f"{self.text(k)}: {self.text(v)}" for k, v in zip(keys, values))
         kind = node.output.type
-        plain = keys and isinstance(kind, types.Dict) and (
-            joined([v.type for v in values]) == kind.value)
+        plain = (
+            keys
+            and isinstance(kind, types.Dict)
+            and (joined([v.type for v in values]) == kind.value)
+        )
         return f"{{{body}}}" if plain else f"annotate({spelled(kind)}, {{{body}}})"
 
     def on_TupleUnpack(self, node: Node, inputs: str) -> str:
@@ -320,10 +353,16 @@ class Writer:
         """A record: what has its default is left out."""
         args, skipped = [], False
         for a, v in zip(op.schema.args, node.inputs):
-            constant = v.node.attributes["value"] if v.node is not None and (
-                v.node.kind == "prim::Constant") else REQUIRED
-            if a.default is not REQUIRED and constant.__class__ is a.default.__class__ and (
-                    constant == a.default):
+            constant = (
+                v.node.attributes["value"]
+                if v.node is not None and (v.node.kind == "prim::Constant")
+                else REQUIRED
+            )
+            if (
+                a.default is not REQUIRED
+                and constant.__class__ is a.default.__class__
+                and (constant == a.default)
+            ):
                 skipped = True
             else:
                 named = skipped or a.keyword_only
@@ -332,8 +371,9 @@ class Writer:
             return f"{args[0]}.{op.name}_({', '.join(args[1:])})"
         torch = sys.modules["toytorch"]
         plain = op.name.isidentifier() and (
-            getattr(torch, op.name, None) is op.function or (
-                not hasattr(torch, op.name) and getattr(Tensor, op.name, None) is op.function))
+            getattr(torch, op.name, None) is op.function
+            or (not hasattr(torch, op.name) and getattr(Tensor, op.name, None) is op.function)
+        )
         name = f"torch.{op.name}" if plain else f"ops.aten.{op.name.replace('.', '__')}"
         return f"{name}({', '.join(args)})"
 
@@ -357,8 +397,9 @@ class Writer:
         if value not in self.inlined or node is None:
             return self.text(value)
         if node.kind == "prim::slice":
-            low, high, step = ("" if text == "None" else text for text in map(
-                self.text, node.inputs))
+            low, high, step = (
+                "" if text == "None" else text for text in map(self.text, node.inputs)
+            )
             return f"{low}:{high}" + (f":{step}" if step else "")
         inner = ", ".join(map(self.index, node.inputs))
         return inner + "," if len(node.inputs) == 1 else inner

@@ -18,21 +18,50 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
-from toytorch.core import random, state
-from toytorch.core.pytree import TreeSpec, tree_flatten
+from toytorch.core import random
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
+from toytorch.facts.pytree import TreeSpec, tree_flatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.tracer import Tracer
 
-EFFECTS = frozenset(("prim::Print", "prim::SetAttr", "prim::RaiseException", "prim::CallFunction",
-                     "prim::CallMethod", "prim::CreateObject"))
-ELEMENTS = frozenset(("aten::item", "aten::Int.Tensor", "aten::Float.Tensor", "aten::Bool.Tensor",
-                      "aten::tolist"))
-OUTSIDE = frozenset(("prim::grad", "prim::is_leaf", "aten::manual_seed", "aten::seed",
-                     "aten::storage_offset", "aten::data_ptr"))
-BY_VALUE = frozenset(("nonzero", "masked_select", "unique", "_unique2", "unique_dim",
-                      "unique_consecutive", "bincount", "repeat_interleave.Tensor", "argwhere"))
+EFFECTS = frozenset(
+    (
+        "prim::Print",
+        "prim::SetAttr",
+        "prim::RaiseException",
+        "prim::CallFunction",
+        "prim::CallMethod",
+        "prim::CreateObject",
+    )
+)
+ELEMENTS = frozenset(
+    ("aten::item", "aten::Int.Tensor", "aten::Float.Tensor", "aten::Bool.Tensor", "aten::tolist")
+)
+OUTSIDE = frozenset(
+    (
+        "prim::grad",
+        "prim::is_leaf",
+        "aten::manual_seed",
+        "aten::seed",
+        "aten::storage_offset",
+        "aten::data_ptr",
+    )
+)
+BY_VALUE = frozenset(
+    (
+        "nonzero",
+        "masked_select",
+        "unique",
+        "_unique2",
+        "unique_dim",
+        "unique_consecutive",
+        "bincount",
+        "repeat_interleave.Tensor",
+        "argwhere",
+    )
+)
 LONGEST = 5000  # operations in one plan: what is longer takes too long to compile
 
 

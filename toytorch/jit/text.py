@@ -44,8 +44,11 @@ def block_lines(block: Block, indent: str, groups: list[tuple[str, Graph]]) -> l
 def node_line(node: Node, kind: str) -> str:
     """One node: results, operation, attributes, inputs, and where it comes from."""
     made = ", ".join(map(repr, node.outputs))
-    attributes = ", ".join(f"{k}={value_text(v)}" for k, v in sorted(node.attributes.items())
-                           if k != "Subgraph" and not k.startswith("_"))
+    attributes = ", ".join(
+        f"{k}={value_text(v)}"
+        for k, v in sorted(node.attributes.items())
+        if k != "Subgraph" and not k.startswith("_")
+    )
     line = f"{made} = {kind}" if made else f" = {kind}"
     line += f"[{attributes}]" if attributes else ""
     line += f"({', '.join('%' + v.name for v in node.inputs)})"
@@ -76,5 +79,11 @@ def value_text(value: Any) -> str:
     return repr(value)
 
 
-ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t",
-           ord("\r"): "\\r", 0: "\\x00"}
+ESCAPES = {
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    ord("\n"): "\\n",
+    ord("\t"): "\\t",
+    ord("\r"): "\\r",
+    0: "\\x00",
+}

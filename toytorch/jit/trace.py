@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from toytorch.core import random, state
-from toytorch.core.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from toytorch.core import random
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import types
 from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
@@ -24,11 +25,22 @@ class TracingCheckError(Exception):
     """A traced function that does not do what the function does."""
 
 
-def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
-          check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
-          _force_outplace: bool = False, _module_class: Any = None, _compilation_unit: Any = None,
-          example_kwarg_inputs: dict[str, Any] | None = None,
-          _store_inputs: bool = True, *, passes: Sequence[Pass] | None = None) -> Any:
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    _store_inputs: bool = True,
+    *,
+    passes: Sequence[Pass] | None = None,
+) -> Any:
     """The graph of what `func` (a function, a module or its method) does with `example_inputs`.
 
     Control flow and Python numbers are frozen as they were; where they hang on tensors, a
@@ -44,23 +56,49 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     tensor([0., 0., 0.])
     """
     if isinstance(func, (TracedFunction, TracedModule)):
-        warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. "
-                      "Returning the object as is.", stacklevel=2)
+        warnings.warn(
+            "The input to trace is already a ScriptModule, tracing it is a no-op. "
+            "Returning the object as is.",
+            stacklevel=2,
+        )
         return func
     kwargs = dict(example_kwarg_inputs or {})
     if example_inputs is None and not kwargs:
         raise RuntimeError("example_kwarg_inputs should be a dict")
-    args = () if example_inputs is None else example_inputs if isinstance(example_inputs, tuple) \
-        else (example_inputs,) if not isinstance(example_inputs, list) else tuple(example_inputs)
+    args = (
+        ()
+        if example_inputs is None
+        else example_inputs
+        if isinstance(example_inputs, tuple)
+        else (example_inputs,)
+        if not isinstance(example_inputs, list)
+        else tuple(example_inputs)
+    )
     if kwargs:
         args = by_position(func, args, kwargs)
     if isinstance(func, Module):
-        return trace_module(func, {"forward": args}, optimize, check_trace, check_inputs,
-                            check_tolerance, strict, passes=passes)
+        return trace_module(
+            func,
+            {"forward": args},
+            optimize,
+            check_trace,
+            check_inputs,
+            check_tolerance,
+            strict,
+            passes=passes,
+        )
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module):
-        return trace_module(owner, {func.__name__: args}, optimize, check_trace, check_inputs,
-                            check_tolerance, strict, passes=passes)
+        return trace_module(
+            owner,
+            {func.__name__: args},
+            optimize,
+            check_trace,
+            check_inputs,
+            check_tolerance,
+            strict,
+            passes=passes,
+        )
     name = getattr(func, "__name__", type(func).__name__)
     name = "forward" if name == "<lambda>" else name
     traced = traced_function(func, args, name, None, strict)
@@ -72,10 +110,17 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     return traced
 
 
-def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
-                 check_trace: bool = True, check_inputs: Any = None,
-                 check_tolerance: float = 1e-5, strict: bool = True,
-                 passes: Sequence[Pass] | None = None, **unused: Any) -> TracedModule:
+def trace_module(
+    mod: Module,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    passes: Sequence[Pass] | None = None,
+    **unused: Any,
+) -> TracedModule:
     """A module whose methods named in `inputs` are traced, like `torch.jit.trace_module`."""
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
@@ -92,8 +137,9 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None,
     return TracedModule(mod, methods)
 
 
-def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
-                    owner: Module | None, strict: bool) -> TracedFunction:
+def traced_function(
+    func: Callable[..., Any], args: tuple[Any, ...], name: str, owner: Module | None, strict: bool
+) -> TracedFunction:
     """Runs a function under the tracer."""
     flat, spec = tree_flatten(args)
     tracer = Tracer(Graph(name), seen=True)
@@ -104,9 +150,11 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
     names = parameter_names(func, len(args)) if len(flat) == len(args) else []
     for i, item in enumerate(flat):
         if not isinstance(item, Tensor):
-            raise RuntimeError("Type '" + type(item).__name__ + "' cannot be traced. Only Tensors "
-                               "and (possibly nested) Lists, Dicts, and Tuples of Tensors can be "
-                               "traced")
+            raise RuntimeError(
+                "Type '" + type(item).__name__ + "' cannot be traced. Only Tensors "
+                "and (possibly nested) Lists, Dicts, and Tuples of Tensors can be "
+                "traced"
+            )
         shown = alias_of(item)
         shown._array = item._array[...]  # its own: the item may be another input, or a parameter
         leaves.append(shown)
@@ -126,10 +174,19 @@ def traced_function(func: Callable[..., Any], args: tuple[Any, ...], name: str,
         with warnings.catch_warnings(), untouched(owner):
             warnings.simplefilter("ignore", TracerWarning)
             return traced_function(func, tree_map(copy_of, more), name, owner, strict)
-    plain = isinstance(result, Tensor) or (isinstance(result, tuple) and len(result) > 1 and all(
-        isinstance(r, Tensor) for r in result))
-    return TracedFunction(name, graph, None if plain else out_spec, owner, again, signature(flat),
-                          nested=not all(isinstance(a, Tensor) for a in args))
+
+    plain = isinstance(result, Tensor) or (
+        isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
+    )
+    return TracedFunction(
+        name,
+        graph,
+        None if plain else out_spec,
+        owner,
+        again,
+        signature(flat),
+        nested=not all(isinstance(a, Tensor) for a in args),
+    )
 
 
 def copy_of(item: Any) -> Any:
@@ -165,21 +222,25 @@ def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
             " this is only valid if the container structure does not change based on the module's "
             "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` "
             "instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know"
-            " the side effects, pass strict=False to trace() to allow this behavior.")
+            " the side effects, pass strict=False to trace() to allow this behavior."
+        )
     return tree_flatten(result)
 
 
 def output_value(tracer: Tracer, item: Any) -> Value:
     """The value of a result."""
     if not isinstance(item, Tensor):
-        raise RuntimeError("Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
-                           f" output from traced functions, but got {type(item).__name__}")
+        raise RuntimeError(
+            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
+            f" output from traced functions, but got {type(item).__name__}"
+        )
     return tracer.value_of(item)
 
 
 def alias_of(tensor: Tensor) -> Tensor:
     """The same memory and history under another tensor, which the tracer may mark as its own."""
     from toytorch.core.tensor import new
+
     made: Tensor = new(Tensor)
     made._array, made.dtype = tensor._array, tensor.dtype
     made._rg = tensor._rg
@@ -198,8 +259,12 @@ def register(tracer: Tracer, module: Module, value: Value) -> None:
             tracer.owners.setdefault(id(tensor._array), (value, name))
     for name, child in module._modules.items():
         if child is not None:
-            node = graph.make("prim::GetAttr", [value],
-                              [(types.Class(type(child).__name__), name)], {"name": name})
+            node = graph.make(
+                "prim::GetAttr",
+                [value],
+                [(types.Class(type(child).__name__), name)],
+                {"name": name},
+            )
             tracer.block.nodes.append(node)
             register(tracer, child, node.output)
 
@@ -215,8 +280,9 @@ class scoping:
             return
         for name, module in self.owner.named_modules():
             scope = "__module" + "." * bool(name) + name
-            self.handles.append(module.register_forward_pre_hook(
-                functools.partial(self.enter, scope), prepend=True))
+            self.handles.append(
+                module.register_forward_pre_hook(functools.partial(self.enter, scope), prepend=True)
+            )
             self.handles.append(module.register_forward_hook(self.leave, always_call=True))
 
     def enter(self, scope: str, module: Any, args: Any) -> None:
@@ -235,6 +301,7 @@ class scoping:
 def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments given by name, in the order of the function's parameters."""
     import inspect
+
     target = func.forward if isinstance(func, Module) else func
     bound = inspect.signature(target).bind(*args, **kwargs)
     return tuple(bound.arguments.values())
@@ -243,13 +310,15 @@ def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 def parameter_names(func: Any, count: int) -> list[str]:
     """The names of a function's parameters, for its graph's inputs."""
     import inspect
+
     target = func.forward if isinstance(func, Module) else func
     try:
         found = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
         return []
-    if len(found) < count or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-                                 for p in found[:count]):
+    if len(found) < count or any(
+        p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found[:count]
+    ):
         return []
     return [p.name for p in found[:count]]
 
@@ -257,6 +326,7 @@ def parameter_names(func: Any, count: int) -> list[str]:
 def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
     import numpy as np
+
     generator = random.default_generator.rng.bit_generator
     place = generator.state
     copies = [tree_clone(args) for _ in range(2)]
@@ -273,16 +343,28 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
         same = x.shape == y.shape and np.allclose(
             np.asarray(x, complex if x.dtype.kind == "c" else float),
             np.asarray(y, complex if y.dtype.kind == "c" else float),
-            rtol=tolerance, atol=1e-5, equal_nan=True)
+            rtol=tolerance,
+            atol=1e-5,
+            equal_nan=True,
+        )
         if not same:
-            text = (f"Output nr {i}. of the traced function does not match the corresponding "
-                    "output of the Python function. Detailed error:\n"
-                    + ("Tensor-likes are not close!" if x.shape == y.shape else
-                       f"The shapes {tuple(x.shape)} and {tuple(y.shape)} differ"))
+            text = (
+                f"Output nr {i}. of the traced function does not match the corresponding "
+                "output of the Python function. Detailed error:\n"
+                + (
+                    "Tensor-likes are not close!"
+                    if x.shape == y.shape
+                    else f"The shapes {tuple(x.shape)} and {tuple(y.shape)} differ"
+                )
+            )
             warnings.warn(text, TracerWarning, stacklevel=4)
 
 
 def tree_clone(tree: Any) -> Any:
     """Copies of all tensors, with the same wish for gradients."""
-    return tree_map(lambda t: t.detach().clone().requires_grad_(t.requires_grad)
-                    if isinstance(t, Tensor) else t, tree)
+    return tree_map(
+        lambda t: (
+            t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t
+        ),
+        tree,
+    )

@@ -11,12 +11,13 @@ import sys
 import warnings
 from typing import Any
 
-from toytorch.core import dispatch, state
+from toytorch.core import dispatch
 from toytorch.core.op import Op
-from toytorch.core.package import is_ours
-from toytorch.core.pytree import tree_leaves
-from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.package import is_ours
+from toytorch.facts.pytree import tree_leaves
+from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
@@ -113,8 +114,9 @@ class Tracer:
         owner = self.owners.get(id(tensor._array))
         if owner is not None:
             module, name = owner
-            node = self.graph.make("prim::GetAttr", [module], [(types.of_tensor(tensor), name)],
-                                   {"name": name})
+            node = self.graph.make(
+                "prim::GetAttr", [module], [(types.of_tensor(tensor), name)], {"name": name}
+            )
         elif self.met is not None:
             self.met.append(tensor)
             self.strangers[id(tensor._array)] = tensor
@@ -122,9 +124,11 @@ class Tracer:
             self.values[id(tensor._array)] = made, tensor._array
             return made
         elif tensor._rg and self.seen:
-            raise RuntimeError("Cannot insert a Tensor that requires grad as a constant. Consider "
-                               "making it a parameter or input, or detaching the gradient\n"
-                               f"Tensor:\n{tensor}")
+            raise RuntimeError(
+                "Cannot insert a Tensor that requires grad as a constant. Consider "
+                "making it a parameter or input, or detaching the gradient\n"
+                f"Tensor:\n{tensor}"
+            )
         else:
             node = self.graph.constant(tensor)
         made = self.add(node).output
@@ -172,8 +176,7 @@ class Tracer:
         computed = dispatch.call(op, plain(args))
         self.record(op, "aten::" + op.name, args, computed)
         result = dispatch.call(op, plain(args), out)
-        for o, target, old, new in zip(outs, targets, before,
-                                       computed if op.many else [computed]):
+        for o, target, old, new in zip(outs, targets, before, computed if op.many else [computed]):
             made = self.values[id(new._array)][0]
             if o._array is old:
                 inputs = [target, made, self.constant(False)]
@@ -188,8 +191,11 @@ class Tracer:
         inputs = [self.value_of(a) for a in args]
         result = dispatch.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
-        node = self.add(self.graph.make(f"aten::{name}_{dot}{overload}", inputs,
-                                        [types.of(result)], function=op))
+        node = self.add(
+            self.graph.make(
+                f"aten::{name}_{dot}{overload}", inputs, [types.of(result)], function=op
+            )
+        )
         self.bind(result, node.output)
         return result
 
@@ -204,9 +210,15 @@ class Tracer:
                 tensor._array = tensor._array[...]
         given = [self.value_of(a) for a in (*args, *kwargs.values())]
         attributes = {"_names": tuple(kwargs)} if kwargs else {}
-        node = self.add(self.graph.make("aten::" + function.__name__, given,
-                                        [types.of(r) for r in made], attributes,
-                                        function=function))
+        node = self.add(
+            self.graph.make(
+                "aten::" + function.__name__,
+                given,
+                [types.of(r) for r in made],
+                attributes,
+                function=function,
+            )
+        )
         for tensor, value in zip(made, node.outputs):
             self.bind(tensor, value)
         return result
@@ -214,17 +226,30 @@ class Tracer:
     def keeps(self, graph: Graph) -> bool:
         """Whether a call of a scripted function stays a call: its branches and loops, which a trace
         would freeze, are in the graph then."""
-        return self.met is None and (state.local.grad or not self.recording) and (
-            isinstance(graph.outputs[0].type, types.Tensor) and any(
-                n.kind in ("prim::If", "prim::Loop", "prim::CallFunction") for n in graph.walk()))
+        return (
+            self.met is None
+            and (state.local.grad or not self.recording)
+            and (
+                isinstance(graph.outputs[0].type, types.Tensor)
+                and any(
+                    n.kind in ("prim::If", "prim::Loop", "prim::CallFunction") for n in graph.walk()
+                )
+            )
+        )
 
     def called(self, graph: Graph, inputs: list[Any], run: Any) -> Any:
         """A call of a scripted function, as one node."""
         given = [self.value_of(v) for v in inputs]
         with state.below(self):
             result = run(graph, inputs)
-        node = self.add(self.graph.make("prim::CallFunction", given, [types.of(result)],
-                                        {"name": graph.name, "Subgraph": graph}))
+        node = self.add(
+            self.graph.make(
+                "prim::CallFunction",
+                given,
+                [types.of(result)],
+                {"name": graph.name, "Subgraph": graph},
+            )
+        )
         self.bind(result, node.output)
         return result
 
@@ -236,20 +261,24 @@ class Tracer:
             self.bind(result, node.output)
             return
         if op.schema.returns[0] == "Tensor[]":
-            listed = self.add(self.graph.make(kind, inputs, [types.List(types.TENSOR)],
-                                              function=op)).output
-            node = self.add(self.graph.make("prim::ListUnpack", [listed],
-                                            [types.of(r) for r in result]))
+            listed = self.add(
+                self.graph.make(kind, inputs, [types.List(types.TENSOR)], function=op)
+            ).output
+            node = self.add(
+                self.graph.make("prim::ListUnpack", [listed], [types.of(r) for r in result])
+            )
         else:
-            node = self.add(self.graph.make(kind, inputs, [types.of(r) for r in result],
-                                            function=op))
+            node = self.add(
+                self.graph.make(kind, inputs, [types.of(r) for r in result], function=op)
+            )
         for tensor, value in zip(result, node.outputs):
             self.bind(tensor, value)
 
     def whole(self, name: str, function: Any, inputs: list[Any], result: types.Type) -> Value:
         """A node of an operation that gives no tensor: a size, a sum of integers."""
-        return self.add(self.graph.make(name, [self.value_of(i) for i in inputs], [result],
-                                        function=function)).output
+        return self.add(
+            self.graph.make(name, [self.value_of(i) for i in inputs], [result], function=function)
+        ).output
 
     def end(self) -> None:
         """Tensors that outlive the trace are ordinary ones again."""
@@ -266,7 +295,8 @@ class Tracer:
 def is_traced(item: Any) -> bool:
     """Whether something holds a value of a trace."""
     return isinstance(item, (Tensor, TracedInt)) or (
-        item.__class__ in (list, tuple, Size) and any(map(is_traced, item)))
+        item.__class__ in (list, tuple, Size) and any(map(is_traced, item))
+    )
 
 
 def plain(item: Any) -> Any:
@@ -311,9 +341,11 @@ def is_library(frame: Any) -> bool:
 
 # -- what the function sees while it is traced ----------------------------------------------------
 
-FROZEN = ("{} might cause the trace to be incorrect. We can't record the data flow of Python "
-          "values, so this value will be treated as a constant in the future. This means that the "
-          "trace might not generalize to other inputs!")
+FROZEN = (
+    "{} might cause the trace to be incorrect. We can't record the data flow of Python "
+    "values, so this value will be treated as a constant in the future. This means that the "
+    "trace might not generalize to other inputs!"
+)
 
 
 def warn(what: str, size: bool = False) -> None:
@@ -355,11 +387,17 @@ def _arithmetic(name: str, method: str) -> None:
         inputs = [*reversed((self, *others))] if reverse else [self, *others]
         kind = f"aten::{name}.int"
         return TracedInt.of(result, tracer.whole(kind, BUILTINS[kind[6:]], inputs, types.INT))
+
     setattr(TracedInt, method, traced)
 
 
-for _name, _sign in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("floordiv", "floordiv"),
-                     ("remainder", "mod")):
+for _name, _sign in (
+    ("add", "add"),
+    ("sub", "sub"),
+    ("mul", "mul"),
+    ("floordiv", "floordiv"),
+    ("remainder", "mod"),
+):
     _arithmetic(_name, f"__{_sign}__")
     _arithmetic(_name, f"__r{_sign}__")
 _arithmetic("neg", "__neg__")
@@ -371,6 +409,7 @@ def _comparison(method: str) -> None:
     def compared(self: TracedInt, *others: Any) -> Any:
         warn("Converting a tensor to a Python boolean", size=True)
         return plain(self, *others)
+
     setattr(TracedInt, method, compared)
 
 
@@ -384,6 +423,7 @@ def _conversion(method: str) -> None:
     def converted(self: TracedInt, *others: Any) -> Any:
         warn("Converting a tensor to a Python number", size=True)
         return plain(self, *others)
+
     setattr(TracedInt, method, converted)
 
 
@@ -413,15 +453,18 @@ class Traced(Tensor):
         number = Tensor.size(self, dim)
         if tracer is None:
             return number
-        return TracedInt.of(number, tracer.whole("aten::size.int", BUILTINS["size.int"],
-                                                 [self, int(dim)], types.INT))
+        return TracedInt.of(
+            number,
+            tracer.whole("aten::size.int", BUILTINS["size.int"], [self, int(dim)], types.INT),
+        )
 
     def numel(self) -> Any:
         tracer, number = following(), Tensor.numel(self)
         if tracer is None:
             return number
-        return TracedInt.of(number, tracer.whole("aten::numel", BUILTINS["numel"], [self],
-                                                 types.INT))
+        return TracedInt.of(
+            number, tracer.whole("aten::numel", BUILTINS["numel"], [self], types.INT)
+        )
 
     nelement = numel
 
@@ -434,8 +477,9 @@ class Traced(Tensor):
         if tracer is None or not is_library(sys._getframe(1)):
             warn("Converting a tensor to a Python index")
             return number
-        return TracedInt.of(number, tracer.whole("aten::Int.Tensor", BUILTINS["Int.Tensor"],
-                                                 [self], types.INT))
+        return TracedInt.of(
+            number, tracer.whole("aten::Int.Tensor", BUILTINS["Int.Tensor"], [self], types.INT)
+        )
 
     def __len__(self) -> int:
         warn("Using len to get tensor shape", size=True)

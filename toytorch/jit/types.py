@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from toytorch.core.device import device
-from toytorch.core.dtype import dtype
 from toytorch.core.tensor import Tensor as TensorClass
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 
 
 class Type:
@@ -86,8 +86,9 @@ class List(Type):
 
     def contains(self, other: Type) -> bool:
         return isinstance(other, List) and (
-            self.element == other.element or (isinstance(self.element, Tensor)
-                                              and isinstance(other.element, Tensor)))
+            self.element == other.element
+            or (isinstance(self.element, Tensor) and isinstance(other.element, Tensor))
+        )
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,11 @@ class Tuple(Type):
         return f"({', '.join(map(str, self.elements))})"
 
     def contains(self, other: Type) -> bool:
-        return isinstance(other, Tuple) and len(self.elements) == len(other.elements) and all(
-            a.contains(b) for a, b in zip(self.elements, other.elements))
+        return (
+            isinstance(other, Tuple)
+            and len(self.elements) == len(other.elements)
+            and all(a.contains(b) for a, b in zip(self.elements, other.elements))
+        )
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,9 @@ def join(a: Type, b: Type) -> Type | None:
         other = b if a == NONE else a
         return other if isinstance(other, Optional) else Optional(other)
     if isinstance(a, Optional) or isinstance(b, Optional):
-        inner = join(a.element if isinstance(a, Optional) else a,
-                     b.element if isinstance(b, Optional) else b)
+        inner = join(
+            a.element if isinstance(a, Optional) else a, b.element if isinstance(b, Optional) else b
+        )
         return None if inner is None else Optional(inner)
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
         parts = [join(x, y) for x, y in zip(a.elements, b.elements)]
@@ -175,8 +180,15 @@ def of(value: Any) -> Type:
     """
     if isinstance(value, TensorClass):
         return of_tensor(value)
-    for kind, found in ((bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX), (str, STR),
-                        (dtype, DTYPE), (device, DEVICE)):
+    for kind, found in (
+        (bool, BOOL),
+        (int, INT),
+        (float, FLOAT),
+        (complex, COMPLEX),
+        (str, STR),
+        (dtype, DTYPE),
+        (device, DEVICE),
+    ):
         if isinstance(value, kind):
             return found
     if value is None:

@@ -36,15 +36,23 @@ class ProcessRaisedException(Exception):
     """A process that `spawn` started ended with an error."""
 
 
-def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
-          daemon: bool = False, start_method: str = "spawn") -> Any:
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:
     """Runs fn(rank, *args) in `nprocs` processes; waits for them, or gives them back.
 
     Raises ProcessRaisedException if one of them does not end well.
     """
     context = multiprocessing.get_context(start_method)
-    found = [context.Process(target=fn, args=(rank, *args), daemon=daemon)  # type: ignore[attr-defined]
-             for rank in range(nprocs)]
+    found = [
+        context.Process(target=fn, args=(rank, *args), daemon=daemon)  # type: ignore[attr-defined]
+        for rank in range(nprocs)
+    ]
     for process in found:
         process.start()
     if not join:
@@ -53,6 +61,7 @@ def spawn(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, j
         process.join()
     for rank, process in enumerate(found):
         if process.exitcode:
-            raise ProcessRaisedException(f"process {rank} terminated with exit code "
-                                         f"{process.exitcode}")
+            raise ProcessRaisedException(
+                f"process {rank} terminated with exit code {process.exitcode}"
+            )
     return None

@@ -2,20 +2,31 @@
 # ruff: noqa: F403 - modules say in __all__ what is public
 
 from toytorch.nn import (
-                         attention,
-                         common_types,
-                         functional,
-                         init,
-                         modules,
-                         parallel,
-                         parameter,
-                         utils,
+    attention,
+    common_types,
+    functional,
+    init,
+    modules,
+    parallel,
+    parameter,
+    utils,
 )
 from toytorch.nn.modules import *
 from toytorch.nn.parallel import DataParallel
 from toytorch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-    "attention", "common_types", "functional", "init", "modules", "parallel", "parameter", "utils",
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "attention",
+    "common_types",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
 ] + modules.__all__

@@ -37,10 +37,14 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     ...     pass
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
-                             "instances")
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances"
+        )
     chosen = set([backends] if isinstance(backends, SDPBackend) else backends)
-    with sdp_kernel(SDPBackend.FLASH_ATTENTION in chosen, SDPBackend.MATH in chosen,
-                    SDPBackend.EFFICIENT_ATTENTION in chosen,
-                    SDPBackend.CUDNN_ATTENTION in chosen):
+    with sdp_kernel(
+        SDPBackend.FLASH_ATTENTION in chosen,
+        SDPBackend.MATH in chosen,
+        SDPBackend.EFFICIENT_ATTENTION in chosen,
+        SDPBackend.CUDNN_ATTENTION in chosen,
+    ):
         yield

@@ -10,8 +10,8 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import eye
-from toytorch.ops.random import randperm
+from toytorch.ops.creation.create import eye
+from toytorch.ops.creation.random import randperm
 
 GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
@@ -28,17 +28,22 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
             raise ValueError(f"negative_slope {param} not a valid number")
-        return math.sqrt(2.0 / (1 + slope ** 2))
-    if nonlinearity in ("linear", "sigmoid", *(f"conv{n}d" for n in (1, 2, 3)),
-                        *(f"conv_transpose{n}d" for n in (1, 2, 3))):
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity in (
+        "linear",
+        "sigmoid",
+        *(f"conv{n}d" for n in (1, 2, 3)),
+        *(f"conv_transpose{n}d" for n in (1, 2, 3)),
+    ):
         return 1.0
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 "
-                         "dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 
@@ -46,7 +51,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _fill(tensor: Tensor, name: str, *args: Any, generator: Any = None) -> Tensor:
     with no_grad():
         kwargs = {} if generator is None else {"generator": generator}
-        return getattr(tensor, name)(*args, **kwargs)  # type: ignore[no-any-return]
+        return getattr(tensor, name)(*args, **kwargs)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
@@ -81,15 +86,25 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in",
-                     nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
     """Uniform in ±gain·√(3/fan); He et al. 2015."""
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in",
-                    nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
     """Normal with deviation gain/√fan; He et al. 2015."""
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
@@ -107,23 +122,33 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, std, generator)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0,
-                  b: float = 2.0, generator: Any = None) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Tensor:
     """Normal numbers, drawn again where they lie outside [a, b].
 
     Drawn as Φ⁻¹(u) for u uniform between Φ(a) and Φ(b), in units of mean and std.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
-                      "distribution of values may be incorrect.", stacklevel=2)
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
+            "distribution of values may be incorrect.",
+            stacklevel=2,
+        )
 
     def below(x: float) -> float:
         return (1 + math.erf((x - mean) / std / math.sqrt(2))) / 2
+
     with no_grad():
         kwargs = {} if generator is None else {"generator": generator}
         tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, **kwargs)
         tensor.erfinv_().mul_(std * math.sqrt(2)).add_(mean)
-        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+        return tensor.clamp_(min=a, max=b)
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -167,7 +192,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         q, r = registry["linalg_qr"].function(flat.t() if rows < columns else flat)
         q = q * r.diagonal().sign()  # makes every such matrix equally likely
         q = q.t() if rows < columns else q
-        return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)  # type: ignore[no-any-return]
+        return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
@@ -189,9 +214,13 @@ def _deprecated(new: Any) -> Any:
 
     @functools.wraps(new)
     def renamed(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.",
+            FutureWarning,
+            stacklevel=2,
+        )
         return new(*args, **kwargs)
+
     renamed.__name__ = old
     return renamed
 

@@ -20,10 +20,12 @@ class Parameter(Tensor):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             import numpy as np
+
             data = wrap(np.empty(0, np.float32))
         if not isinstance(data, Tensor):
-            raise TypeError(f"cannot make a Parameter from a {type(data).__name__}; a Tensor is "
-                            "needed")
+            raise TypeError(
+                f"cannot make a Parameter from a {type(data).__name__}; a Tensor is needed"
+            )
         made = like_class(cls, data)
         made.requires_grad_(requires_grad)
         return made
@@ -59,10 +61,12 @@ class Buffer(Tensor):
 
 # -- tensors whose shape is not known yet ---------------------------------------------------------
 
-NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. This error usually "
-            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
-            "initialized one. Call `forward` to initialize the parameters before accessing their "
-            "attributes.")
+NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+    "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+    "initialized one. Call `forward` to initialize the parameters before accessing their "
+    "attributes."
+)
 
 
 class Uninitialized(Tensor):
@@ -73,8 +77,7 @@ class Uninitialized(Tensor):
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
-        self.data = self.new_empty(shape, device=device or self.device,
-                                   dtype=dtype or self.dtype)
+        self.data = self.new_empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.becomes
 
     @property
@@ -85,9 +88,11 @@ class Uninitialized(Tensor):
         raise RuntimeError(NO_SHAPE)
 
     def share_memory_(self) -> Any:
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call "
-                           "`forward` to initialize the parameters before calling "
-                           "`module.share_memory()`.")
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call "
+            "`forward` to initialize the parameters before calling "
+            "`module.share_memory()`."
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -95,8 +100,7 @@ class Uninitialized(Tensor):
 
 def _nothing(device: Any, dtype: Any) -> Tensor:
     made: Any = Tensor()
-    return made.to(  # type: ignore[no-any-return]
-        **{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
+    return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
 
 
 class UninitializedParameter(Uninitialized, Parameter):
@@ -125,14 +129,24 @@ class UninitializedBuffer(Uninitialized):
     __slots__ = ()
     becomes = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
-                persistent: bool = True) -> Any:
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:
         made = like_class(cls, _nothing(device, dtype))
         made._rg, made.persistent = requires_grad, persistent
         return made
 
-    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None,
-                 persistent: bool = True) -> None:
+    def __init__(
+        self,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> None:
         """Nothing is left to do after __new__."""
 
 

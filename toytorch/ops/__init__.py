@@ -4,122 +4,110 @@ import importlib
 import os
 from typing import Any
 
+import toytorch.ops.aliases
+import toytorch.ops.aten
+import toytorch.ops.creation.convert
+import toytorch.ops.creation.create
+import toytorch.ops.creation.random
+import toytorch.ops.creation.ranges
+import toytorch.ops.creation.shared_memory
+import toytorch.ops.elementwise.activation
+import toytorch.ops.elementwise.arithmetic
+import toytorch.ops.elementwise.compare
+import toytorch.ops.elementwise.complex_pairs
+import toytorch.ops.elementwise.complex_parts
+import toytorch.ops.elementwise.elementary
+import toytorch.ops.elementwise.floating
+import toytorch.ops.elementwise.integer
+import toytorch.ops.elementwise.limits
+import toytorch.ops.elementwise.operand_checks
+import toytorch.ops.foreach
+import toytorch.ops.indexing.along_dim
+import toytorch.ops.indexing.by_index
+import toytorch.ops.indexing.scatter
+import toytorch.ops.indexing.scatter_reduce
+import toytorch.ops.indexing.subscript
+import toytorch.ops.linalg.blocks
+import toytorch.ops.linalg.checks
+import toytorch.ops.linalg.cholesky
+import toytorch.ops.linalg.det
+import toytorch.ops.linalg.distance
+import toytorch.ops.linalg.eigen
+import toytorch.ops.linalg.einsum
+import toytorch.ops.linalg.exponential
+import toytorch.ops.linalg.ldl
+import toytorch.ops.linalg.least_squares
+import toytorch.ops.linalg.low_rank
+import toytorch.ops.linalg.lu
+import toytorch.ops.linalg.matmul
+import toytorch.ops.linalg.matmul_calls
+import toytorch.ops.linalg.norms
+import toytorch.ops.linalg.products
+import toytorch.ops.linalg.qr
+import toytorch.ops.linalg.solve
+import toytorch.ops.linalg.svd
+import toytorch.ops.linalg.triangular
+import toytorch.ops.named_dims
+import toytorch.ops.named_results
+import toytorch.ops.nn.attention
+import toytorch.ops.nn.conv
+import toytorch.ops.nn.dropout
+import toytorch.ops.nn.embedding
+import toytorch.ops.nn.fold
+import toytorch.ops.nn.grid_sample
+import toytorch.ops.nn.layer_norm
+import toytorch.ops.nn.linear_maps
+import toytorch.ops.nn.loss
+import toytorch.ops.nn.loss_ctc
+import toytorch.ops.nn.loss_pairs
+import toytorch.ops.nn.normalize
+import toytorch.ops.nn.pad
+import toytorch.ops.nn.pool
+import toytorch.ops.nn.resize
+import toytorch.ops.nn.windows
+import toytorch.ops.operators
+import toytorch.ops.overloads
+import toytorch.ops.queries
+import toytorch.ops.reductions.covariance
+import toytorch.ops.reductions.differences
+import toytorch.ops.reductions.histograms
+import toytorch.ops.reductions.integrals
+import toytorch.ops.reductions.masked
+import toytorch.ops.reductions.moments
+import toytorch.ops.reductions.order_statistics
+import toytorch.ops.reductions.reduce
+import toytorch.ops.reductions.scan
+import toytorch.ops.reductions.searching
+import toytorch.ops.reductions.segment
+import toytorch.ops.reductions.sort
+import toytorch.ops.scalars
+import toytorch.ops.shaping.combine
+import toytorch.ops.shaping.in_place
+import toytorch.ops.shaping.rearrange
+import toytorch.ops.shaping.reshape
+import toytorch.ops.shaping.split
+import toytorch.ops.shaping.view
+import toytorch.ops.shaping.view_copies
+import toytorch.ops.signal.fft
+import toytorch.ops.signal.fft_frequencies
+import toytorch.ops.signal.stft
+import toytorch.ops.signal.windows
+import toytorch.ops.sparse.coo
+import toytorch.ops.sparse.create
+import toytorch.ops.sparse.kernels
+import toytorch.ops.sparse.layout
+import toytorch.ops.sparse.products
+import toytorch.ops.sparse.reduce
+import toytorch.ops.special.bessel
+import toytorch.ops.special.error_gamma
+import toytorch.ops.special.incomplete_gamma
+import toytorch.ops.special.names
+import toytorch.ops.special.normal
+import toytorch.ops.special.polynomial
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
-from toytorch.ops import (
-    activation,
-    aliases,
-    aten,
-    attention,
-    choice,
-    compare,
-    complex_pairs,
-    complex_parts,
-    conv,
-    convert,
-    copies,
-    covariance,
-    create,
-    differences,
-    distance,
-    drop,
-    elementary,
-    embedding,
-    fft,
-    fft_frequencies,
-    floating,
-    fold,
-    foreach,
-    histograms,
-    index,
-    index_dim,
-    indexing,
-    integer,
-    integrals,
-    joining,
-    layer_norm,
-    layout,
-    linalg_blocks,
-    linalg_checks,
-    linalg_cholesky,
-    linalg_det,
-    linalg_eigen,
-    linalg_exp,
-    linalg_ldl,
-    linalg_lowrank,
-    linalg_lstsq,
-    linalg_lu,
-    linalg_norms,
-    linalg_products,
-    linalg_qr,
-    linalg_solve,
-    linalg_svd,
-    linalg_triangular,
-    loss,
-    loss_ctc,
-    loss_pairs,
-    masked_reduce,
-    matmul,
-    names,
-    normalize,
-    operands,
-    operators,
-    order_statistics,
-    overloads,
-    pad,
-    parts,
-    pointwise,
-    pool,
-    products,
-    questions,
-    random,
-    ranges,
-    reduce,
-    reshaping,
-    resize,
-    sampling,
-    scan,
-    scatter_reduce,
-    scattering,
-    searching,
-    segment,
-    shape,
-    shared,
-    signal_windows,
-    sort,
-    sparse_coo,
-    sparse_create,
-    sparse_kernels,
-    sparse_layout,
-    sparse_products,
-    sparse_reduce,
-    special,
-    special_bessel,
-    special_gamma,
-    special_names,
-    special_normal,
-    special_polynomial,
-    statistics,
-    stft,
-    view,
-)
 
-__all__ = ["Op", "activation", "aliases", "aten", "attention", "choice", "compare", "complex_pairs",
-           "complex_parts", "conv", "convert", "copies", "covariance", "create", "differences",
-           "distance", "drop", "elementary", "embedding", "fft", "fft_frequencies", "floating",
-           "fold", "foreach", "histograms", "index", "index_dim", "indexing", "integer",
-           "integrals", "joining", "layer_norm", "layout", "linalg_blocks", "linalg_checks",
-           "linalg_cholesky", "linalg_det", "linalg_eigen", "linalg_exp", "linalg_ldl",
-           "linalg_lowrank", "linalg_lstsq", "linalg_lu", "linalg_norms", "linalg_products",
-           "linalg_qr", "linalg_solve", "linalg_svd", "linalg_triangular", "load_library",
-           "loaded_libraries", "loss", "loss_ctc", "loss_pairs", "masked_reduce", "matmul", "names",
-           "normalize", "operands", "operators", "order_statistics", "overloads", "pad", "parts",
-           "pointwise", "pool", "printing", "products", "questions", "random", "ranges", "reduce",
-           "registry", "reshaping", "resize", "sampling", "scan", "scatter_reduce", "scattering",
-           "searching", "segment", "shape", "shared", "signal_windows", "sort", "sparse_coo",
-           "sparse_create", "sparse_kernels", "sparse_layout", "sparse_products", "sparse_reduce",
-           "special", "special_bessel", "special_gamma", "special_names", "special_normal",
-           "special_polynomial", "statistics", "stft", "view"]
+__all__ = ["Op", "load_library", "loaded_libraries", "printing", "registry"]
 
 
 loaded_libraries: set[str] = set()
@@ -135,5 +123,6 @@ def __getattr__(name: str) -> Op:
         return registry[name]
     if name == "reference":  # seldom wanted, and imports much
         return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]
-    raise AttributeError(f"there is no op record {name!r}; toytorch.ops.registry lists all "
-                         f"{len(registry)}")
+    raise AttributeError(
+        f"there is no op record {name!r}; toytorch.ops.registry lists all {len(registry)}"
+    )

@@ -4,30 +4,48 @@ from __future__ import annotations
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops import (
-    choice,
-    compare,
-    convert,
-    elementary,
-    floating,
-    integer,
-    layout,
-    overloads,
-    pointwise,
-    shape,
-)
+from toytorch.ops import overloads
+from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC
+from toytorch.ops.elementwise import arithmetic, compare, elementary, floating, integer, limits
+from toytorch.ops.shaping import in_place, rearrange
 
 # Where the names below are defined.
-assert all((choice, compare, convert, elementary, floating, integer, layout, overloads, pointwise,
-            shape))
+assert all(
+    (
+        limits,
+        compare,
+        convert,
+        elementary,
+        floating,
+        integer,
+        in_place,
+        overloads,
+        arithmetic,
+        rearrange,
+    )
+)
 
 # A second name, and the record it stands for.
-ALIASES = {"multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs",
-           "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-           "not_equal": "ne", "fix": "trunc", "arccos": "acos", "arcsin": "asin",
-           "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-           "arctanh": "atanh"}
+ALIASES = {
+    "multiply": "mul",
+    "subtract": "sub",
+    "negative": "neg",
+    "absolute": "abs",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "not_equal": "ne",
+    "fix": "trunc",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+}
 
 
 for _name, _source in ALIASES.items():
@@ -39,7 +57,9 @@ for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
 Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]
 # Forms that write into their argument and are functions too.
-IN_PLACE = ("arccos arccosh arcsin arcsinh arctan arctanh as_strided clamp clamp_max clamp_min "
-            "clip detach fill fix gcd lcm ldexp negative resize_as xlogy zero")
+IN_PLACE = (
+    "arccos arccosh arcsin arcsinh arctan arctanh as_strided clamp clamp_max clamp_min "
+    "clip detach fill fix gcd lcm ldexp negative resize_as xlogy zero"
+)
 for _name in IN_PLACE.split():
     PUBLIC[_name + "_"] = getattr(Tensor, _name + "_")

@@ -17,27 +17,96 @@ from toytorch.ops import registry
 
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 # Ops of one tensor along dimensions that the record names.
-ALONG = frozenset((
-    "transpose", "unsqueeze", "narrow", "slice", "select", "diagonal", "unfold", "split",
-    "unbind", "flip", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax",
-    "log_softmax", "sort", "topk", "kthvalue", "sum", "mean", "prod", "var", "std", "amax",
-    "amin", "max.dim", "min.dim", "median.dim", "argmax", "argmin", "logsumexp",
-    "linalg_vector_norm", "permute", "squeeze", "_log_softmax_backward_data",
-    "_softmax_backward_data", "gather", "scatter", "scatter_add", "cat", "stack",
-))
+ALONG = frozenset(
+    (
+        "transpose",
+        "unsqueeze",
+        "narrow",
+        "slice",
+        "select",
+        "diagonal",
+        "unfold",
+        "split",
+        "unbind",
+        "flip",
+        "cumsum",
+        "cumprod",
+        "cummax",
+        "cummin",
+        "logcumsumexp",
+        "softmax",
+        "log_softmax",
+        "sort",
+        "topk",
+        "kthvalue",
+        "sum",
+        "mean",
+        "prod",
+        "var",
+        "std",
+        "amax",
+        "amin",
+        "max.dim",
+        "min.dim",
+        "median.dim",
+        "argmax",
+        "argmin",
+        "logsumexp",
+        "linalg_vector_norm",
+        "permute",
+        "squeeze",
+        "_log_softmax_backward_data",
+        "_softmax_backward_data",
+        "gather",
+        "scatter",
+        "scatter_add",
+        "cat",
+        "stack",
+    )
+)
 # Ops that treat leading dimensions as a batch anyway.
-NATIVE = frozenset((
-    "alias", "clone", "_to_copy", "tril", "triu", "real", "imag", "view_as_real",
-    "view_as_complex", "linalg_det", "linalg_slogdet", "linalg_inv_ex", "linalg_cholesky_ex",
-    "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "linalg_qr",
-    "linalg_matrix_exp", "linalg_pinv",
-))
+NATIVE = frozenset(
+    (
+        "alias",
+        "clone",
+        "_to_copy",
+        "tril",
+        "triu",
+        "real",
+        "imag",
+        "view_as_real",
+        "view_as_complex",
+        "linalg_det",
+        "linalg_slogdet",
+        "linalg_inv_ex",
+        "linalg_cholesky_ex",
+        "linalg_eigh",
+        "linalg_eigvalsh",
+        "linalg_svd",
+        "linalg_svdvals",
+        "linalg_qr",
+        "linalg_matrix_exp",
+        "linalg_pinv",
+    )
+)
 ELEMENTWISE = frozenset(["masked_fill", "softplus", "gelu", "glu_none"])
 
 
 # Fills of random numbers, of which `vmap` wants to know whether examples share them.
-RANDOM = frozenset(("normal", "uniform", "bernoulli", "random", "exponential", "cauchy",
-                    "log_normal", "geometric", "bernoulli.chances", "normal.tensors"))
+RANDOM = frozenset(
+    (
+        "normal",
+        "uniform",
+        "bernoulli",
+        "random",
+        "exponential",
+        "cauchy",
+        "log_normal",
+        "geometric",
+        "bernoulli.chances",
+        "normal.tensors",
+    )
+)
 
 
 class Unsupported(Exception):
@@ -64,9 +133,14 @@ def elementwise(op: Op, args: tuple[Any, ...], full: Any) -> tuple[Any, ...]:
     """The operands with dimensions of 1 after the batch, so that the examples broadcast."""
     depth = max(args[i].ndim for i in op.tensor_at if isinstance(args[i], Tensor))
     common = None
-    if op.kind == "pointwise" and op.promotion != "none" and any(
+    if (
+        op.kind == "pointwise"
+        and op.promotion != "none"
+        and any(
             isinstance(args[i], Tensor) and not args[i].ndim and full(args[i]) is not None
-            for i in op.tensor_at):
+            for i in op.tensor_at
+        )
+    ):
         common = dispatch.common_dtype(op, args)  # a batch of 0-d tensors promotes as one does
     moved = list(args)
     for i in op.tensor_at:
@@ -74,8 +148,9 @@ def elementwise(op: Op, args: tuple[Any, ...], full: Any) -> tuple[Any, ...]:
         if whole is not None:
             if common is not None and not args[i].ndim:
                 whole = whole.to(common)
-            moved[i] = whole.reshape(whole.shape[0], *[1] * (depth - args[i].ndim),
-                                     *whole.shape[1:])
+            moved[i] = whole.reshape(
+                whole.shape[0], *[1] * (depth - args[i].ndim), *whole.shape[1:]
+            )
     return tuple(moved)
 
 
@@ -104,7 +179,7 @@ def along(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
                 if "keepdim" in op.schema.index and args[op.schema.index["keepdim"]]:
                     raise Unsupported
                 moved[0] = full(first).reshape(size, -1)
-                return dispatch.call(op, (*moved[:i], 1, *moved[i + 1:]))
+                return dispatch.call(op, (*moved[:i], 1, *moved[i + 1 :]))
             else:
                 moved[i] = list(range(1, ndim + 1))
         elif op.name == "permute":
@@ -130,11 +205,13 @@ def spread(tensor: Tensor, full: Any, size: int) -> Tensor:
 
 def one_by_one(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     """Every example by itself."""
+
     def example(value: Any, i: int) -> Any:
         if value.__class__ in (list, tuple):
             return type(value)(example(v, i) for v in value)
         whole = full(value)
         return value if whole is None else whole[i]
+
     results = [dispatch.call(op, tuple(example(a, i) for a in args)) for i in range(size)]
     join = registry["stack"].function
     return [join(list(rs), 0) for rs in zip(*results)] if op.many else join(results, 0)
@@ -208,17 +285,36 @@ def _index(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     if args[1][0] is not None and None in args[1]:
         raise Unsupported  # where the result's dimensions come from depends on what lies between
     whole = full(args[0])
-    return registry["index"].function(whole, [None, *args[1]]) if args[1][0] is None else \
-        registry["index"].function(whole.movedim(0, -1), [*args[1]]).movedim(-1, 0)
+    return (
+        registry["index"].function(whole, [None, *args[1]])
+        if args[1][0] is None
+        else registry["index"].function(whole.movedim(0, -1), [*args[1]]).movedim(-1, 0)
+    )
 
 
 def _spread(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     g, shape, dim, keepdim = args
-    dims = list(range(len(shape))) if dim is None or dim in ((), []) else (
-        dim if isinstance(dim, (list, tuple)) else [dim])
+    dims = (
+        list(range(len(shape)))
+        if dim is None or dim in ((), [])
+        else (dim if isinstance(dim, (list, tuple)) else [dim])
+    )
     return dispatch.call(op, (full(g), (size, *shape), [d % len(shape) + 1 for d in dims], keepdim))
 
 
-FORMS = {"_spread": _spread, "view": _view, "_unsafe_view": _view, "expand": _expand,
-         "repeat": _repeat, "t": _t, "as_strided": _as_strided, "mm": _mm, "bmm": _mm, "mv": _mv,
-         "dot": _dot, "linear": _linear, "addmm": _addmm, "index": _index}
+FORMS = {
+    "_spread": _spread,
+    "view": _view,
+    "_unsafe_view": _view,
+    "expand": _expand,
+    "repeat": _repeat,
+    "t": _t,
+    "as_strided": _as_strided,
+    "mm": _mm,
+    "bmm": _mm,
+    "mv": _mv,
+    "dot": _dot,
+    "linear": _linear,
+    "addmm": _addmm,
+    "index": _index,
+}

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from toytorch.core import state
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
-from toytorch.core.schema import NUMPY_WORDS, SIZE_WORDS
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (see `creating`)
@@ -21,7 +21,7 @@ PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg
 def define(signature: str, kernel: Any, **fields: Any) -> Op:
     """A record; keywords that start with d_ are its derivatives."""
     derivatives = {k[2:]: fields.pop(k) for k in list(fields) if k.startswith("d_")}
-    return attach(Op(signature, kernel, derivatives=derivatives, **fields))  # type: ignore[no-any-return]
+    return attach(Op(signature, kernel, derivatives=derivatives, **fields))
 
 
 def pointwise(signature: str, kernel: Any, *, inplace: bool = True, **fields: Any) -> Op:
@@ -30,19 +30,24 @@ def pointwise(signature: str, kernel: Any, *, inplace: bool = True, **fields: An
 
 
 def special_function(signature: str, kernel: Any, **fields: Any) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand.
-    """
+    """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand."""
     return pointwise(signature, kernel, **{"memory": "like", **fields})
 
 
 def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
     """An op of two operands that answers yes or no for each element."""
-    return define(f"{name}(Tensor self, Operand other) -> BoolTensor", kernel, kind="pointwise",
-                  inplace=True, doc=doc,
-                  variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
-                  # Its result has no gradient, but what an in-place comparison destroys had one.
-                  d_self=lambda g: g.new_zeros(g.shape), d_other=lambda g: g.new_zeros(g.shape),
-                  **fields)
+    return define(
+        f"{name}(Tensor self, Operand other) -> BoolTensor",
+        kernel,
+        kind="pointwise",
+        inplace=True,
+        doc=doc,
+        variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
+        # Its result has no gradient, but what an in-place comparison destroys had one.
+        d_self=lambda g: g.new_zeros(g.shape),
+        d_other=lambda g: g.new_zeros(g.shape),
+        **fields,
+    )
 
 
 def reduction(signature: str, kernel: Any, **fields: Any) -> Op:
@@ -62,22 +67,29 @@ def general(signature: str, kernel: Any, **fields: Any) -> Op:
 
 def underived(name: str) -> Callable[[Any], Any]:
     """The derivative of an op that has none: refuses when a gradient arrives."""
+
     def refuse(g: Any) -> Any:
         raise RuntimeError(f"derivative for {name} is not implemented")
+
     return refuse
 
 
 # -- functions composed of records ----------------------------------------------------------------
 
 
-def public(*names: str, method: bool | str = False,
-           tensor_first: bool = True, words: dict[str, str] | None = None) -> Callable[[F], F]:
+def public(
+    *names: str,
+    method: bool | str = False,
+    tensor_first: bool = True,
+    words: dict[str, str] | None = None,
+) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
 
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     words         {name: parameter}: further names by which callers may give an argument
     """
+
     def register(function: F) -> F:
         named = with_words(function, words)
         for name in names:
@@ -85,6 +97,7 @@ def public(*names: str, method: bool | str = False,
         if method:
             setattr(Tensor, method if isinstance(method, str) else function.__name__, named)
         return function
+
     return register
 
 
@@ -112,21 +125,27 @@ def with_words(function: F, words: dict[str, str] | None = None) -> F:
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument "
-                                f"'{word}'")
+                raise TypeError(
+                    f"{function.__name__}() got an unexpected keyword argument '{word}'"
+                )
             kwargs[name] = kwargs.pop(word)
         if "*" in kwargs:
-            before = [kwargs.pop(name) for name in known[len(args):several[0]] if name in kwargs]
+            before = [kwargs.pop(name) for name in known[len(args) : several[0]] if name in kwargs]
             args = (*args, *before, kwargs.pop("*"))
         return function(*args, **kwargs)
+
     return cast(F, run) if renamed else function
 
 
 def spelled_by_callers(parameters: list[Any], known: list[str]) -> list[str]:
     """PyTorch's names of parameters: the first tensor is called `input`."""
     first = parameters[0] if parameters else None
-    tensor = first is not None and first.kind is first.POSITIONAL_OR_KEYWORD and (
-        first.name == "self" or "Tensor" in str(first.annotation)) and "input" not in known
+    tensor = (
+        first is not None
+        and first.kind is first.POSITIONAL_OR_KEYWORD
+        and (first.name == "self" or "Tensor" in str(first.annotation))
+        and "input" not in known
+    )
     return ["input", *known[1:]] if tensor else known
 
 
@@ -140,6 +159,7 @@ def creating(function: F, name: str = "") -> F:
 
     The tracer does, because a fresh tensor must be made again in every run of a traced function.
     """
+
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         if state.shortcut is state.SLOW:
@@ -149,6 +169,7 @@ def creating(function: F, name: str = "") -> F:
                     with state.below(mode):
                         return take_over(make, args, kwargs)
         return function(*args, **kwargs)
+
     make.__name__ = name or function.__name__
     CREATING[make.__name__] = make
     return cast(F, make)
@@ -161,11 +182,14 @@ def need_tensor(function: Any, name: str) -> Any:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):
-            raise TypeError(f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
-                            f"Tensor, not {type(args[0]).__name__}")
+            raise TypeError(
+                f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "
+                f"Tensor, not {type(args[0]).__name__}"
+            )
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         return function(*args, **kwargs)
+
     return checked
 
 
@@ -179,8 +203,16 @@ def package(prefix: str) -> dict[str, Any]:
 
     Records whose names start with the package's name belong to it: linalg_solve is linalg.solve.
     """
-    found = {name[len(prefix) + 1:]: op.function for name, op in registry.items()
-             if name.startswith(prefix + "_") and op.has_function}
-    found.update({name[len(prefix) + 1:]: f for name, f in PUBLIC.items()
-                  if name.startswith(prefix + ".") and "." not in name[len(prefix) + 1:]})
+    found = {
+        name[len(prefix) + 1 :]: op.function
+        for name, op in registry.items()
+        if name.startswith(prefix + "_") and op.has_function
+    }
+    found.update(
+        {
+            name[len(prefix) + 1 :]: f
+            for name, f in PUBLIC.items()
+            if name.startswith(prefix + ".") and "." not in name[len(prefix) + 1 :]
+        }
+    )
     return found

@@ -12,9 +12,38 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import PUBLIC
 
-ONE = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
-       "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
-       "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
+ONE = (
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+)
 TWO = ("add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow")
 NAMES = {"maximum": "clamp_min", "minimum": "clamp_max"}  # of the methods that take numbers too
 
@@ -24,16 +53,19 @@ def each(name: str, value: Any, count: int) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
-        raise RuntimeError("Tensor lists must have the same number of tensors, got "
-                           f"{count} and {len(value)}")
+        raise RuntimeError(
+            f"Tensor lists must have the same number of tensors, got {count} and {len(value)}"
+        )
     return list(value)
 
 
 def lists(name: str, self: Any) -> int:
     """How many tensors there are; PyTorch refuses none."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(t, Tensor) for t in self):
-        raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
-                        f"{type(self).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
+            f"{type(self).__name__}"
+        )
     if not self:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return len(self)
@@ -41,14 +73,20 @@ def lists(name: str, self: Any) -> int:
 
 def make(name: str, method: str, operands: int) -> Callable[..., Any]:
     """The function over lists for a method with some operands."""
+
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         count = lists(name, self)
         rows = [each(name, a, count) for a in args[:operands]]
         rest = {} if len(args) <= operands else {"value": args[operands]}
-        found = [getattr(t, method)(*(row[i] for row in rows),
-                                    **{k: each(name, v, count)[i] for k, v in
-                                       {**rest, **kwargs}.items()}) for i, t in enumerate(self)]
+        found = [
+            getattr(t, method)(
+                *(row[i] for row in rows),
+                **{k: each(name, v, count)[i] for k, v in {**rest, **kwargs}.items()},
+            )
+            for i, t in enumerate(self)
+        ]
         return found
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`Tensor.{method}` for every tensor of a list."
     return function
@@ -69,8 +107,10 @@ def zero_(self: Any) -> list[Tensor]:
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Tensor]:
     """Writes the tensors of another list."""
-    return [t.copy_(new) for t, new in zip(
-        self, each("_foreach_copy_", src, lists("_foreach_copy_", self)))]
+    return [
+        t.copy_(new)
+        for t, new in zip(self, each("_foreach_copy_", src, lists("_foreach_copy_", self)))
+    ]
 
 
 COUNTS = {**dict.fromkeys(ONE, 0), **dict.fromkeys(TWO, 1), "lerp": 2, "addcmul": 2, "addcdiv": 2}

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import fast
+from toytorch.core import fast_path
 from toytorch.core.dispatch import NUMBERS, fits
 from toytorch.core.tensor import Tensor
-from toytorch.ops import compare, pointwise, shape
-from toytorch.ops.complex_parts import positive
-from toytorch.ops.create import from_numpy
-from toytorch.ops.products import matmul_
-from toytorch.ops.reshaping import unbind
+from toytorch.ops.creation.create import from_numpy
+from toytorch.ops.elementwise import arithmetic, compare
+from toytorch.ops.elementwise.complex_parts import positive
+from toytorch.ops.linalg.matmul_calls import matmul_
+from toytorch.ops.shaping import rearrange
+from toytorch.ops.shaping.reshape import unbind
 
 
 def _binary(op: Any) -> Any:
     """What Python's operator calls: the op's function without its keyword arguments."""
     source = getattr(op, "function_source", None)
-    made = fast.make(op, operator=True)
+    made = fast_path.make(op, operator=True)
     if made is not None:
         op.function_source = source  # the full form is the one to show
     return made or op.function
@@ -35,21 +36,24 @@ def _serves(op: Any, other: Any) -> builtins.bool:
 def _reflected(name: str, op: Any) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
-            raise TypeError(f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
-                            f"apply to a '{type(self).__name__}' object")
+            raise TypeError(
+                f"descriptor '__{name}__' for 'torch._C.TensorBase' objects doesn't "
+                f"apply to a '{type(self).__name__}' object"
+            )
         return op.function(other, self) if _serves(op, other) else NotImplemented
+
     return method
 
 
 def _rsub(self: Tensor, other: Any) -> Any:
-    if not _serves(pointwise.sub, other):
+    if not _serves(arithmetic.sub, other):
         return NotImplemented
-    return pointwise.rsub.function(self, other)
+    return arithmetic.rsub.function(self, other)
 
 
 def _rtruediv(self: Tensor, other: Any) -> Any:
     try:
-        return pointwise.reciprocal.function(self) * other  # which may be other's `__rmul__`
+        return arithmetic.reciprocal.function(self) * other  # which may be other's `__rmul__`
     except TypeError:
         return NotImplemented
 
@@ -57,6 +61,7 @@ def _rtruediv(self: Tensor, other: Any) -> Any:
 def _in_place(name: str, op: Any) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         return getattr(self, name + "_")(other) if _serves(op, other) else NotImplemented
+
     return method
 
 
@@ -90,8 +95,9 @@ def _not_equal(self: Tensor, other: Any) -> Any:
 def _contains(self: Tensor, value: Any) -> builtins.bool:
     if isinstance(value, (Tensor, *NUMBERS)):
         return builtins.bool((self == value).any())  # type: ignore[attr-defined]
-    raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                       f"{type(value)}.")
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}."
+    )
 
 
 def _iterate(self: Tensor) -> Any:
@@ -101,34 +107,66 @@ def _iterate(self: Tensor) -> Any:
 
 
 def _abs(self: Tensor) -> Tensor:
-    return pointwise.abs.function(self)  # type: ignore[no-any-return]
+    return arithmetic.abs.function(self)
 
 
 def _reversed(self: Tensor) -> Tensor:
-    return shape.flip.function(self, 0) if self.ndim else self
+    return rearrange.flip.function(self, 0) if self.ndim else self
 
 
 OPERATORS = {
-    "add": pointwise.add, "sub": pointwise.sub, "mul": pointwise.mul, "truediv": pointwise.div,
-    "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "pow": pointwise.pow,
-    "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
-    "lshift": compare.bitwise_left_shift, "rshift": compare.bitwise_right_shift,
-    "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge,
+    "add": arithmetic.add,
+    "sub": arithmetic.sub,
+    "mul": arithmetic.mul,
+    "truediv": arithmetic.div,
+    "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder,
+    "pow": arithmetic.pow,
+    "and": compare.bitwise_and,
+    "or": compare.bitwise_or,
+    "xor": compare.bitwise_xor,
+    "lshift": compare.bitwise_left_shift,
+    "rshift": compare.bitwise_right_shift,
+    "lt": compare.lt,
+    "le": compare.le,
+    "gt": compare.gt,
+    "ge": compare.ge,
 }
 for _name, _op in OPERATORS.items():
     setattr(Tensor, f"__{_name}__", _binary(_op))
 for _name in ("add", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Tensor, f"__r{_name}__", _reflected("r" + _name, OPERATORS[_name]))
-for _name, _target in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "and":
-                       "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "mod": "remainder",
-                       "floordiv": "floor_divide", "pow": "pow", "lshift": "bitwise_left_shift",
-                       "rshift": "bitwise_right_shift"}.items():
+for _name, _target in {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "mod": "remainder",
+    "floordiv": "floor_divide",
+    "pow": "pow",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}.items():
     setattr(Tensor, f"__i{_name}__", _in_place(_target, OPERATORS[_name]))
-SPECIAL = {"__rsub__": _rsub, "__rtruediv__": _rtruediv, "__rdiv__": _rtruediv, "__eq__": _equal,
-           "__ne__": _not_equal, "__contains__": _contains, "__iter__": _iterate, "__abs__": _abs,
-           "__reversed__": _reversed, "__neg__": pointwise.neg.function,
-           "__pos__": positive, "__invert__": compare.bitwise_not.function,
-           "__matmul__": _matmul, "__rmatmul__": _rmatmul}
+SPECIAL = {
+    "__rsub__": _rsub,
+    "__rtruediv__": _rtruediv,
+    "__rdiv__": _rtruediv,
+    "__eq__": _equal,
+    "__ne__": _not_equal,
+    "__contains__": _contains,
+    "__iter__": _iterate,
+    "__abs__": _abs,
+    "__reversed__": _reversed,
+    "__neg__": arithmetic.neg.function,
+    "__pos__": positive,
+    "__invert__": compare.bitwise_not.function,
+    "__matmul__": _matmul,
+    "__rmatmul__": _rmatmul,
+}
 for _name, _method in SPECIAL.items():
     setattr(Tensor, _name, _method)
 Tensor.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]  # setting __eq__ removes it

@@ -6,12 +6,16 @@ import builtins
 from typing import Any
 
 from toytorch.core import dispatch
-from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
-from toytorch.ops import choice, create, index, matmul, pointwise, reduce, scan, sort
+from toytorch.facts import dtype as types
+from toytorch.ops.creation import create
 from toytorch.ops.define import public
-from toytorch.ops.questions import result_type
-from toytorch.ops.results import public_with_names, return_type
+from toytorch.ops.elementwise import arithmetic, limits
+from toytorch.ops.indexing import by_index
+from toytorch.ops.linalg import matmul
+from toytorch.ops.named_results import public_with_names, return_type
+from toytorch.ops.queries import result_type
+from toytorch.ops.reductions import reduce, scan, sort
 
 
 @public("div", "divide", "true_divide", method=True)
@@ -22,45 +26,60 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     tensor([ 3., -4.])
     """
     if rounding_mode is None:
-        return pointwise.div.function(input, other, out=out)  # type: ignore[no-any-return]
+        return arithmetic.div.function(input, other, out=out)
     if rounding_mode not in ("trunc", "floor"):
-        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
-                           f"found '{rounding_mode}'")
-    op = pointwise.div_floor if rounding_mode == "floor" else pointwise.div_trunc
-    return op.function(input, other, out=out)  # type: ignore[no-any-return]
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+            f"found '{rounding_mode}'"
+        )
+    op = arithmetic.div_floor if rounding_mode == "floor" else arithmetic.div_trunc
+    return op.function(input, other, out=out)
 
 
 @public(method=True)
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """In-place quotient."""
-    op = {None: pointwise.div, "floor": pointwise.div_floor, "trunc": pointwise.div_trunc}.get(
-        rounding_mode)
+    op = {None: arithmetic.div, "floor": arithmetic.div_floor, "trunc": arithmetic.div_trunc}.get(
+        rounding_mode
+    )
     if op is None:
         return div(self, other, rounding_mode=rounding_mode)
     return dispatch.inplace(op, (self, other))
 
 
 @public("max", method=True)
-def max(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other: Any = None,
-        out: Any = None) -> Any:
+def max(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: builtins.bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+) -> Any:
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
     >>> max(create.tensor([3., 5.]), 0).indices
     tensor(1)
     """
     if other is not None or isinstance(dim, Tensor):
-        return choice.maximum.function(input, dim if other is None else other, out=out)
+        return limits.maximum.function(input, dim if other is None else other, out=out)
     if dim is None:
         return reduce.max_all.function(input, out=out)
     return return_type("max", reduce.max_dim.function(input, dim, keepdim, out=out))
 
 
 @public("min", method=True)
-def min(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, other: Any = None,
-        out: Any = None) -> Any:
+def min(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: builtins.bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+) -> Any:
     """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
     if other is not None or isinstance(dim, Tensor):
-        return choice.minimum.function(input, dim if other is None else other, out=out)
+        return limits.minimum.function(input, dim if other is None else other, out=out)
     if dim is None:
         return reduce.min_all.function(input, out=out)
     return return_type("min", reduce.min_dim.function(input, dim, keepdim, out=out))
@@ -79,8 +98,14 @@ for _op in (sort.sort, sort.topk, sort.kthvalue, scan.cummax, scan.cummin):
 
 
 @public("argsort", method=True)
-def argsort(input: Tensor, dim: int = -1, descending: builtins.bool = False,
-            stable: builtins.bool = False, *, out: Any = None) -> Tensor:
+def argsort(
+    input: Tensor,
+    dim: int = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
     """Indices that put a dimension in order.
 
     >>> argsort(create.tensor([3, 1, 2]))
@@ -99,17 +124,25 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if not isinstance(condition, Tensor):
-        raise TypeError("where(): argument 'condition' (position 1) must be Tensor, not "
-                        f"{type(condition).__name__}")
+        raise TypeError(
+            "where(): argument 'condition' (position 1) must be Tensor, not "
+            f"{type(condition).__name__}"
+        )
     if condition.dtype is not types.bool:
         if condition.dtype is not types.uint8:
-            raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
-                               f"with dtype {condition.dtype.legacy}")
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor "
+                f"with dtype {condition.dtype.legacy}"
+            )
         condition = condition.to(types.bool)
     common = result_type(input, other)
-    operands = [v.to(common) if isinstance(v, Tensor) else
-                create.tensor(v, dtype=common, device=condition.device) for v in (input, other)]
-    return index.where.function(condition, *operands, out=out)
+    operands = [
+        v.to(common)
+        if isinstance(v, Tensor)
+        else create.tensor(v, dtype=common, device=condition.device)
+        for v in (input, other)
+    ]
+    return by_index.where.function(condition, *operands, out=out)
 
 
 @public(method="where")
@@ -129,20 +162,21 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) 
     if as_tuple:
         rows = nonzero(input.reshape(1) if input.ndim == 0 else input)
         return tuple(rows.unbind(1))
-    return index.nonzero.function(input, out=out)
+    return by_index.nonzero.function(input, out=out)
 
 
 @public("clip", method=True)
 def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """`clamp` under NumPy's name."""
-    return choice.clamp.function(input, min, max, out=out)  # type: ignore[no-any-return]
+    return limits.clamp.function(input, min, max, out=out)
 
 
 @public("logsumexp")
-def logsumexp(input: Tensor, dim: Any, keepdim: builtins.bool = False, *,
-              out: Any = None) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: Any, keepdim: builtins.bool = False, *, out: Any = None
+) -> Tensor:
     """log Σ eˣ over dimensions, without overflow."""
-    return reduce.logsumexp.function(input, dim, keepdim, out=out)  # type: ignore[no-any-return]
+    return reduce.logsumexp.function(input, dim, keepdim, out=out)
 
 
 @public(method=True)
@@ -150,18 +184,21 @@ def abs_(self: Tensor) -> Tensor:
     """In-place absolute value."""
     if self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return dispatch.inplace(pointwise.abs, (self,))
+    return dispatch.inplace(arithmetic.abs, (self,))
 
 
 def _running_inplace(name: str, op: Any) -> Any:
     def method(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
-            raise RuntimeError("Bad in-place call: input tensor dtype "
-                               f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
-                               f"{matmul.C_NAMES[dtype.name]} should match")
+            raise RuntimeError(
+                "Bad in-place call: input tensor dtype "
+                f"{matmul.C_NAMES[self.dtype.name]} and output tensor dtype "
+                f"{matmul.C_NAMES[dtype.name]} should match"
+            )
         if self.dtype is types.bool:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         return dispatch.inplace(op, (self, dim, dtype))
+
     method.__name__ = name + "_"
     method.__doc__ = f"In-place form of `{name}`."
     return public(method=name + "_")(method)

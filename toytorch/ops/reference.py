@@ -20,34 +20,58 @@ from pathlib import Path
 from typing import Any
 
 from toytorch.core.op import Op, registry
-from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor
+from toytorch.facts.schema import REQUIRED
+from toytorch.ops.creation.create import tensor
 from toytorch.ops.define import PUBLIC
 
 SHAPES = {
     "pointwise": "Operands broadcast against each other; the result has their common shape.",
     "reduction": "The dimensions in `dim` are taken together (all of them without it); with "
-                 "`keepdim` they stay as 1.",
+    "`keepdim` they stay as 1.",
     "view": "The result shows the memory of the first argument in another layout.",
-    "general": "See the signature.", "layout": "See the signature.",
-    "create": "As the arguments say.", "random": "As the arguments say.",
-    "composite": "See the signature."}
+    "general": "See the signature.",
+    "layout": "See the signature.",
+    "create": "As the arguments say.",
+    "random": "As the arguments say.",
+    "composite": "See the signature.",
+}
 TYPES = {
     "default": "Operands meet in their common type (a tensor with dimensions counts before one "
-               "without, and that before a Python number).",
+    "without, and that before a Python number).",
     "float": "As by default; integers and masks become the default floating-point type.",
     "count": "As by default; masks become int64.",
-    "none": "The kernel sees every argument in its own type."}
+    "none": "The kernel sees every argument in its own type.",
+}
 # What an example tries, for each kind of argument, until the op accepts it.
-TENSORS = ("[0.5, 1.0, 2.0]", "[[2.0, 1.0], [1.0, 3.0]]", "[[[1.0, 2.0], [3.0, 4.0]]]",
-           "[[[[1.0, 2.0], [3.0, 4.0]]]]", "[1, 0, 1]", "[True, False, True]", "1.0",
-           "[[0, 1]]",
-           "[[[[[1.0, 2.0], [3.0, 4.0]]]]]", "[1 + 2j, 3 - 1j]", "[]", "2")
-VALUES = {"int": (0, 1, 2), "int[]": ([0], [1], [1, 1], [2, 2], [0, 0], [1, 1, 1]),
-          "int...": ((2, -1), (1, 0), (2,), (3,), (0,)), "float": (0.5, 1.0, 0.0), "bool": (False,),
-          "str": ("mean", "sum", "none"), "Scalar": (1, 0.5), "int?": (None,), "float?": (None,),
-          "int[]?": (None, [0]), "Operand": (2,), "Indices": (None,)}
+TENSORS = (
+    "[0.5, 1.0, 2.0]",
+    "[[2.0, 1.0], [1.0, 3.0]]",
+    "[[[1.0, 2.0], [3.0, 4.0]]]",
+    "[[[[1.0, 2.0], [3.0, 4.0]]]]",
+    "[1, 0, 1]",
+    "[True, False, True]",
+    "1.0",
+    "[[0, 1]]",
+    "[[[[[1.0, 2.0], [3.0, 4.0]]]]]",
+    "[1 + 2j, 3 - 1j]",
+    "[]",
+    "2",
+)
+VALUES = {
+    "int": (0, 1, 2),
+    "int[]": ([0], [1], [1, 1], [2, 2], [0, 0], [1, 1, 1]),
+    "int...": ((2, -1), (1, 0), (2,), (3,), (0,)),
+    "float": (0.5, 1.0, 0.0),
+    "bool": (False,),
+    "str": ("mean", "sum", "none"),
+    "Scalar": (1, 0.5),
+    "int?": (None,),
+    "float?": (None,),
+    "int[]?": (None, [0]),
+    "Operand": (2,),
+    "Indices": (None,),
+}
 
 
 def page(op: Op) -> str:
@@ -57,8 +81,11 @@ def page(op: Op) -> str:
     # neg
     """
     lines = [f"# {op.name}", "", op.doc, "", "```", str(op.schema), "```", ""]
-    types = TYPES[op.promotion] if op.kind == "pointwise" else (
-        "The type of the first tensor, unless the description says otherwise.")
+    types = (
+        TYPES[op.promotion]
+        if op.kind == "pointwise"
+        else ("The type of the first tensor, unless the description says otherwise.")
+    )
     shapes = SHAPES.get(op.kind, SHAPES["general"])
     lines += [f"**Shapes.** {shapes}", "", f"**Types.** {types}", ""]
     if op.expr:
@@ -80,12 +107,18 @@ def derivative_lines(op: Op) -> list[str]:
     """What is known of the op's derivative, with g the gradient of the result."""
     if not op.derivatives:
         return ["**Derivative.** None: gradients stop here."]
-    lines = [f"**Derivative** (node `{op.node_name}`; `g` is the gradient of the result):", "",
-             "```"]
+    lines = [
+        f"**Derivative** (node `{op.node_name}`; `g` is the gradient of the result):",
+        "",
+        "```",
+    ]
     lines += [f"d {name} = {formula_of(op, name)}" for name in op.derivatives]
     saved = [k for k, plan in zip(op.keeps, op.plan) if plan[0] in ("argument", "result")]
-    return [*lines, "```", *(["", f"Saved for it: {', '.join(f'`{s}`' for s in saved)}."]
-                             if saved else [])]
+    return [
+        *lines,
+        "```",
+        *(["", f"Saved for it: {', '.join(f'`{s}`' for s in saved)}."] if saved else []),
+    ]
 
 
 def formula_of(op: Op, name: str) -> str:
@@ -94,7 +127,8 @@ def formula_of(op: Op, name: str) -> str:
         return str(op.formulas[name])
     rule = op.derivatives[name]
     found = lambdas(inspect.getsourcefile(rule) or "").get(
-        (rule.__code__.co_firstlineno, rule.__code__.co_varnames[:rule.__code__.co_argcount]))
+        (rule.__code__.co_firstlineno, rule.__code__.co_varnames[: rule.__code__.co_argcount])
+    )
     if found is not None:
         return found
     arguments = ", ".join(inspect.signature(rule).parameters)
@@ -107,8 +141,11 @@ def lambdas(path: str) -> dict[Any, str]:
     if not path or not Path(path).is_file():
         return {}
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    return {(node.lineno, tuple(a.arg for a in node.args.args)): ast.unparse(node.body)
-            for node in ast.walk(tree) if isinstance(node, ast.Lambda)}
+    return {
+        (node.lineno, tuple(a.arg for a in node.args.args)): ast.unparse(node.body)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+    }
 
 
 # -- examples -------------------------------------------------------------------------------------
@@ -142,8 +179,10 @@ def example(op: Op) -> str:
 
 def attempt(op: Op, arguments: tuple[str, ...]) -> str | None:
     """What the op makes of arguments given as text, None where it refuses them."""
+
     class Torch:  # the one name that the texts use
         tensor = staticmethod(tensor)
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -153,10 +192,14 @@ def attempt(op: Op, arguments: tuple[str, ...]) -> str | None:
             made = function(*values[:-1], *values[-1]) if spread else function(*values)
     except Exception:  # whatever it is, these arguments are no example
         return None
-    shown = [t for t in (made if isinstance(made, (tuple, list)) else [made])
-             if isinstance(t, Tensor)]
-    if not shown or not any(t.numel() for t in shown) or any(
-            t.dtype.rank > 1 and bool(t.isnan().any()) for t in shown):
+    shown = [
+        t for t in (made if isinstance(made, (tuple, list)) else [made]) if isinstance(t, Tensor)
+    ]
+    if (
+        not shown
+        or not any(t.numel() for t in shown)
+        or any(t.dtype.rank > 1 and bool(t.isnan().any()) for t in shown)
+    ):
         return None
     return repr(made)
 
@@ -193,8 +236,15 @@ def write(folder: str | Path) -> int:
         temporary.replace(target)
     names = sorted(pages, key=lambda name: (name.startswith("_"), name))  # private ones last
     rows = [f"| [`{n}`]({n}.md) | {pages[n].splitlines()[2]} |" for n in names]
-    index = ["# Reference", "", f"{len(names)} ops; each page is made from the op's record.", "",
-             "| op | what it is |", "| --- | --- |", *rows]
+    index = [
+        "# Reference",
+        "",
+        f"{len(names)} ops; each page is made from the op's record.",
+        "",
+        "| op | what it is |",
+        "| --- | --- |",
+        *rows,
+    ]
     (folder / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     return len(names)
 
@@ -202,9 +252,11 @@ def write(folder: str | Path) -> int:
 def main(arguments: list[str]) -> None:
     """The command line."""
     if len(arguments) != 1:
-        sys.exit(textwrap.dedent("""\
+        sys.exit(
+            textwrap.dedent("""\
             usage: python -m toytorch.ops.reference FOLDER
-            writes a Markdown page for every op, and README.md with the list"""))
+            writes a Markdown page for every op, and README.md with the list""")
+        )
     print(f"{write(arguments[0])} pages in {arguments[0]}")
 
 

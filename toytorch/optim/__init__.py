@@ -3,7 +3,7 @@
 from toytorch.optim import lr_scheduler, swa_utils
 from toytorch.optim.adafactor import Adafactor
 from toytorch.optim.adam import Adam, AdamW
-from toytorch.optim.adam_kin import Adamax, NAdam, RAdam, SparseAdam
+from toytorch.optim.adam_variants import Adamax, NAdam, RAdam, SparseAdam
 from toytorch.optim.adaptive import Adadelta, Adagrad, RMSprop
 from toytorch.optim.classic import ASGD, Rprop
 from toytorch.optim.lbfgs import LBFGS
@@ -12,6 +12,22 @@ from toytorch.optim.optimizer import Optimizer
 from toytorch.optim.sgd import SGD
 
 __all__ = [
-    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
-    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SparseAdam",
+    "lr_scheduler",
+    "swa_utils",
 ]

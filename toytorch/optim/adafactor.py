@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.core.dtype import finfo
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor, zeros_like
+from toytorch.facts.dtype import finfo
+from toytorch.ops.creation.create import tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, count
 
 
@@ -22,26 +22,44 @@ class Adafactor(Optimizer):
     Shazeer and Stern 2018; `torch.optim.Adafactor`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8,
-                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0,
-                 weight_decay: float = 0.0, *, foreach: bool | None = None,
-                 maximize: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         for refused, message in (
-                (not isinstance(lr, Tensor) and lr < 0,
-                 f"Learning rate should be >= 0 but is: {lr}"),
-                (beta2_decay > 0, f"beta2_decay should be <= 0 but is: {beta2_decay}"),
-                (eps[0] is not None and eps[0] < 0, f"epsilon1 should be >= 0 but is: {eps[0]}"),
-                (eps[1] < 0, f"epsilon2 should be >= 0 but is: {eps[1]}"),
-                (d < 1, f"Clipping threshold d should be >= 1 but is: {d}"),
-                (weight_decay < 0, f"weight_decay should be >= 0 but is: {weight_decay}")):
+            (not isinstance(lr, Tensor) and lr < 0, f"Learning rate should be >= 0 but is: {lr}"),
+            (beta2_decay > 0, f"beta2_decay should be <= 0 but is: {beta2_decay}"),
+            (eps[0] is not None and eps[0] < 0, f"epsilon1 should be >= 0 but is: {eps[0]}"),
+            (eps[1] < 0, f"epsilon2 should be >= 0 but is: {eps[1]}"),
+            (d < 1, f"Clipping threshold d should be >= 1 but is: {d}"),
+            (weight_decay < 0, f"weight_decay should be >= 0 but is: {weight_decay}"),
+        ):
             if refused:
                 raise ValueError(message)
-        super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
-            "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "beta2_decay": beta2_decay,
+                "eps": eps,
+                "d": d,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         factored = grad.ndim > 1

@@ -6,16 +6,19 @@ import math
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.backends.loop import Loop
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor, zeros_like
+from toytorch.loops.elementwise import Loop
+from toytorch.ops.creation.create import tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw
 
-ADAM = Loop("m = m + (g - m) * share\n"
-            "v = beta2 * v + g * g * share2\n"
-            "p = p - m * step / (sqrt(v) * scale + eps)",
-            "p g m v", "share beta2 share2 step scale eps")
+ADAM = Loop(
+    "m = m + (g - m) * share\n"
+    "v = beta2 * v + g * g * share2\n"
+    "p = p - m * step / (sqrt(v) * scale + eps)",
+    "p g m v",
+    "share beta2 share2 step scale eps",
+)
 
 
 class Adam(Optimizer):
@@ -29,27 +32,51 @@ class Adam(Optimizer):
     decoupled = False
     sparse = ", please consider SparseAdam instead"
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
-                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False, fused: bool | None = None,
-                 decoupled_weight_decay: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)
         if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for name, value in (("lr", lr), ("betas[0]", betas[0])):
             if isinstance(value, Tensor) and foreach and not capturable:
-                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and "
-                                 "foreach=True")
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay or self.decoupled})
+                raise ValueError(
+                    f"{name} as a Tensor is not supported for capturable=False and foreach=True"
+                )
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay or self.decoupled,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         if not state:
             state["step"] = tensor(0.0)
             state["exp_avg"], state["exp_avg_sq"] = zeros_like(param), zeros_like(param)
@@ -66,9 +93,10 @@ class Adam(Optimizer):
                 p *= 1 - lr * group["weight_decay"]
             else:
                 g = g + group["weight_decay"] * p
-        step, scale = lr / (1 - beta1 ** t), 1 / math.sqrt(1 - beta2 ** t)
-        if not group["amsgrad"] and ADAM(p, g, m, v, 1 - beta1, beta2, 1 - beta2, step, scale,
-                                         group["eps"]):
+        step, scale = lr / (1 - beta1**t), 1 / math.sqrt(1 - beta2**t)
+        if not group["amsgrad"] and ADAM(
+            p, g, m, v, 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
+        ):
             bump(param)
             return
         # m += (1 - β₁)(g - m), v = β₂v + (1 - β₂)g², with one scratch array for every product
@@ -99,7 +127,14 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False,
-                 **options: Any) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

@@ -6,29 +6,42 @@ from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import full_like, tensor, zeros_like
+from toytorch.ops.creation.create import full_like, tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_positive, count, raw, slope
 from toytorch.optim.rule import Rule
 
-ADAGRAD = Rule("s = s + g * g\n"
-               "p = p - lr * g / (sqrt(s) + eps)", "p g s", "lr eps")
-ADADELTA = Rule("s = rho * s + share * g * g\n"
-                "d = sqrt(u + eps) / sqrt(s + eps) * g\n"
-                "u = rho * u + share * d * d\n"
-                "p = p - lr * d", "p g s u", "lr rho share eps")
-RMSPROP = Rule("s = alpha * s + share * g * g\n"
-               "b = momentum * b + g / (sqrt(s) + eps)\n"
-               "p = p - lr * b", "p g s b", "lr alpha share eps momentum")
-RMSPROP_PLAIN = Rule("s = alpha * s + share * g * g\n"
-                     "p = p - lr * g / (sqrt(s) + eps)", "p g s", "lr alpha share eps")
-CENTERED = Rule("s = alpha * s + share * g * g\n"
-                "m = m + (g - m) * share\n"
-                "b = momentum * b + g / (sqrt(s - m * m) + eps)\n"
-                "p = p - lr * b", "p g s m b", "lr alpha share eps momentum")
-CENTERED_PLAIN = Rule("s = alpha * s + share * g * g\n"
-                      "m = m + (g - m) * share\n"
-                      "p = p - lr * g / (sqrt(s - m * m) + eps)", "p g s m",
-                      "lr alpha share eps")
+ADAGRAD = Rule("s = s + g * g\np = p - lr * g / (sqrt(s) + eps)", "p g s", "lr eps")
+ADADELTA = Rule(
+    "s = rho * s + share * g * g\n"
+    "d = sqrt(u + eps) / sqrt(s + eps) * g\n"
+    "u = rho * u + share * d * d\n"
+    "p = p - lr * d",
+    "p g s u",
+    "lr rho share eps",
+)
+RMSPROP = Rule(
+    "s = alpha * s + share * g * g\nb = momentum * b + g / (sqrt(s) + eps)\np = p - lr * b",
+    "p g s b",
+    "lr alpha share eps momentum",
+)
+RMSPROP_PLAIN = Rule(
+    "s = alpha * s + share * g * g\np = p - lr * g / (sqrt(s) + eps)", "p g s", "lr alpha share eps"
+)
+CENTERED = Rule(
+    "s = alpha * s + share * g * g\n"
+    "m = m + (g - m) * share\n"
+    "b = momentum * b + g / (sqrt(s - m * m) + eps)\n"
+    "p = p - lr * b",
+    "p g s m b",
+    "lr alpha share eps momentum",
+)
+CENTERED_PLAIN = Rule(
+    "s = alpha * s + share * g * g\n"
+    "m = m + (g - m) * share\n"
+    "p = p - lr * g / (sqrt(s - m * m) + eps)",
+    "p g s m",
+    "lr alpha share eps",
+)
 
 
 class Adagrad(Optimizer):
@@ -41,29 +54,57 @@ class Adagrad(Optimizer):
 
     sparse = "yes"
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-                 initial_accumulator_value: float = 0, eps: float = 1e-10,
-                 foreach: bool | None = None, *, maximize: bool = False,
-                 differentiable: bool = False, fused: bool | None = None) -> None:
-        check_positive(learning_rate=lr, lr_decay=lr_decay, weight_decay=weight_decay,
-                       initial_accumulator_value=initial_accumulator_value, epsilon=eps)
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "fused": fused})
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_positive(
+            learning_rate=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon=eps,
+        )
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         start = initial_accumulator_value
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p].update(step=tensor(0.0), sum=full_like(
-                    p.detach(), complex(start, start) if p.is_complex() else start))
+                self.state[p].update(
+                    step=tensor(0.0),
+                    sum=full_like(p.detach(), complex(start, start) if p.is_complex() else start),
+                )
 
     def share_memory(self) -> None:
         """Puts the state into memory that other processes can see."""
         for state in self.state.values():
             state["sum"].share_memory_()
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         lr = float(group["lr"]) / (1 + (count(state) - 1) * group["lr_decay"])
         if grad.is_sparse:
             if group["weight_decay"]:
@@ -87,26 +128,55 @@ class Adadelta(Optimizer):
     Zeiler 2012; `torch.optim.Adadelta`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
-                 weight_decay: float = 0, foreach: bool | None = None, *,
-                 capturable: bool = False, maximize: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_positive(learning_rate=lr, epsilon=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        super().__init__(params, {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         if not state:
-            state.update(step=tensor(0.0), square_avg=zeros_like(param),
-                         acc_delta=zeros_like(param))
+            state.update(
+                step=tensor(0.0), square_avg=zeros_like(param), acc_delta=zeros_like(param)
+            )
         count(state)
         rho = group["rho"]
-        ADADELTA(raw(param), slope(param, grad, group), raw(state["square_avg"]),
-                 raw(state["acc_delta"]), float(group["lr"]), rho, 1 - rho, group["eps"])
+        ADADELTA(
+            raw(param),
+            slope(param, grad, group),
+            raw(state["square_avg"]),
+            raw(state["acc_delta"]),
+            float(group["lr"]),
+            rho,
+            1 - rho,
+            group["eps"],
+        )
         bump(param)
 
 
@@ -119,19 +189,42 @@ class RMSprop(Optimizer):
     course; `torch.optim.RMSprop`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-                 weight_decay: float = 0, momentum: float = 0, centered: bool = False,
-                 capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False) -> None:
-        check_positive(learning_rate=lr, epsilon=eps, momentum=momentum,
-                       weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable})
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_positive(
+            learning_rate=lr, epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
+        )
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         centered, momentum = group["centered"], group["momentum"]
         if not state:
             state.update(step=tensor(0.0), square_avg=zeros_like(param))

@@ -6,18 +6,21 @@ from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import full_like, ones, tensor, zeros_like
+from toytorch.ops.creation.create import full_like, ones, tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_positive, count, raw, slope
 from toytorch.optim.rule import Rule
 
-ASGD_STEP = Rule("p = p * keep - eta * g\n"
-                 "a = a + (p - a) * mu", "p g a", "keep eta mu")
-RPROP = Rule("t = g * o\n"
-             "f = up if t > 0 else (down if t < 0 else 1)\n"
-             "s = s * f\n"
-             "s = low if s < low else (high if s > high else s)\n"
-             "o = 0 if t < 0 else g\n"
-             "p = p - (s if o > 0 else (-s if o < 0 else 0))", "p g o s", "up down low high")
+ASGD_STEP = Rule("p = p * keep - eta * g\na = a + (p - a) * mu", "p g a", "keep eta mu")
+RPROP = Rule(
+    "t = g * o\n"
+    "f = up if t > 0 else (down if t < 0 else 1)\n"
+    "s = s * f\n"
+    "s = low if s < low else (high if s > high else s)\n"
+    "o = 0 if t < 0 else g\n"
+    "p = p - (s if o > 0 else (-s if o < 0 else 0))",
+    "p g o s",
+    "up down low high",
+)
 
 
 class ASGD(Optimizer):
@@ -28,25 +31,51 @@ class ASGD(Optimizer):
     The mean is `state[p]["ax"]`. Polyak and Juditsky 1992; `torch.optim.ASGD`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
-                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None,
-                 maximize: bool = False, differentiable: bool = False,
-                 capturable: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_positive(learning_rate=lr, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-            "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
         if not state:
             state.update(step=tensor(0.0), eta=tensor(lr), mu=ones(()), ax=zeros_like(param))
         t, eta, mu = count(state), state["eta"]._array, state["mu"]._array
         step = float(eta)
-        ASGD_STEP(raw(param), slope(param, grad, group), raw(state["ax"]), 1 - lambd * step, step,
-                  float(mu))
+        ASGD_STEP(
+            raw(param),
+            slope(param, grad, group),
+            raw(state["ax"]),
+            1 - lambd * step,
+            step,
+            float(mu),
+        )
         eta[...] = lr / (1 + lambd * lr * t) ** group["alpha"]
         mu[...] = 1 / max(1, t - group["t0"])
         bump(param)
@@ -61,25 +90,53 @@ class Rprop(Optimizer):
     Riedmiller and Braun 1993; `torch.optim.Rprop`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
-                 foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_positive(learning_rate=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         if not state:
             lr = float(group["lr"])
-            state.update(step=tensor(0.0), prev=zeros_like(param), step_size=full_like(
-                param.detach(), complex(lr, lr) if param.is_complex() else lr))
+            state.update(
+                step=tensor(0.0),
+                prev=zeros_like(param),
+                step_size=full_like(param.detach(), complex(lr, lr) if param.is_complex() else lr),
+            )
         count(state)
         down, up = group["etas"]
-        RPROP(raw(param), slope(param, grad, group), raw(state["prev"]), raw(state["step_size"]),
-              up, down, *map(float, group["step_sizes"]))
+        RPROP(
+            raw(param),
+            slope(param, grad, group),
+            raw(state["prev"]),
+            raw(state["step_size"]),
+            up,
+            down,
+            *map(float, group["step_sizes"]),
+        )
         bump(param)

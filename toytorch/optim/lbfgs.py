@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import enable_grad, no_grad
-from toytorch.core import state as core_state
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import zeros_like
-from toytorch.ops.shape import cat
+from toytorch.facts import state as core_state
+from toytorch.ops.creation.create import zeros_like
+from toytorch.ops.shaping.rearrange import cat
 from toytorch.optim.optimizer import Optimizer, check_positive
 
 
@@ -36,15 +36,30 @@ class LBFGS(Optimizer):
     tensor([ 1., -2.])
     """
 
-    def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
-                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9,
-                 history_size: int = 100, line_search_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_positive(learning_rate=lr)
-        super().__init__(params, {
-            "lr": lr, "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-            "history_size": history_size, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
@@ -102,8 +117,12 @@ class LBFGS(Optimizer):
                     loss, grad, used = float(closure()), flat_grad(params), 1
             evals += used
             state["func_evals"] += used
-            if evals >= group["max_eval"] or largest(grad) <= small or (
-                    largest(direction) * float(length) <= still) or abs(loss - before) < still:
+            if (
+                evals >= group["max_eval"]
+                or largest(grad) <= small
+                or (largest(direction) * float(length) <= still)
+                or abs(loss - before) < still
+            ):
                 break
         return first
 
@@ -150,7 +169,7 @@ def move(params: list[Tensor], length: float, direction: Tensor) -> None:
     """x ← x + length·direction."""
     start = 0
     for p in params:
-        part = direction[start:start + p.numel()].reshape(p.shape)
+        part = direction[start : start + p.numel()].reshape(p.shape)
         p.add_(part, alpha=length)
         start += p.numel()
 
@@ -175,8 +194,7 @@ class Point(NamedTuple):
 class Line:
     """The loss along a direction from where the parameters are."""
 
-    def __init__(self, closure: Callable[[], Any], params: list[Tensor],
-                 direction: Tensor) -> None:
+    def __init__(self, closure: Callable[[], Any], params: list[Tensor], direction: Tensor) -> None:
         self.closure, self.params, self.direction, self.evals = closure, params, direction, 0
         self.start = [p.clone() for p in params]
         self.reach = largest(direction)
@@ -190,12 +208,20 @@ class Line:
         return Point(at, loss, grad, float(grad.dot(self.direction)))
 
 
-def strong_wolfe(line: Line, origin: Point, at: float, c1: float = 1e-4, c2: float = 0.9,
-                 tolerance: float = 1e-9, limit: int = 25) -> Point:
+def strong_wolfe(
+    line: Line,
+    origin: Point,
+    at: float,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance: float = 1e-9,
+    limit: int = 25,
+) -> Point:
     """A point where the loss has fallen by c1 of what the slope promised, and |slope| to c2 of it.
 
     First the step grows until a minimum must lie between the last two points; then these close in.
     """
+
     def too_high(p: Point) -> bool:
         return p.loss > origin.loss + c1 * p.at * origin.slope
 
@@ -219,8 +245,15 @@ def strong_wolfe(line: Line, origin: Point, at: float, c1: float = 1e-4, c2: flo
     return close_in(line, last, here, too_high, flat, tolerance, limit - tries)
 
 
-def close_in(line: Line, a: Point, b: Point, too_high: Callable[[Point], bool],
-             flat: Callable[[Point], bool], tolerance: float, tries: int) -> Point:
+def close_in(
+    line: Line,
+    a: Point,
+    b: Point,
+    too_high: Callable[[Point], bool],
+    flat: Callable[[Point], bool],
+    tolerance: float,
+    tries: int,
+) -> Point:
     """The better end of [a, b] after up to `tries` points between them."""
     ends = [a, b]
     low = 0 if a.loss <= b.loss else 1

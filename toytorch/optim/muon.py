@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import zeros_like
+from toytorch.ops.creation.create import zeros_like
 from toytorch.optim.optimizer import Optimizer
 
 
@@ -19,8 +19,9 @@ def short(xp: Any, x: Any) -> Any:
     return (rounded & 0xFFFF0000).astype("uint32").view("float32")
 
 
-def orthogonal(xp: Any, g: Any, coefficients: tuple[float, float, float], steps: int,
-               eps: float) -> Any:
+def orthogonal(
+    xp: Any, g: Any, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Any:
     """A matrix with the singular vectors of g and singular values near 1.
 
     Newton and Schulz's iteration X ← aX + (bA + cA²)X with A = X·Xᵀ, from X = g/‖g‖; the
@@ -49,28 +50,51 @@ class Muon(Optimizer):
     Vectors and tables are better left to AdamW. Jordan et al. 2024; `torch.optim.Muon`.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-3, weight_decay: float = 0.1,
-                 momentum: float = 0.95, nesterov: bool = True,
-                 ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
-                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
-        for name, value in (("Learning rate", lr), ("momentum", momentum),
-                            ("weight decay", weight_decay)):
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        for name, value in (
+            ("Learning rate", lr),
+            ("momentum", momentum),
+            ("weight decay", weight_decay),
+        ):
             if not isinstance(value, Tensor) and value < 0:
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        super().__init__(params, {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients,
+                "eps": eps,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
-                    raise ValueError("Muon only supports 2D parameters whereas we found a parameter"
-                                     f" with size: {p.size()}")
+                    raise ValueError(
+                        "Muon only supports 2D parameters whereas we found a parameter"
+                        f" with size: {p.size()}"
+                    )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         if not state:
@@ -79,11 +103,15 @@ class Muon(Optimizer):
         lr, momentum = float(group["lr"]), group["momentum"]
         mean += (g - mean) * (1 - momentum)
         along = g + (mean - g) * momentum if group["nesterov"] else mean
-        step = orthogonal(base.of_array(p).xp, along, group["ns_coefficients"],
-                          group["ns_steps"], group["eps"])
+        step = orthogonal(
+            base.of_array(p).xp, along, group["ns_coefficients"], group["ns_steps"], group["eps"]
+        )
         rows, columns = p.shape
-        scale = 0.2 * math.sqrt(max(rows, columns)) if group["adjust_lr_fn"] == "match_rms_adamw" \
+        scale = (
+            0.2 * math.sqrt(max(rows, columns))
+            if group["adjust_lr_fn"] == "match_rms_adamw"
             else math.sqrt(max(1, rows / columns))
+        )
         p *= 1 - lr * group["weight_decay"]
         p -= (lr * scale * step).astype(p.dtype)
         bump(param)

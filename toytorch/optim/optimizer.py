@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import enable_grad, no_grad
-from toytorch.core import state as core_state
-from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state as core_state
+from toytorch.facts.node import Handle
 
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
 AFTER: dict[int, Any] = {}
@@ -40,8 +40,10 @@ class Optimizer:
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of "
-                            f"Tensors or dicts, but got {params.type()}")
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of "
+                f"Tensors or dicts, but got {params.type()}"
+            )
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -60,8 +62,9 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         """The rule: writes the new value of one parameter in place."""
         raise NotImplementedError(f"{type(self).__name__} does not define update()")
 
@@ -74,33 +77,43 @@ class Optimizer:
         if isinstance(params, Tensor):
             params = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but "
-                            "the ordering of tensors in sets will change between runs. Please use a"
-                            " list instead.")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but "
+                "the ordering of tensors in sets will change between runs. Please use a"
+                " list instead."
+            )
         params = list(params)
         named = [isinstance(p, tuple) for p in params]
         if any(named):
             if not all(named):
-                raise ValueError("all optimizer params should be with/without names. Some param "
-                                 "names are missing")
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param "
+                    "names are missing"
+                )
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError("optimizer can only optimize Tensors, but one of the params is "
-                                + type(p).__name__)
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    + type(p).__name__
+                )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in "
-                          "future, this will cause an error; see "
-                          "github.com/pytorch/pytorch/issues/40967 for more information",
-                          stacklevel=3)
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in "
+                "future, this will cause an error; see "
+                "github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
         for other in self.param_groups[:1]:
             if ("param_names" in group) != ("param_names" in other):
                 with_names = "with" if "param_names" in group else "without"
-                raise ValueError("all optimizer param groups should be with/without names. cannot "
-                                 f"add param group {with_names} names to the optimizer")
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot "
+                    f"add param group {with_names} names to the optimizer"
+                )
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         if any(id(p) in taken for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -147,8 +160,10 @@ class Optimizer:
                 for p in group["params"]:
                     if p._grad is not None:
                         if self.sparse != "yes" and p._grad.is_sparse:
-                            raise RuntimeError(f"{type(self).__name__} does not support sparse "
-                                               f"gradients{self.sparse}")
+                            raise RuntimeError(
+                                f"{type(self).__name__} does not support sparse "
+                                f"gradients{self.sparse}"
+                            )
                         self.update(p, p._grad, self.state[p], group)
         for hook in (*self._post_hooks.values(), *AFTER.values()):
             hook(self, args, {})
@@ -187,8 +202,12 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
-            groups.append({**{k: v for k, v in group.items() if k != "params"},
-                           "params": [numbers[id(p)] for p in group["params"]]})
+            groups.append(
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [numbers[id(p)] for p in group["params"]],
+                }
+            )
         state = {numbers[id(p)]: s for p, s in self.state.items() if s and id(p) in numbers}
         saved = {"state": state, "param_groups": groups}
         for hook in list(self._saved_hooks.values()):
@@ -206,8 +225,10 @@ class Optimizer:
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, self.param_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the "
-                             "size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the "
+                "size of optimizer's group"
+            )
         params: dict[int, Any] = {}
         for theirs, mine in zip(saved, self.param_groups):
             params.update(zip(theirs["params"], mine["params"]))
@@ -218,8 +239,13 @@ class Optimizer:
                 state[p] = {k: self._like(k, v, p) for k, v in values.items()}
         self.state = state
         for theirs, mine in zip(saved, self.param_groups):
-            mine.update({k: v for k, v in theirs.items() if k != "params" and (
-                k != "param_names" or "param_names" in mine)})
+            mine.update(
+                {
+                    k: v
+                    for k, v in theirs.items()
+                    if k != "params" and (k != "param_names" or "param_names" in mine)
+                }
+            )
         for hook in list(self._loaded_hooks.values()):
             hook(self)
 

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.backends.loop import Loop
+from toytorch.loops.elementwise import Loop
 
 
 class _Choices(ast.NodeTransformer):
@@ -14,8 +14,7 @@ class _Choices(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         parts = [self.visit(n) for n in (node.test, node.body, node.orelse)]
-        return ast.copy_location(
-            ast.Call(ast.Name("where", ast.Load()), parts, []), node)
+        return ast.copy_location(ast.Call(ast.Name("where", ast.Load()), parts, []), node)
 
 
 class Rule:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends.loop import Loop
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
+from toytorch.loops.elementwise import Loop
 from toytorch.optim.optimizer import Optimizer, check_positive
 
 STEP = Loop("p = p - lr * g", "p g", "lr")
 DECAYED = Loop("p = p - lr * (g + decay * p)", "p g", "lr decay")
-MOMENTUM = Loop("v = momentum * v + share * g\n"
-                "p = p - lr * v", "p g v", "lr momentum share")
-NESTEROV = Loop("v = momentum * v + share * g\n"
-                "p = p - lr * (g + momentum * v)", "p g v", "lr momentum share")
+MOMENTUM = Loop("v = momentum * v + share * g\np = p - lr * v", "p g v", "lr momentum share")
+NESTEROV = Loop(
+    "v = momentum * v + share * g\np = p - lr * (g + momentum * v)", "p g v", "lr momentum share"
+)
 
 
 class SGD(Optimizer):
@@ -28,20 +28,41 @@ class SGD(Optimizer):
 
     sparse = "yes"
 
-    def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None, differentiable: bool = False,
-                 fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_positive(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
-            "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-               group: dict[str, Any]) -> None:
+    def update(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         p, g, lr = param._array, grad._array, float(group["lr"])
         if g.__class__ is SparseArray:
             self.update_sparse(param, grad, state, group)
@@ -68,8 +89,9 @@ class SGD(Optimizer):
                 p -= lr * (g + momentum * v if group["nesterov"] else v)
         bump(param)
 
-    def update_sparse(self, param: Tensor, grad: Tensor, state: dict[str, Any],
-                      group: dict[str, Any]) -> None:
+    def update_sparse(
+        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         """`update` for a sparse gradient: only the rows that it has entries for change."""
         g: Any = -grad if group["maximize"] else grad
         if group["weight_decay"]:

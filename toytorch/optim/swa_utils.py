@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
-from toytorch.core.dtype import int64
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import int64
 from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.module import Module
-from toytorch.ops.create import zeros
+from toytorch.ops.creation.create import zeros
 from toytorch.optim.schedules.base import LRScheduler, for_groups
 
 
 def _check_decay(decay: float) -> None:
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] "
-                         "range.")
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+        )
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
@@ -29,14 +30,17 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     def average(mean: Tensor, current: Tensor, count: Any) -> Any:
         with no_grad():
             return mean * decay + current * (1 - decay)
+
     return average
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
     """average ← average + (weights - average)/(n + 1): the plain mean."""
+
     def average(mean: Tensor, current: Tensor, count: Any) -> Any:
         with no_grad():
             return mean + (current - mean) / (count + 1)
+
     return average
 
 
@@ -45,6 +49,7 @@ def _for_all(average: Callable[..., Any]) -> Callable[..., None]:
         with no_grad():
             for mean, current in zip(means, currents):
                 mean.copy_(average(mean, current, count))
+
     return averages
 
 
@@ -71,8 +76,14 @@ class AveragedModel(Module):
     2.0
     """
 
-    def __init__(self, model: Any, device: Any = None, avg_fn: Any = None,
-                 multi_avg_fn: Any = None, use_buffers: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        device: Any = None,
+        avg_fn: Any = None,
+        multi_avg_fn: Any = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -131,14 +142,20 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """From the rates of now to a constant rate, over `anneal_epochs` epochs."""
 
-    def __init__(self, optimizer: Any, swa_lr: Any, anneal_epochs: int = 10,
-                 anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        swa_lr: Any,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError("anneal_strategy must by one of 'cos' or 'linear', instead got "
-                             f"{anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError("anneal_epochs must be equal or greater than 0, got "
-                             f"{anneal_epochs}")
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         for rate, group in zip(for_groups("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = rate
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs

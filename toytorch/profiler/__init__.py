@@ -1,8 +1,8 @@
 """Measuring programs: what ran, for how long, with how much memory; like `torch.profiler`.
 
-    recorder   what is written down while the program runs       ledger, places, flops: the rest
-    events     calls with totals, and their sums                 table, trace: how they are shown
-    session    the plan of a training loop                       simple: one piece of program
+recorder   what is written down while the program runs       ledger, places, flops: the rest
+events     calls with totals, and their sums                 table, trace: how they are shown
+session    the plan of a training loop                       simple: one piece of program
 """
 
 from toytorch.profiler.events import DeviceType

@@ -17,10 +17,14 @@ from toytorch.profiler.units import time_text
 from toytorch.serialization.atomic import replacing
 
 if TYPE_CHECKING:
-    from toytorch.viz.picture import Picture
+    from toytorch.viz.draw.picture import Picture
 
-METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total",
-           "self_privateuse1_time_total"]
+METRICS = [
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+]
 
 
 class DeviceType(enum.Enum):
@@ -98,14 +102,16 @@ class FunctionEvent(Times):
         self.cpu_time_total = self.self_cpu_time_total = end_us - start_us
 
     def __repr__(self) -> str:
-        return (f"<FunctionEvent id={self.id} name={self.name} overload_name= "
-                f"device_type={self.device_type} node_id={self.node_id} "
-                f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
-                f"end_us={self.time_range.end} "
-                f"cpu_children={[child.id for child in self.cpu_children]} None_time=0.000us "
-                f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
-                f"cpu_memory_usage={self.cpu_memory_usage} None_memory_usage=0 is_async=False "
-                f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>")
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} overload_name= "
+            f"device_type={self.device_type} node_id={self.node_id} "
+            f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
+            f"end_us={self.time_range.end} "
+            f"cpu_children={[child.id for child in self.cpu_children]} None_time=0.000us "
+            f"name={self.name} thread={self.thread} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} None_memory_usage=0 is_async=False "
+            f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>"
+        )
 
 
 class FunctionEventAvg(Times):
@@ -126,30 +132,51 @@ class FunctionEventAvg(Times):
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Takes an event, or another sum, in."""
         if self.key is None:  # the first one says who it is
-            for name in ("key", "scope", "cpu_parent", "cpu_children", "input_shapes", "stack",
-                         "is_user_annotation"):
+            for name in (
+                "key",
+                "scope",
+                "cpu_parent",
+                "cpu_children",
+                "input_shapes",
+                "stack",
+                "is_user_annotation",
+            ):
                 setattr(self, name, getattr(other, name))
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
-        for name in ("count", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage",
-                     "self_cpu_memory_usage", "flops"):
+        for name in (
+            "count",
+            "cpu_time_total",
+            "self_cpu_time_total",
+            "cpu_memory_usage",
+            "self_cpu_memory_usage",
+            "flops",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
     __iadd__ = add
 
     def __repr__(self) -> str:
-        return (f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
-                f"cpu_time={self.cpu_time_str}  self_cuda_time=0.000us cuda_time=0.000us "
-                f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
-                "cuda_memory_usage=0>")
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_cuda_time=0.000us cuda_time=0.000us "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            "cuda_memory_usage=0>"
+        )
 
 
 class EventList(list[Any]):
     """Events, or sums of events, that can be shown as a table, a trace and a picture."""
 
-    def __init__(self, events: Iterable[Any] = (), *, profile_memory: bool = False,
-                 with_flops: bool = False, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        events: Iterable[Any] = (),
+        *,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        recorder: Recorder | None = None,
+    ) -> None:
         super().__init__(events)
         self.profile_memory, self.with_flops = profile_memory, with_flops
         self.recorder = recorder
@@ -162,10 +189,17 @@ class EventList(list[Any]):
         """The time of all events, none counted twice."""
         return float(sum(event.self_cpu_time_total for event in self))
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100,
-              max_src_column_width: int | None = 75, max_name_column_width: int | None = 55,
-              max_shapes_column_width: int | None = 80, header: str | None = None,
-              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The events as a table.
 
         sort_by                 an attribute, the largest first: "cpu_time_total",
@@ -180,25 +214,39 @@ class EventList(list[Any]):
             by = sort_by.replace("cuda", "device")
             events.sort(key=lambda event: getattr(event, by), reverse=True)
         return table.text(
-            events, memory=self.profile_memory, flops=self.with_flops, row_limit=row_limit,
+            events,
+            memory=self.profile_memory,
+            flops=self.with_flops,
+            row_limit=row_limit,
             widths=(max_name_column_width, max_shapes_column_width, max_src_column_width),
-            header=header, top_level=top_level_events_only, unit=time_unit)
+            header=header,
+            top_level=top_level_events_only,
+            unit=time_unit,
+        )
 
-    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
         """The sums of events of one name (one shape of inputs, the same n innermost callers)."""
         sums: dict[Any, FunctionEventAvg] = {}
         for event in self:
-            key = (event.key, event.is_user_annotation,
-                   str(event.input_shapes) if group_by_input_shapes else None,
-                   tuple(event.stack[:group_by_stack_n]))
+            key = (
+                event.key,
+                event.is_user_annotation,
+                str(event.input_shapes) if group_by_input_shapes else None,
+                tuple(event.stack[:group_by_stack_n]),
+            )
             sums.setdefault(key, FunctionEventAvg()).add(event)
         for one in sums.values():
             one.stack = one.stack[:group_by_stack_n]
             if not group_by_input_shapes:
                 one.input_shapes = ""
-        return EventList(sums.values(), profile_memory=self.profile_memory,
-                         with_flops=self.with_flops)
+        return EventList(
+            sums.values(), profile_memory=self.profile_memory, with_flops=self.with_flops
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """One sum of all events, whose key is "Total"."""
@@ -226,14 +274,16 @@ class EventList(list[Any]):
         for event in self:
             value = int(getattr(event, metric, 0))  # a device that was not there took no time
             if event.stack and value > 0:
-                lines.append(";".join(s.translate(clean) for s in reversed(event.stack))
-                             + f" {value}\n")
+                lines.append(
+                    ";".join(s.translate(clean) for s in reversed(event.stack)) + f" {value}\n"
+                )
         with replacing(path) as file:
             file.write("".join(lines).encode())
 
     def picture(self, **options: Any) -> Picture:
-        """What ran when, and inside of what, as a picture (see `toytorch.viz.timeline`)."""
-        from toytorch.viz.timeline import timeline
+        """What ran when, and inside of what, as a picture (see `toytorch.viz.lessons.timeline`)."""
+        from toytorch.viz.lessons.timeline import timeline
+
         return timeline(self, **options)
 
 
@@ -242,10 +292,13 @@ def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
     threads = {recorder.thread: 1}  # the one that started the profiler comes first
     events: dict[int, FunctionEvent] = {}
     for span in recorder.spans:
-        event = FunctionEvent(first_id + len(events), span,
-                              threads.setdefault(span.thread, len(threads) + 1),
-                              (span.start - recorder.began) / 1e3,
-                              (span.end - recorder.began) / 1e3)
+        event = FunctionEvent(
+            first_id + len(events),
+            span,
+            threads.setdefault(span.thread, len(threads) + 1),
+            (span.start - recorder.began) / 1e3,
+            (span.end - recorder.began) / 1e3,
+        )
         events[id(span)] = event
         parent = None if span.parent is None else events.get(id(span.parent))
         if parent is not None:
@@ -259,8 +312,9 @@ def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
     return made + outside_of_all(recorder, first_id + len(made), threads)
 
 
-def outside_of_all(recorder: Recorder, first_id: int, threads: dict[int, int]
-                   ) -> list[FunctionEvent]:
+def outside_of_all(
+    recorder: Recorder, first_id: int, threads: dict[int, int]
+) -> list[FunctionEvent]:
     """Memory that was freed while no event ran, as PyTorch's events "[memory]"."""
     found: list[FunctionEvent] = []
     for change in recorder.ledger.changes if recorder.ledger is not None else ():
@@ -268,6 +322,13 @@ def outside_of_all(recorder: Recorder, first_id: int, threads: dict[int, int]
             span = Span("[memory]", None, change.thread, 0)
             span.bytes = change.bytes
             at = (change.time - recorder.began) / 1e3
-            found.append(FunctionEvent(first_id + len(found), span,
-                                       threads.setdefault(change.thread, len(threads) + 1), at, at))
+            found.append(
+                FunctionEvent(
+                    first_id + len(found),
+                    span,
+                    threads.setdefault(change.thread, len(threads) + 1),
+                    at,
+                    at,
+                )
+            )
     return found

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core.size import broadcast_pair
+from toytorch.facts.size import broadcast_pair
 
 
 def _mm(a: Any, b: Any) -> int:
@@ -26,9 +26,14 @@ def _linear(x: Any, weight: Any) -> int:
 def _convolution(args: Sequence[Any]) -> int:
     """Every result sums over a window and the channels of its group; transposed, every input."""
     x, weight, _, stride, padding, dilation, transposed = args[:7]
-    places = x.shape[2:] if transposed else [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)]
+    places = (
+        x.shape[2:]
+        if transposed
+        else [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        ]
+    )
     return int(2 * x.shape[0] * math.prod(places) * math.prod(weight.shape))
 
 
@@ -46,7 +51,8 @@ FORMULAS: dict[str, Callable[[Sequence[Any]], int]] = {
     "aten::baddbmm": lambda args: _mm(args[1].shape, args[2].shape),
     "aten::linear": lambda args: _linear(args[1].shape, args[2].shape),
     "aten::convolution": _convolution,
-    "aten::add": _elementwise, "aten::mul": _elementwise,
+    "aten::add": _elementwise,
+    "aten::mul": _elementwise,
 }
 
 

@@ -60,6 +60,7 @@ class Ledger:
             self._alive.pop(key, None)
             if self._open:
                 self._book(address, -size, self._here())
+
         return note
 
     def _book(self, address: int, size: int, span: Any) -> None:

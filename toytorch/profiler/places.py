@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from functools import cache
 
-from toytorch.core.package import is_ours
+from toytorch.facts.package import is_ours
 
 LIBRARY = tuple(p + os.sep for kind in ("stdlib", "platstdlib") if (p := sysconfig.get_path(kind)))
 MOST = 32

@@ -1,6 +1,6 @@
 """What the profiler writes down while the program runs: one Span for each thing that took time.
 
-A Recorder stands in `core.state.profiler`, where `dispatch`, the engine, optimizers and loaders ask
+A Recorder stands in `facts.state.profiler`, where `dispatch`, the engine, optimizers and loaders ask
 for it on their slow paths. It keeps the time, and leaves all arithmetic for later (`events.py`).
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any
 
-from toytorch.core import state
-from toytorch.core.node import Node
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
+from toytorch.facts.node import Node
 from toytorch.profiler.flops import flops_of
 from toytorch.profiler.ledger import Ledger
 from toytorch.profiler.places import call_sites
@@ -25,8 +25,19 @@ FUNCTION, BACKWARD, USER, MODULE = 0, 1, 7, 10  # PyTorch's numbers for the kind
 class Span:
     """From when to when (nanoseconds) a thread was inside one thing, and what it was."""
 
-    __slots__ = ("bytes", "end", "flops", "name", "parent", "scope", "seq", "shapes", "stack",
-                 "start", "thread")
+    __slots__ = (
+        "bytes",
+        "end",
+        "flops",
+        "name",
+        "parent",
+        "scope",
+        "seq",
+        "shapes",
+        "stack",
+        "start",
+        "thread",
+    )
 
     def __init__(self, name: str, parent: Span | None, thread: int, scope: int) -> None:
         self.name, self.parent, self.thread, self.scope = name, parent, thread, scope
@@ -43,8 +54,14 @@ class Recorder:
     shapes, stack, flops, memory   what to write down beside the time, at a cost of its own
     """
 
-    def __init__(self, *, shapes: bool = False, stack: bool = False, flops: bool = False,
-                 memory: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        shapes: bool = False,
+        stack: bool = False,
+        flops: bool = False,
+        memory: bool = False,
+    ) -> None:
         self.shapes, self.stack, self.flops = shapes, stack, flops
         self.ledger = Ledger(self.here) if memory else None
         self.spans: list[Span] = []
@@ -106,8 +123,9 @@ class Recorder:
             if last is span:
                 return
 
-    def around(self, name: str, args: Sequence[Any], function: Any, *arguments: Any,
-               **more: Any) -> Any:
+    def around(
+        self, name: str, args: Sequence[Any], function: Any, *arguments: Any, **more: Any
+    ) -> Any:
         """function(*arguments), in a span of its own."""
         return self._inside(self.enter(name, args), args, function, *arguments, **more)
 
@@ -123,8 +141,9 @@ class Recorder:
         finally:
             self.leave(outer)
 
-    def _inside(self, span: Span, args: Sequence[Any], function: Any, *arguments: Any,
-                **more: Any) -> Any:
+    def _inside(
+        self, span: Span, args: Sequence[Any], function: Any, *arguments: Any, **more: Any
+    ) -> Any:
         try:
             result = function(*arguments, **more)
         finally:

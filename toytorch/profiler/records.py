@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.autograd.modes import Mode
-from toytorch.core import state
+from toytorch.facts import state
 from toytorch.profiler.recorder import USER, Recorder, Span
 
 
@@ -83,8 +83,10 @@ class emit_nvtx:
             try:
                 from cupy.cuda import nvtx
             except ImportError:
-                raise RuntimeError("NVTX functions not installed. Are you sure you have a CUDA "
-                                   "build? (pip install toytorch[cuda])") from None
+                raise RuntimeError(
+                    "NVTX functions not installed. Are you sure you have a CUDA "
+                    "build? (pip install toytorch[cuda])"
+                ) from None
             self._ranges = Ranges(nvtx.RangePush, nvtx.RangePop, self.record_shapes)
             self._ranges.start()
         return self

@@ -16,8 +16,15 @@ class ProfilerAction(enum.Enum):
     RECORD_AND_SAVE = 3
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
-             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
+def schedule(
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Callable[[int], ProfilerAction]:
     """A plan: cycles of `wait` idle steps, `warmup` steps that do not count, `active` recorded.
 
     repeat           how many cycles; 0 for no end
@@ -35,10 +42,12 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         raise AssertionError(
             f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} "
             f"(need >= 0), active={active} (need > 0), repeat={repeat} (need >= 0), "
-            f"skip_first={skip_first} (need >= 0).")
+            f"skip_first={skip_first} (need >= 0)."
+        )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results",
-                      stacklevel=2)
+        warnings.warn(
+            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
+        )
     cycle = wait + warmup + active
 
     def plan(step: int) -> ProfilerAction:
@@ -55,6 +64,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         if step < wait + warmup:
             return ProfilerAction.WARMUP
         return ProfilerAction.RECORD if step < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
     return plan
 
 

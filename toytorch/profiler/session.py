@@ -18,7 +18,7 @@ from toytorch.profiler.records import record_function
 from toytorch.profiler.schedules import ProfilerAction, always
 
 if TYPE_CHECKING:
-    from toytorch.viz.picture import Picture
+    from toytorch.viz.draw.picture import Picture
 
 NONE, WARMUP = ProfilerAction.NONE, ProfilerAction.WARMUP
 RECORD, SAVE = ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE
@@ -61,13 +61,22 @@ class profile:
     (3, [[100, 100], [100, 100]])
     """
 
-    def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None,
-                 schedule: Callable[[int], ProfilerAction] | None = None,
-                 on_trace_ready: Callable[[Any], Any] | None = None, record_shapes: bool = False,
-                 profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
-                 with_modules: bool = False, experimental_config: Any = None,
-                 execution_trace_observer: Any = None, acc_events: bool = False,
-                 use_cuda: bool | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[Any], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+    ) -> None:
         self.activities = checked(activities, use_cuda)
         self.schedule = always if schedule is None else schedule
         self.on_trace_ready = on_trace_ready
@@ -75,9 +84,13 @@ class profile:
         self.step_num = 0
         self.current_action = self.schedule(0)
         self.acc_events = acc_events
-        self._options = {"record_shapes": record_shapes, "profile_memory": profile_memory,
-                         "with_stack": with_stack, "with_flops": with_flops,
-                         "with_modules": with_modules}
+        self._options = {
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_stack": with_stack,
+            "with_flops": with_flops,
+            "with_modules": with_modules,
+        }
         self.profiler: simple.profile | None = None
         self._recording = False
         self._step_record: record_function | None = None
@@ -115,8 +128,7 @@ class profile:
             self._stop()
             self._ready()
         elif (before, now) in ((RECORD, NONE), (RECORD, WARMUP), (WARMUP, NONE)):
-            warnings.warn(f"Incorrect schedule: {before.name} followed by {now.name}",
-                          stacklevel=2)
+            warnings.warn(f"Incorrect schedule: {before.name} followed by {now.name}", stacklevel=2)
             if before is RECORD:
                 self._stop()
         if now in (RECORD, SAVE) and not self._recording:
@@ -159,11 +171,16 @@ class profile:
         """All events of the last cycle, in the order of their start."""
         return self._need("accessing events").function_events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
         """The sums of the events of one name (and shape of inputs, and n innermost callers)."""
         return self._need("getting key averages").key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name)
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def max_memory_allocated(self) -> int:
         """The most bytes that results recorded here took at one time; needs `profile_memory`."""
@@ -191,12 +208,13 @@ class profile:
         self._metadata[key] = json.loads(value)
 
     def picture(self, **options: Any) -> Picture:
-        """What ran when, and inside of what, as a picture (see `toytorch.viz.timeline`)."""
+        """What ran when, and inside of what, as a picture (see `toytorch.viz.lessons.timeline`)."""
         return self.events().picture(**options)
 
 
-def checked(activities: Iterable[ProfilerActivity] | None, use_cuda: bool | None
-            ) -> set[ProfilerActivity]:
+def checked(
+    activities: Iterable[ProfilerActivity] | None, use_cuda: bool | None
+) -> set[ProfilerActivity]:
     """The activities; refuses what is none, what comes twice, and nothing at all."""
     if activities is None:
         return supported_activities()
@@ -220,14 +238,18 @@ def checked(activities: Iterable[ProfilerActivity] | None, use_cuda: bool | None
     return found
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
-                              use_gzip: bool = False, use_python_export: bool = False
-                              ) -> Callable[[profile], None]:
+def tensorboard_trace_handler(
+    dir_name: str,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    use_python_export: bool = False,
+) -> Callable[[profile], None]:
     """An `on_trace_ready` that writes each cycle's trace where TensorBoard looks for it.
 
     The file is dir_name/WORKER.NANOSECONDS.pt.trace.json (.gz); WORKER is host and process unless
     it is given.
     """
+
     def handle(prof: profile) -> None:
         try:
             os.makedirs(dir_name, exist_ok=True)
@@ -236,4 +258,5 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         name = f"{worker}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
         prof.export_chrome_trace(os.path.join(dir_name, name))
+
     return handle

@@ -34,11 +34,22 @@ class profile:
     ['aten::ones', 'aten::mul']
     """
 
-    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_device: Any = None,
-                 record_shapes: bool = False, with_flops: bool = False,
-                 profile_memory: bool = False, with_stack: bool = False,
-                 with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True,
-                 experimental_config: Any = None, acc_events: bool = False) -> None:
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: Any = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+    ) -> None:
         if not use_cpu:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
         if (use_cuda or use_device == "cuda") and not cuda.is_available():
@@ -64,9 +75,12 @@ class profile:
             self._stop()
 
     def _start(self) -> None:
-        self.recorder = Recorder(shapes=self.record_shapes or self.with_flops,
-                                 stack=self.with_stack, flops=self.with_flops,
-                                 memory=self.profile_memory)
+        self.recorder = Recorder(
+            shapes=self.record_shapes or self.with_flops,
+            stack=self.with_stack,
+            flops=self.with_flops,
+            memory=self.profile_memory,
+        )
         self.recorder.start()
         self.entered = True
         if self.with_modules:
@@ -82,8 +96,11 @@ class profile:
         recorder.stop()
         before = self._events if self.acc_events and self._events is not None else ()
         self._events = EventList(
-            [*before, *events_of(recorder, len(before) + 1)], recorder=recorder,
-            profile_memory=self.profile_memory, with_flops=self.with_flops)
+            [*before, *events_of(recorder, len(before) + 1)],
+            recorder=recorder,
+            profile_memory=self.profile_memory,
+            with_flops=self.with_flops,
+        )
 
     @property
     def function_events(self) -> EventList:
@@ -104,11 +121,16 @@ class profile:
         """All events as a table; see `EventList.table`."""
         return self.function_events.table(*args, **options)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
         """The sums by name; see `EventList.key_averages`."""
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n,
-                                                 group_by_overload_name)
+        return self.function_events.key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """One sum of all events."""
@@ -139,8 +161,10 @@ class Modules:
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []  # so that no id is given to another module
         self._counts: dict[str, Any] = {}
-        self._handles = [hooks.register_module_forward_pre_hook(self._enter),
-                         hooks.register_module_forward_hook(self._leave, always_call=True)]
+        self._handles = [
+            hooks.register_module_forward_pre_hook(self._enter),
+            hooks.register_module_forward_hook(self._leave, always_call=True),
+        ]
 
     def _enter(self, module: Any, args: Any) -> None:
         if id(module) not in self._names:

@@ -22,9 +22,17 @@ class Column(NamedTuple):
     align: str = ">"
 
 
-def text(events: Sequence[Any], *, memory: bool, flops: bool, row_limit: int,
-         widths: tuple[int | None, int | None, int | None], header: str | None, top_level: bool,
-         unit: str | None) -> str:
+def text(
+    events: Sequence[Any],
+    *,
+    memory: bool,
+    flops: bool,
+    row_limit: int,
+    widths: tuple[int | None, int | None, int | None],
+    header: str | None,
+    top_level: bool,
+    unit: str | None,
+) -> str:
     """The table of events, one row each; "" if there are none.
 
     `widths` are the most that names, shapes and call sites may take.
@@ -34,8 +42,10 @@ def text(events: Sequence[Any], *, memory: bool, flops: bool, row_limit: int,
     total = sum(event.self_cpu_time_total for event in events)
     columns = [name_column(events, widths[0]), *time_columns(total, unit)]
     if memory:
-        columns += [Column("CPU Mem", WIDTH, lambda e: size_text(e.cpu_memory_usage)),
-                    Column("Self CPU Mem", WIDTH, lambda e: size_text(e.self_cpu_memory_usage))]
+        columns += [
+            Column("CPU Mem", WIDTH, lambda e: size_text(e.cpu_memory_usage)),
+            Column("Self CPU Mem", WIDTH, lambda e: size_text(e.self_cpu_memory_usage)),
+        ]
     columns.append(Column("# of Calls", WIDTH, lambda e: str(e.count)))
     columns += shape_column(events, widths[1])
     sites = site_columns(events, widths[2])
@@ -54,8 +64,9 @@ def text(events: Sequence[Any], *, memory: bool, flops: bool, row_limit: int,
         lines.append(row(columns, [c.show(event) for c in columns]))
         if sites:  # the callers of the innermost, one below the other, and an empty line
             for site in (*event.stack[1:], ""):
-                lines.append(row(columns, [tail(site, c.width) if c is sites[0] else ""
-                                           for c in columns]))
+                lines.append(
+                    row(columns, [tail(site, c.width) if c is sites[0] else "" for c in columns])
+                )
     lines += [rule, f"Self CPU time total: {time_text(total, unit)}"]
     return "\n".join(lines) + "\n"
 
@@ -76,7 +87,8 @@ def name_column(events: Sequence[Any], limit: int | None) -> Column:
 
     def show(event: Any) -> str:
         name = str(event.key)
-        return name if limit is None or len(name) < limit - 3 else name[:limit - 3] + "..."
+        return name if limit is None or len(name) < limit - 3 else name[: limit - 3] + "..."
+
     return Column("Name", width, show)
 
 
@@ -87,7 +99,8 @@ def time_columns(total: float, unit: str | None) -> list[Column]:
         Column("Self CPU", WIDTH, lambda e: time_text(e.self_cpu_time_total, unit)),
         Column("CPU total %", WIDTH, lambda e: share_text(e.cpu_time_total, total)),
         Column("CPU total", WIDTH, lambda e: time_text(e.cpu_time_total, unit)),
-        Column("CPU time avg", WIDTH, lambda e: time_text(e.cpu_time, unit))]
+        Column("CPU time avg", WIDTH, lambda e: time_text(e.cpu_time, unit)),
+    ]
 
 
 def shape_column(events: Sequence[Any], limit: int | None) -> list[Column]:
@@ -103,13 +116,14 @@ def site_columns(events: Sequence[Any], limit: int | None) -> list[Column]:
     if not any(e.stack for e in events):
         return []
     width = limited(max(len(site) for e in events for site in e.stack) + 4, limit)
-    return [Column("Source Location", width,
-                   lambda e: tail(e.stack[0], width) if e.stack else "", "<")]
+    return [
+        Column("Source Location", width, lambda e: tail(e.stack[0], width) if e.stack else "", "<")
+    ]
 
 
 def tail(path: str, width: int) -> str:
     """The end of a path that is too long."""
-    return path if len(path) <= width else "..." + path[len(path) - width + 3:]
+    return path if len(path) <= width else "..." + path[len(path) - width + 3 :]
 
 
 def flops_column(events: Sequence[Any]) -> list[Column]:
@@ -118,5 +132,10 @@ def flops_column(events: Sequence[Any]) -> list[Column]:
     if not least:
         return []
     power = min(int(math.log10(least) / 3), len(SCALES) - 1)
-    return [Column(f"Total {SCALES[power]}", WIDTH,
-                   lambda e: f"{e.flops / 1000 ** power:8.3f}" if e.flops else "--")]
+    return [
+        Column(
+            f"Total {SCALES[power]}",
+            WIDTH,
+            lambda e: f"{e.flops / 1000**power:8.3f}" if e.flops else "--",
+        )
+    ]

@@ -20,17 +20,27 @@ from toytorch.serialization.atomic import replacing
 if TYPE_CHECKING:
     from toytorch.profiler.events import EventList, FunctionEvent
 
-CATEGORIES = {FUNCTION: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation",
-              MODULE: "python_function"}
+CATEGORIES = {
+    FUNCTION: "cpu_op",
+    BACKWARD: "cpu_op",
+    USER: "user_annotation",
+    MODULE: "python_function",
+}
 
 
 def write(events: EventList, path: str, metadata: dict[str, Any] | None = None) -> None:
     """Writes the trace, all of it or nothing."""
     recorder = events.recorder
-    whole = {"schemaVersion": 1, "deviceProperties": [], **(metadata or {}),
-             "host_name": socket.gethostname(), "displayTimeUnit": "ms",
-             "baseTimeNanoseconds": recorder.wall if recorder is not None else 0,
-             "traceEvents": list(entries(events)), "traceName": os.fspath(path)}
+    whole = {
+        "schemaVersion": 1,
+        "deviceProperties": [],
+        **(metadata or {}),
+        "host_name": socket.gethostname(),
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": recorder.wall if recorder is not None else 0,
+        "traceEvents": list(entries(events)),
+        "traceName": os.fspath(path),
+    }
     data = json.dumps(whole, indent=1).encode()
     with replacing(path) as file:
         file.write(gzip.compress(data, mtime=0) if str(path).endswith(".gz") else data)
@@ -39,11 +49,23 @@ def write(events: EventList, path: str, metadata: dict[str, Any] | None = None) 
 def entries(events: EventList) -> Iterator[dict[str, Any]]:
     """The entries of all events."""
     pid = os.getpid()
-    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0.0,
-           "args": {"name": "python"}}
+    yield {
+        "ph": "M",
+        "name": "process_name",
+        "pid": pid,
+        "tid": 0,
+        "ts": 0.0,
+        "args": {"name": "python"},
+    }
     for thread in sorted({event.thread for event in events}):
-        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "ts": 0.0,
-               "args": {"name": f"thread {thread}"}}
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": pid,
+            "tid": thread,
+            "ts": 0.0,
+            "args": {"name": f"thread {thread}"},
+        }
     made: dict[int, FunctionEvent] = {}  # who made the node of a number: the innermost op
     for event in events:
         if event.name == "[memory]":
@@ -72,16 +94,31 @@ def bar(event: FunctionEvent, pid: int) -> dict[str, Any]:
     if event.cpu_memory_usage:
         args["Bytes"] = event.cpu_memory_usage
     span = event.time_range
-    return {"ph": "X", "cat": CATEGORIES[event.scope], "name": event.trace_name, "pid": pid,
-            "tid": event.thread, "ts": span.start, "dur": round(span.elapsed_us(), 3),
-            "args": args}
+    return {
+        "ph": "X",
+        "cat": CATEGORIES[event.scope],
+        "name": event.trace_name,
+        "pid": pid,
+        "tid": event.thread,
+        "ts": span.start,
+        "dur": round(span.elapsed_us(), 3),
+        "args": args,
+    }
 
 
 def arrow(source: FunctionEvent, target: FunctionEvent, pid: int) -> Iterator[dict[str, Any]]:
     """From an op to its derivative."""
     for ph, event in (("s", source), ("f", target)):
-        yield {"ph": ph, "id": source.id, "pid": pid, "tid": event.thread, "cat": "fwdbwd",
-               "ts": event.time_range.start, "name": "fwdbwd", **({"bp": "e"} if ph == "f" else {})}
+        yield {
+            "ph": ph,
+            "id": source.id,
+            "pid": pid,
+            "tid": event.thread,
+            "cat": "fwdbwd",
+            "ts": event.time_range.start,
+            "name": "fwdbwd",
+            **({"bp": "e"} if ph == "f" else {}),
+        }
 
 
 def memory(events: EventList, pid: int) -> Iterator[dict[str, Any]]:
@@ -90,7 +127,19 @@ def memory(events: EventList, pid: int) -> Iterator[dict[str, Any]]:
     if recorder is None or recorder.ledger is None:
         return
     for change, total in recorder.ledger.history():
-        yield {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": pid,
-               "tid": 0, "ts": (change.time - recorder.began) / 1e3,
-               "args": {"Total Allocated": total, "Bytes": change.bytes, "Device Id": -1,
-                        "Device Type": 0, "Addr": change.address}}
+        yield {
+            "ph": "i",
+            "cat": "cpu_instant_event",
+            "s": "t",
+            "name": "[memory]",
+            "pid": pid,
+            "tid": 0,
+            "ts": (change.time - recorder.began) / 1e3,
+            "args": {
+                "Total Allocated": total,
+                "Bytes": change.bytes,
+                "Device Id": -1,
+                "Device Type": 0,
+                "Addr": change.address,
+            },
+        }

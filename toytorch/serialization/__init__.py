@@ -12,5 +12,15 @@ from toytorch.serialization.allowed import (
 from toytorch.serialization.api import load, save
 from toytorch.serialization.archive import DamagedArchive
 
-__all__ = ["DamagedArchive", "PicklingError", "UnpicklingError", "add_safe_globals",
-           "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "safetensors", "save"]
+__all__ = [
+    "DamagedArchive",
+    "PicklingError",
+    "UnpicklingError",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "safetensors",
+    "save",
+]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from toytorch.core.homes import home_of
-from toytorch.core.package import is_ours
+from toytorch.core.public_modules import home_of
+from toytorch.facts.package import is_ours
 
 _allowed: dict[str, Any] = {}
 

@@ -24,13 +24,19 @@ REFUSED = (
     "those steps only if you trust the source of the checkpoint.\n\t(1) Re-running `torch.load` "
     "with `weights_only` set to `False` also makes modules of torch.nn, arrays of NumPy and other "
     "plain objects; toytorch never executes what is in a file.\n\t(2) Alternatively, to load with "
-    "`weights_only=True` please check the recommended steps in the following error message.\n\t")
+    "`weights_only=True` please check the recommended steps in the following error message.\n\t"
+)
 DAMAGED = "Weights only load failed. Nothing in this file was executed.\n"
 
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
-         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False
-         ) -> None:
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Writes tensors and containers of them to a file that PyTorch reads too.
 
     `f` is a path, which leads to the old content or the whole of the new one at any moment, or a
@@ -54,8 +60,9 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     elif hasattr(f, "write"):
         _write(f, program, pickler)
     else:
-        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write'"
-                             " attribute")
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
 
 
 def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive") -> None:
@@ -71,9 +78,15 @@ def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive")
     writer.close()
 
 
-def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
-         weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any
-         ) -> Any:
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Reads what `save`, here or in PyTorch, wrote; never runs code from the file.
 
     `map_location` says where tensors go: a device, a dict from place to place, or a function of
@@ -121,9 +134,11 @@ def _opened(f: Any) -> Iterator[tuple[Any, str]]:
         name = getattr(f, "name", None)
         yield f, name if isinstance(name, str) else f"<{type(f).__name__}>"
     else:
-        raise AttributeError("You can only torch.load from a file that is seekable. Please "
-                             "pre-load the data into a buffer like io.BytesIO and try to load from "
-                             "it instead.")
+        raise AttributeError(
+            "You can only torch.load from a file that is seekable. Please "
+            "pre-load the data into a buffer like io.BytesIO and try to load from "
+            "it instead."
+        )
 
 
 @contextlib.contextmanager
@@ -143,5 +158,6 @@ def _naming(name: str) -> Iterator[None]:
             raise
         raise UnpicklingError(f"{DAMAGED}{name}: {error}") from error
     except Exception as error:
-        raise UnpicklingError(f"{DAMAGED}{name}: WeightsUnpickler error: "
-                              f"{type(error).__name__}: {error}") from error
+        raise UnpicklingError(
+            f"{DAMAGED}{name}: WeightsUnpickler error: {type(error).__name__}: {error}"
+        ) from error

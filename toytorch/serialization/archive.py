@@ -69,8 +69,10 @@ class Reader:
             with zipfile.ZipFile(file) as archive:
                 entries = archive.infolist()
         except Exception as error:  # whatever zipfile trips over, the file is at fault
-            raise DamagedArchive(f"{name}: PytorchStreamReader failed reading zip archive: "
-                                 f"{error or type(error).__name__}") from error
+            raise DamagedArchive(
+                f"{name}: PytorchStreamReader failed reading zip archive: "
+                f"{error or type(error).__name__}"
+            ) from error
         self.records: dict[str, tuple[int, int, int]] = {}  # name: (start, length, checksum)
         folders = set()
         for entry in entries:
@@ -89,8 +91,11 @@ class Reader:
 
     def _check_name(self, name: str) -> None:
         parts = name.split("/")
-        if not re.fullmatch(r"[^\\\x00-\x1f]+", name) or len(parts) < 2 or (
-                {"", ".", ".."} & set(parts)):
+        if (
+            not re.fullmatch(r"[^\\\x00-\x1f]+", name)
+            or len(parts) < 2
+            or ({"", ".", ".."} & set(parts))
+        ):
             raise self._damaged(f"record name {name[:200]!r} is not allowed")
 
     def _place(self, entry: zipfile.ZipInfo) -> int:
@@ -99,8 +104,10 @@ class Reader:
         if entry.flag_bits & ENCRYPTED:
             raise self._damaged(f"{what} is encrypted")
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-            raise self._damaged(f"{what} is compressed; these archives store plain bytes, which "
-                                "cannot grow when read")
+            raise self._damaged(
+                f"{what} is compressed; these archives store plain bytes, which "
+                "cannot grow when read"
+            )
         header = b""
         if 0 <= entry.header_offset <= self.size - LOCAL_HEADER.size:
             self.file.seek(entry.header_offset)
@@ -112,8 +119,10 @@ class Reader:
         if self.file.read(name_length) != entry.orig_filename.encode():
             raise self._damaged(f"{what} is called otherwise at its own place")
         if start + entry.file_size > self.size:
-            raise self._damaged(f"{what} of {entry.file_size} bytes reaches beyond the end of the "
-                                f"file ({self.size} bytes)")
+            raise self._damaged(
+                f"{what} of {entry.file_size} bytes reaches beyond the end of the "
+                f"file ({self.size} bytes)"
+            )
         return start
 
     def _check_overlaps(self) -> None:
@@ -164,7 +173,7 @@ def _read_into(file: Any, view: memoryview) -> int:
         else:
             piece = file.read(len(view) - done)
             got = len(piece)
-            view[done:done + got] = piece
+            view[done : done + got] = piece
         if not got:
             break
         done += got

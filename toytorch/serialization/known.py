@@ -16,7 +16,7 @@ import numpy as np
 
 from toytorch import nn
 from toytorch.core.op import registry
-from toytorch.core.package import is_ours
+from toytorch.facts.package import is_ours
 from toytorch.serialization import arrays, modules
 from toytorch.serialization.rebuild import Builder, check_key, require
 
@@ -39,32 +39,41 @@ class Made(NamedTuple):
 
 def default_dict(spend: Any, *args: Any) -> Any:
     """A defaultdict of plain values."""
-    require(len(args) < 2 and all(a in FACTORIES for a in args),
-            "a defaultdict may make plain values only")
+    require(
+        len(args) < 2 and all(a in FACTORIES for a in args),
+        "a defaultdict may make plain values only",
+    )
     return defaultdict(*args)
 
 
 def frozen_set(spend: Any, *args: Any) -> frozenset[Any]:
     """A frozenset from a list."""
-    require(len(args) < 2 and all(type(a) in (list, tuple) for a in args),
-            "a frozenset is made from a list")
+    require(
+        len(args) < 2 and all(type(a) in (list, tuple) for a in args),
+        "a frozenset is made from a list",
+    )
     spend(sum(map(len, args)))
     return frozenset(check_key(v) for a in args for v in a)
 
 
 def deque_of(spend: Any, *args: Any) -> Any:
     """A deque from a list, and its length."""
-    require(len(args) < 3 and all(type(a) in (list, tuple) for a in args[:1])
-            and all(n is None or (type(n) is int and n >= 0) for n in args[1:]),
-            "a deque is made from a list")
+    require(
+        len(args) < 3
+        and all(type(a) in (list, tuple) for a in args[:1])
+        and all(n is None or (type(n) is int and n >= 0) for n in args[1:]),
+        "a deque is made from a list",
+    )
     spend(sum(map(len, args[:1])))
     return deque(*args)
 
 
 def slice_of(spend: Any, *args: Any) -> Any:
     """A slice or range of integers."""
-    require(1 <= len(args) <= 3 and all(a is None or type(a) is int for a in args),
-            "a slice needs up to three integers")
+    require(
+        1 <= len(args) <= 3 and all(a is None or type(a) is int for a in args),
+        "a slice needs up to three integers",
+    )
     return slice(*args)
 
 
@@ -95,26 +104,47 @@ def no_bytes(spend: Any, *args: Any) -> bytes:
 
 OWNERS = ("torch._C._VariableFunctionsClass",)
 BUILDERS: dict[str, Any] = {
-    "collections.defaultdict": default_dict, "collections.deque": deque_of,
-    "builtins.frozenset": frozen_set, "builtins.slice": slice_of, "builtins.range": range_of,
-    "builtins.getattr": function_of, "builtins.bytes": no_bytes, "pathlib.PosixPath": path_of,
-    "pathlib.PurePosixPath": path_of, "pathlib._local.PosixPath": path_of, **arrays.FUNCTIONS}
+    "collections.defaultdict": default_dict,
+    "collections.deque": deque_of,
+    "builtins.frozenset": frozen_set,
+    "builtins.slice": slice_of,
+    "builtins.range": range_of,
+    "builtins.getattr": function_of,
+    "builtins.bytes": no_bytes,
+    "pathlib.PosixPath": path_of,
+    "pathlib.PurePosixPath": path_of,
+    "pathlib._local.PosixPath": path_of,
+    **arrays.FUNCTIONS,
+}
 THINGS: dict[str, Any] = {
-    "collections.defaultdict": defaultdict, "collections.deque": deque, "builtins.slice": slice,
-    "builtins.range": range, "builtins.frozenset": frozenset, "builtins.bytes": bytes,
-    "numpy.dtype": np.dtype}
-SHELLS: dict[str, type] = {"argparse.Namespace": argparse.Namespace,
-                           "types.SimpleNamespace": types.SimpleNamespace}
+    "collections.defaultdict": defaultdict,
+    "collections.deque": deque,
+    "builtins.slice": slice,
+    "builtins.range": range,
+    "builtins.frozenset": frozenset,
+    "builtins.bytes": bytes,
+    "numpy.dtype": np.dtype,
+}
+SHELLS: dict[str, type] = {
+    "argparse.Namespace": argparse.Namespace,
+    "types.SimpleNamespace": types.SimpleNamespace,
+}
 
 
 @cache
 def functions() -> dict[str, Any]:
     """Functions of tensors that a module may keep, such as its activation."""
-    found = {f"torch.{name}": op.function for name, op in registry.items()
-             if op.has_function and "." not in name and name not in REFUSED}
+    found = {
+        f"torch.{name}": op.function
+        for name, op in registry.items()
+        if op.has_function and "." not in name and name not in REFUSED
+    }
     for name, held in vars(nn.functional).items():
-        if isinstance(held, types.FunctionType) and is_ours(held.__module__) and not (
-                name.startswith("_") or name in REFUSED):
+        if (
+            isinstance(held, types.FunctionType)
+            and is_ours(held.__module__)
+            and not (name.startswith("_") or name in REFUSED)
+        ):
             found[f"torch.nn.functional.{name}"] = found[f"torch._C._nn.{name}"] = held
     return found
 
@@ -132,6 +162,8 @@ def table() -> dict[str, Any]:
 @cache
 def names() -> dict[int, str]:
     """How to name a function of toytorch so that PyTorch finds its own: {id: name}."""
-    order = sorted(functions().items(), key=lambda item: "_C" in item[0]
-                   or 1 - item[0].startswith("torch.nn.functional."))
+    order = sorted(
+        functions().items(),
+        key=lambda item: "_C" in item[0] or 1 - item[0].startswith("torch.nn.functional."),
+    )
     return {id(f): name for name, f in reversed(order)}

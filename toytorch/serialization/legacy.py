@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import dtype
+from toytorch.facts.dtype import dtype
 from toytorch.serialization.rebuild import require
 from toytorch.serialization.storages import Storages
 from toytorch.serialization.unpickler import Unpickler
@@ -51,15 +51,19 @@ def load_legacy(file: Any, map_location: Any, weights_only: bool = True) -> Any:
     value = (reader := Unpickler(data, find, at, weights_only)).run()
     keys = (reader := Unpickler(data, find, reader.at)).run()
     at = reader.at
-    require(type(keys) is list and sorted(map(str, keys)) == sorted(rooms),
-            "its list of storages is not that of its tensors")
+    require(
+        type(keys) is list and sorted(map(str, keys)) == sorted(rooms),
+        "its list of storages is not that of its tensors",
+    )
     for key in keys:
         require(at + 8 <= size, "it ends before its storages")
         (numel,) = struct.unpack_from("<q", data, at)
         kind = kinds[key]
         nbytes = numel * (1 if kind is None else kind.itemsize)
-        require(nbytes == sizes[key] and at + 8 + nbytes <= size,
-                f"storage {key} does not have the size that its tensors say")
+        require(
+            nbytes == sizes[key] and at + 8 + nbytes <= size,
+            f"storage {key} does not have the size that its tensors say",
+        )
         rooms[key][:] = np.frombuffer(data, np.uint8, nbytes, at + 8)
         at += 8 + nbytes
     if map_location is not None and str(map_location) != "cpu":

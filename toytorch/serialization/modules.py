@@ -12,41 +12,63 @@ from pickle import UnpicklingError
 from typing import Any
 
 from toytorch import nn
-from toytorch.core.homes import home_of
-from toytorch.core.package import is_ours
+from toytorch.core.public_modules import home_of
 from toytorch.core.tensor import Tensor
+from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from toytorch.nn.parameter import Parameter
 from toytorch.serialization import allowed
 from toytorch.serialization.rebuild import require
 
-STATE_DICT_HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-                    "_load_state_dict_post_hooks")
-HOOKS = (*STATE_DICT_HOOKS, "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks",
-         "_backward_hooks", "_node_hooks")
+STATE_DICT_HOOKS = (
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+HOOKS = (
+    *STATE_DICT_HOOKS,
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_node_hooks",
+)
 PYTORCHS = {  # what only PyTorch keeps; it follows from the rest
-    "_is_full_backward_hook", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks_always_called", "_flat_weights", "_flat_weights_names", "_flat_weight_refs",
-    "activation_relu_or_gelu"}
-KEPT = {"_all_weights", "_qkv_same_embed_dim", "_reversed_padding_repeated_twice", "_size",
-        "_keys"}
+    "_is_full_backward_hook",
+    "_forward_hooks_with_kwargs",
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_flat_weights",
+    "_flat_weights_names",
+    "_flat_weight_refs",
+    "activation_relu_or_gelu",
+}
+KEPT = {"_all_weights", "_qkv_same_embed_dim", "_reversed_padding_repeated_twice", "_size", "_keys"}
 
 
 # -- to a file ------------------------------------------------------------------------------------
+
 
 def exported(module: Any, state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a module as PyTorch keeps them."""
     made = {k: v for k, v in state.items() if k not in HOOKS and k != "_compiled"}
     for name in HOOKS[:-1]:
         hooks = state.get(name) or {}
-        made[name] = OrderedDict((k, h.call if isinstance(h, Hook) else h)
-                                 for k, h in hooks.items())
-    for name, flag in (("_forward_hooks", "with_kwargs"), ("_forward_pre_hooks", "with_kwargs"),
-                       ("_forward_hooks", "always_called")):
+        made[name] = OrderedDict(
+            (k, h.call if isinstance(h, Hook) else h) for k, h in hooks.items()
+        )
+    for name, flag in (
+        ("_forward_hooks", "with_kwargs"),
+        ("_forward_pre_hooks", "with_kwargs"),
+        ("_forward_hooks", "always_called"),
+    ):
         made[f"{name}_{flag}"] = OrderedDict(
-            (k, True) for k, h in (state.get(name) or {}).items()
-            if isinstance(h, Hook) and (h.with_kwargs if flag == "with_kwargs" else h.always))
+            (k, True)
+            for k, h in (state.get(name) or {}).items()
+            if isinstance(h, Hook) and (h.with_kwargs if flag == "with_kwargs" else h.always)
+        )
     older = state.get("_node_hooks")
     made["_is_full_backward_hook"] = False if older else True if made["_backward_hooks"] else None
     if older:
@@ -66,17 +88,23 @@ def exported(module: Any, state: dict[str, Any]) -> dict[str, Any]:
 
 # -- from a file ----------------------------------------------------------------------------------
 
+
 def classes() -> dict[str, type]:
     """Every class of `torch.nn` by its name in files."""
     found = [v for v in vars(nn).values() if isinstance(v, type) and issubclass(v, nn.Module)]
-    return {f"{home_of(c.__module__, c.__name__)}.{c.__name__}": c
-            for c in (*found, NonDynamicallyQuantizableLinear) if is_ours(c.__module__)}
+    return {
+        f"{home_of(c.__module__, c.__name__)}.{c.__name__}": c
+        for c in (*found, NonDynamicallyQuantizableLinear)
+        if is_ours(c.__module__)
+    }
 
 
 def imported(cls: type, state: Any) -> dict[str, Any]:
     """The attributes of a module of class `cls`, checked, as toytorch keeps them."""
-    require(type(state) is dict and all(type(k) is str for k in state),
-            "the state of a module must be a dict of its attributes")
+    require(
+        type(state) is dict and all(type(k) is str for k in state),
+        "the state of a module must be a dict of its attributes",
+    )
     made: dict[str, Any] = {}
     for name, value in state.items():
         if name in HOOKS:
@@ -84,8 +112,10 @@ def imported(cls: type, state: Any) -> dict[str, Any]:
         elif name in PARTS:
             made[name] = _part(name, value)
         elif name not in PYTORCHS and not (value is None and name in ("bias_k", "bias_v")):
-            require(not is_ours(cls.__module__) or _is_attribute(cls, name),
-                    f"a {cls.__name__} has no attribute {name!r} that a file may set")
+            require(
+                not is_ours(cls.__module__) or _is_attribute(cls, name),
+                f"a {cls.__name__} has no attribute {name!r} that a file may set",
+            )
             made[name] = value
     for name in ("_parameters", "_buffers", "_modules"):
         require(name in made, f"the state of a module lacks {name}")
@@ -100,8 +130,12 @@ def imported(cls: type, state: Any) -> dict[str, Any]:
 
 def _is_attribute(cls: type, name: str) -> bool:
     held = getattr(cls, name, None)
-    return name in KEPT or (name.isidentifier() and not name.startswith("_")
-                            and not callable(held) and not hasattr(type(held), "__get__"))
+    return name in KEPT or (
+        name.isidentifier()
+        and not name.startswith("_")
+        and not callable(held)
+        and not hasattr(type(held), "__get__")
+    )
 
 
 def _hooks(cls: type, name: str, hooks: Any, state: dict[str, Any]) -> dict[Any, Any]:
@@ -112,7 +146,8 @@ def _hooks(cls: type, name: str, hooks: Any, state: dict[str, Any]) -> dict[Any,
                 f"a {cls.__name__} in this file has hooks ({name}), which are code. Remove them "
                 "before you save the module (a lazy module has them until its first call), save "
                 "its state_dict(), or allow the functions with "
-                "`torch.serialization.add_safe_globals`")
+                "`torch.serialization.add_safe_globals`"
+            )
     if name in ("_forward_hooks", "_forward_pre_hooks"):
         flags = [state.get(f"{name}_{flag}") or {} for flag in ("with_kwargs", "always_called")]
         return {k: Hook(h, *(k in f for f in flags)) for k, h in hooks.items()}
@@ -124,9 +159,14 @@ def _part(name: str, value: Any) -> Any:
     if name in ("training", "_non_persistent_buffers_set"):
         require(is_right(value), f"{name} of a module must be {what}")
         return value
-    require(isinstance(value, dict) and all(
-        type(k) is str and k and "." not in k and (v is None or is_right(v))
-        for k, v in value.items()), f"{name} of a module must be a dict of {what}")
+    require(
+        isinstance(value, dict)
+        and all(
+            type(k) is str and k and "." not in k and (v is None or is_right(v))
+            for k, v in value.items()
+        ),
+        f"{name} of a module must be a dict of {what}",
+    )
     return dict(value)
 
 
@@ -136,5 +176,8 @@ PARTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "_buffers": ("tensors", lambda v: isinstance(v, Tensor)),
     # what has no state yet is a module around this one, which has no end
     "_modules": ("modules", lambda v: isinstance(v, nn.Module) and "_modules" in vars(v)),
-    "_non_persistent_buffers_set": ("a set of names", lambda v: type(v) is set and all(
-        type(k) is str for k in v))}
+    "_non_persistent_buffers_set": (
+        "a set of names",
+        lambda v: type(v) is set and all(type(k) is str for k in v),
+    ),
+}

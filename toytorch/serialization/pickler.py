@@ -18,13 +18,13 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.device import device, layout
-from toytorch.core.dtype import dtype
-from toytorch.core.homes import home_of
-from toytorch.core.package import is_ours
-from toytorch.core.size import Size
+from toytorch.core.public_modules import home_of
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks
+from toytorch.facts.device import device, layout
+from toytorch.facts.dtype import dtype
+from toytorch.facts.package import is_ours
+from toytorch.facts.size import Size
 from toytorch.nn import Module
 from toytorch.nn.modules.state import StateDict
 from toytorch.nn.parameter import Parameter, is_lazy
@@ -123,8 +123,9 @@ class Pickler:
         else:
             digits = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
             short = len(digits) < 256
-            self.out += b"\x8a%c" % len(digits) if short else b"\x8b" + struct.pack("<i",
-                                                                                   len(digits))
+            self.out += (
+                b"\x8a%c" % len(digits) if short else b"\x8b" + struct.pack("<i", len(digits))
+            )
             self.out += digits
 
     def _composite(self, value: Call | StorageRef) -> None:
@@ -200,8 +201,10 @@ class Pickler:
             self._alive.append(memory)
         known = self._kinds[self._keys[key]]
         if kind is not None and known not in (None, kind):
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as"
-                               " different types")
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as"
+                " different types"
+            )
         self._kinds[self._keys[key]] = known or kind
         step = 1 if kind is None else kind.itemsize
         name = "torch.storage UntypedStorage" if kind is None else f"torch {kind.legacy}Storage"
@@ -220,36 +223,59 @@ class Pickler:
     def _tensor(self, tensor: Tensor) -> None:
         warn_of_hooks(tensor)
         if is_lazy(tensor):
-            self._called(tensor, f"torch.nn.parameter {type(tensor).__name__}",
-                         tensor.requires_grad, tensor.device, tensor.dtype)
+            self._called(
+                tensor,
+                f"torch.nn.parameter {type(tensor).__name__}",
+                tensor.requires_grad,
+                tensor.device,
+                tensor.dtype,
+            )
             return
         learned = isinstance(tensor, Parameter)  # its outer call says whether gradients are wanted
         wanted = tensor.requires_grad and not learned
         call = self._sparse(tensor) if tensor.is_sparse else self._strided(tensor, wanted)
-        state = {k: v for k, v in vars(tensor).items()
-                 if not k.startswith("_") and k not in NOT_ATTRIBUTES}
+        state = {
+            k: v
+            for k, v in vars(tensor).items()
+            if not k.startswith("_") and k not in NOT_ATTRIBUTES
+        }
         if learned:
             name = "torch._utils _rebuild_parameter"
             arguments = (call, tensor.requires_grad, Call("collections OrderedDict", ()))
-            call = Call(name + "_with_state", (*arguments, state)) if state else Call(name,
-                                                                                     arguments)
+            call = (
+                Call(name + "_with_state", (*arguments, state)) if state else Call(name, arguments)
+            )
         elif state:
-            call = Call("torch._tensor _rebuild_from_type_v2",
-                        (Global(call.function), Global("torch Tensor"), call.arguments, state))
+            call = Call(
+                "torch._tensor _rebuild_from_type_v2",
+                (Global(call.function), Global("torch Tensor"), call.arguments, state),
+            )
         self._called(tensor, call.function, *call.arguments)
 
     def _strided(self, tensor: Tensor, requires_grad: bool) -> Call:
         memory = tensor._memory()
         ref = self._storage(memory, tensor.dtype, memory.flat())
-        return Call("torch._utils _rebuild_tensor_v2",
-                    (ref, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()),
-                     requires_grad, Call("collections OrderedDict", ())))
+        return Call(
+            "torch._utils _rebuild_tensor_v2",
+            (
+                ref,
+                tensor.storage_offset(),
+                tuple(tensor.shape),
+                tuple(tensor.stride()),
+                requires_grad,
+                Call("collections OrderedDict", ()),
+            ),
+        )
 
     def _sparse(self, tensor: Tensor) -> Call:
         kind = Call("torch.serialization _get_layout", ("torch.sparse_coo",))
-        return Call("torch._utils _rebuild_sparse_tensor",
-                    (kind, (tensor._indices(), tensor._values(), tensor.size(),
-                            bool(tensor.is_coalesced()))))
+        return Call(
+            "torch._utils _rebuild_sparse_tensor",
+            (
+                kind,
+                (tensor._indices(), tensor._values(), tensor.size(), bool(tensor.is_coalesced())),
+            ),
+        )
 
     # -- everything else ----------------------------------------------------------------------
 
@@ -298,8 +324,9 @@ class Pickler:
             for part in name.split("."):
                 found = getattr(found, part, None)
             if found is not value:
-                raise PicklingError(f"Can't pickle {value!r}: attribute lookup {name} on {module} "
-                                    "failed")
+                raise PicklingError(
+                    f"Can't pickle {value!r}: attribute lookup {name} on {module} failed"
+                )
             if is_ours(module):
                 module = home_of(module, name)
         module, name = REVERSE_NAME_MAPPING.get((module, name), (module, name))
@@ -307,9 +334,13 @@ class Pickler:
 
 
 WRITERS: dict[type, Any] = {
-    tuple: Pickler._tuple, list: Pickler._list, dict: Pickler._dict,
-    OrderedDict: Pickler._ordered_dict, StateDict: Pickler._ordered_dict,
-    TypedStorage: Pickler._typed_storage, UntypedStorage: Pickler._untyped_storage,
+    tuple: Pickler._tuple,
+    list: Pickler._list,
+    dict: Pickler._dict,
+    OrderedDict: Pickler._ordered_dict,
+    StateDict: Pickler._ordered_dict,
+    TypedStorage: Pickler._typed_storage,
+    UntypedStorage: Pickler._untyped_storage,
     Counter: lambda p, v: p._called(v, "collections Counter", dict(v)),
     set: lambda p, v: p._called(v, "__builtin__ set", list(v)),
     complex: lambda p, v: p._called(v, "__builtin__ complex", v.real, v.imag),
@@ -318,6 +349,7 @@ WRITERS: dict[type, Any] = {
     Size: lambda p, v: p._called(v, "torch Size", tuple(v)),
     dtype: lambda p, v: p.write(Global(f"torch {v.name}")),
     layout: lambda p, v: p._called(v, "torch.serialization _get_layout", repr(v)),
-    device: lambda p, v: p._called(v, "torch device", v.type, *(
-        () if v.index is None else (v.index,))),
+    device: lambda p, v: p._called(
+        v, "torch device", v.type, *(() if v.index is None else (v.index,))
+    ),
 }

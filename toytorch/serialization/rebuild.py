@@ -12,13 +12,13 @@ from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.device import device, layout, sparse_coo, strided
-from toytorch.core.dtype import ALL, dtype
-from toytorch.core.size import Size
 from toytorch.core.storage import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import device, layout, sparse_coo, strided
+from toytorch.facts.dtype import ALL, dtype
+from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.sparse_create import sparse_coo_tensor
+from toytorch.ops.sparse.create import sparse_coo_tensor
 from toytorch.serialization.storages import Loaded
 
 LARGEST_KEY = 1000  # parts of a tuple used as a key; its hash walks over all of them
@@ -58,6 +58,7 @@ def check_key(key: Any) -> Any:
 
 
 # -- containers -----------------------------------------------------------------------------------
+
 
 def _items(value: Any, kinds: tuple[type, ...], spend: Any) -> Any:
     require(type(value) in kinds, f"a container cannot be made from a {type(value).__name__}")
@@ -132,15 +133,27 @@ def layout_of(spend: Any, name: Any) -> layout:
 
 # -- tensors --------------------------------------------------------------------------------------
 
+
 def _sizes(values: Any, what: str) -> tuple[int, ...]:
-    require(type(values) in (tuple, list, Size) and len(values) <= 64
-            and all(type(n) is int and 0 <= n < 1 << 62 for n in values),
-            f"the {what} of a tensor must be up to 64 integers that are not negative")
+    require(
+        type(values) in (tuple, list, Size)
+        and len(values) <= 64
+        and all(type(n) is int and 0 <= n < 1 << 62 for n in values),
+        f"the {what} of a tensor must be up to 64 integers that are not negative",
+    )
     return tuple(values)
 
 
-def tensor_v2(spend: Any, storage: Any, offset: Any, size: Any, stride: Any,
-              requires_grad: Any = False, hooks: Any = None, metadata: Any = None) -> Tensor:
+def tensor_v2(
+    spend: Any,
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any = False,
+    hooks: Any = None,
+    metadata: Any = None,
+) -> Tensor:
     """A view of a storage."""
     require(type(storage) is Loaded, "a tensor needs a storage")
     require(storage.kind is not None, "a tensor needs a storage with a type")
@@ -151,8 +164,11 @@ def tensor_v2(spend: Any, storage: Any, offset: Any, size: Any, stride: Any,
     require(numel < 1 << 62, "a tensor has too many elements")
     if numel:
         last = offset + sum((n - 1) * s for n, s in zip(size, stride))
-        require(last < storage.flat.size, f"a tensor of size {list(size)}, strides {list(stride)} "
-                f"and offset {offset} reaches beyond its storage of {storage.flat.size} elements")
+        require(
+            last < storage.flat.size,
+            f"a tensor of size {list(size)}, strides {list(stride)} "
+            f"and offset {offset} reaches beyond its storage of {storage.flat.size} elements",
+        )
     flags = metadata if type(metadata) is dict else {}
     lazy = bool(flags.get("conj") or flags.get("neg"))
     memory = storage.conjugate(flags) if lazy else storage.memory
@@ -174,8 +190,17 @@ def tensor_v1(spend: Any, storage: Any, offset: Any, size: Any, stride: Any) -> 
     return tensor_v2(spend, storage, offset, size, stride)
 
 
-def tensor_v3(spend: Any, storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any,
-              hooks: Any, kind: Any, metadata: Any = None) -> Tensor:
+def tensor_v3(
+    spend: Any,
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    hooks: Any,
+    kind: Any,
+    metadata: Any = None,
+) -> Tensor:
     """A view of a storage of bytes."""
     require(type(storage) is Loaded and type(kind) is dtype, "a tensor needs a storage and a type")
     whole = storage.flat.nbytes // kind.itemsize * kind.itemsize
@@ -186,13 +211,13 @@ def tensor_v3(spend: Any, storage: Any, offset: Any, size: Any, stride: Any, req
 
 def parameter(spend: Any, data: Any, requires_grad: Any, hooks: Any = None) -> Tensor:
     """A Parameter over a tensor."""
-    require(isinstance(data, Tensor) and type(requires_grad) is bool,
-            "a Parameter needs a tensor")
+    require(isinstance(data, Tensor) and type(requires_grad) is bool, "a Parameter needs a tensor")
     return Parameter(data.detach(), requires_grad)
 
 
-def parameter_with_state(spend: Any, data: Any, requires_grad: Any, hooks: Any,
-                         state: Any) -> Tensor:
+def parameter_with_state(
+    spend: Any, data: Any, requires_grad: Any, hooks: Any, state: Any
+) -> Tensor:
     """A Parameter over a tensor, with attributes that the user gave it."""
     return _with_attributes(parameter(spend, data, requires_grad), state, spend)
 
@@ -203,19 +228,28 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Any) -> Tensor:
     require(type(state) is dict, "the attributes of a tensor must be a dict")
     spend(len(state))
     for name, value in state.items():
-        require(type(name) is str and name.isidentifier() and not name.startswith("_")
-                and not hasattr(Tensor, name) and name not in Tensor.__slots__,
-                f"a tensor's attribute cannot be called {name!r}")
+        require(
+            type(name) is str
+            and name.isidentifier()
+            and not name.startswith("_")
+            and not hasattr(Tensor, name)
+            and name not in Tensor.__slots__,
+            f"a tensor's attribute cannot be called {name!r}",
+        )
         setattr(tensor, name, value)
     return tensor
 
 
 def from_type(spend: Any, build: Any, kind: Any, args: Any, state: Any) -> Tensor:
     """A tensor with attributes that the user gave it."""
-    require(type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
-            "a tensor is made by a function that makes none")
-    require(type(kind) is Builder and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter"),
-            "a tensor is of a class that is not known here")
+    require(
+        type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
+        "a tensor is made by a function that makes none",
+    )
+    require(
+        type(kind) is Builder and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter"),
+        "a tensor is of a class that is not known here",
+    )
     made = build.build(spend, *args)
     if kind.name == "torch.nn.parameter.Parameter":
         made = parameter(spend, made, made.requires_grad)
@@ -227,13 +261,20 @@ def sparse_tensor(spend: Any, kind: Any, data: Any) -> Tensor:
     require(kind is sparse_coo, "only sparse tensors of coordinates are known here")
     require(type(data) is tuple and len(data) in (3, 4), "a sparse tensor needs its parts")
     indices, values, size = data[:3]
-    require(isinstance(indices, Tensor) and isinstance(values, Tensor)
-            and indices.dtype.name == "int64" and indices.ndim == 2
-            and _is_dense(indices) and _is_dense(values), "a sparse tensor needs two tensors")
+    require(
+        isinstance(indices, Tensor)
+        and isinstance(values, Tensor)
+        and indices.dtype.name == "int64"
+        and indices.ndim == 2
+        and _is_dense(indices)
+        and _is_dense(values),
+        "a sparse tensor needs two tensors",
+    )
     coalesced = data[3] if len(data) == 4 else False
     require(coalesced in (True, False, None), "a sparse tensor is coalesced or not")
-    return sparse_coo_tensor(indices, values, _sizes(size, "size"), check_invariants=True,
-                             is_coalesced=coalesced or None)
+    return sparse_coo_tensor(
+        indices, values, _sizes(size, "size"), check_invariants=True, is_coalesced=coalesced or None
+    )
 
 
 def _is_dense(tensor: Tensor) -> bool:
@@ -279,15 +320,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_codecs.encode": encode,
 }
 for _module in ("builtins", "__builtin__"):  # the name of Python 2 is what protocol 2 writes
-    FUNCTIONS |= {f"{_module}.set": set_of, f"{_module}.complex": complex_of,
-                  f"{_module}.bytearray": byte_array}
+    FUNCTIONS |= {
+        f"{_module}.set": set_of,
+        f"{_module}.complex": complex_of,
+        f"{_module}.bytearray": byte_array,
+    }
 
 CLASSES: dict[str, type] = {
-    "torch.Tensor": Tensor, "torch.nn.parameter.Parameter": Parameter, "torch.Size": Size,
-    "torch.device": device, "collections.OrderedDict": OrderedDict, "collections.Counter": Counter,
-    "__builtin__.set": set, "__builtin__.complex": complex, "__builtin__.bytearray": bytearray}
-GLOBALS: dict[str, Any] = {name: Builder(name, f, CLASSES.get(name))
-                           for name, f in FUNCTIONS.items()}
+    "torch.Tensor": Tensor,
+    "torch.nn.parameter.Parameter": Parameter,
+    "torch.Size": Size,
+    "torch.device": device,
+    "collections.OrderedDict": OrderedDict,
+    "collections.Counter": Counter,
+    "__builtin__.set": set,
+    "__builtin__.complex": complex,
+    "__builtin__.bytearray": bytearray,
+}
+GLOBALS: dict[str, Any] = {
+    name: Builder(name, f, CLASSES.get(name)) for name, f in FUNCTIONS.items()
+}
 GLOBALS |= {f"torch.{d.name}": d for d in ALL}
 GLOBALS |= {f"torch.{d.legacy}Storage": StorageType(d) for d in ALL}
 GLOBALS["torch.storage.UntypedStorage"] = StorageType(None)

@@ -1,8 +1,8 @@
 """The safetensors layout: the length of a header, a header in JSON, the bytes of the tensors.
 
-    8 bytes   the length of the header, little-endian
-    header    {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
-    bytes     every tensor row-major, one after the other, without gaps
+8 bytes   the length of the header, little-endian
+header    {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
+bytes     every tensor row-major, one after the other, without gaps
 """
 
 from __future__ import annotations
@@ -16,15 +16,25 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core import dtype as types
-from toytorch.core.device import device as device_class
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts.device import device as device_class
 from toytorch.serialization.atomic import replacing
 
 LARGEST_HEADER = 100_000_000
-KINDS = {"F64": types.float64, "F32": types.float32, "F16": types.float16, "BF16": types.bfloat16,
-         "I64": types.int64, "I32": types.int32, "I16": types.int16, "I8": types.int8,
-         "U8": types.uint8, "BOOL": types.bool, "C64": types.complex64}
+KINDS = {
+    "F64": types.float64,
+    "F32": types.float32,
+    "F16": types.float16,
+    "BF16": types.bfloat16,
+    "I64": types.int64,
+    "I32": types.int32,
+    "I16": types.int16,
+    "I8": types.int8,
+    "U8": types.uint8,
+    "BOOL": types.bool,
+    "C64": types.complex64,
+}
 NAMES = {kind: name for name, kind in KINDS.items()}
 
 
@@ -42,8 +52,11 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
     return b"".join(_pieces(tensors, metadata))
 
 
-def save_file(tensors: Mapping[str, Tensor], filename: str | os.PathLike[str],
-              metadata: Mapping[str, str] | None = None) -> None:
+def save_file(
+    tensors: Mapping[str, Tensor],
+    filename: str | os.PathLike[str],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Writes the tensors to a file, which is the old one or the whole new one at any moment."""
     pieces = _pieces(tensors, metadata)
     with replacing(filename) as file:
@@ -69,8 +82,11 @@ def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
     for name, tensor in order:
         array = base.of_array(tensor._array).to_numpy(tensor._array)
         pieces.append(memoryview(array.reshape(-1).view(np.uint8)))
-        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape),
-                        "data_offsets": [at, at + array.nbytes]}
+        header[name] = {
+            "dtype": NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [at, at + array.nbytes],
+        }
         at += array.nbytes
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
@@ -82,27 +98,34 @@ def _check(name: Any, tensor: Any, seen: dict[Any, str]) -> None:
     if not isinstance(name, str) or name == "__metadata__":
         raise ValueError(f"a tensor cannot be called {name!r}")
     if not isinstance(tensor, Tensor):
-        raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received "
-                         f"{type(tensor)}")
+        raise ValueError(
+            f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}"
+        )
     if tensor.is_sparse:
-        raise ValueError(f"You are trying to save a sparse tensor: `{name}` which this library "
-                         "does not support. You can make it a dense tensor before saving with "
-                         "`.to_dense()` but be aware this might make a much larger file than "
-                         "needed.")
+        raise ValueError(
+            f"You are trying to save a sparse tensor: `{name}` which this library "
+            "does not support. You can make it a dense tensor before saving with "
+            "`.to_dense()` but be aware this might make a much larger file than "
+            "needed."
+        )
     if tensor.dtype not in NAMES:
         raise SafetensorError(f"`{name}`: safetensors has no name for {tensor.dtype}")
     if not tensor.is_contiguous():
-        raise ValueError(f"You are trying to save a non contiguous tensor: `{name}` which is not "
-                         "allowed. It either means you are trying to save tensors which are "
-                         "reference of each other in which case it's recommended to save only the "
-                         "full tensors, and reslice at load time, or simply call `.contiguous()` "
-                         "on your tensor to pack it before saving.")
+        raise ValueError(
+            f"You are trying to save a non contiguous tensor: `{name}` which is not "
+            "allowed. It either means you are trying to save tensors which are "
+            "reference of each other in which case it's recommended to save only the "
+            "full tensors, and reslice at load time, or simply call `.contiguous()` "
+            "on your tensor to pack it before saving."
+        )
     if tensor.numel():
         address = tensor.untyped_storage().data_ptr()
         if address in seen:
-            raise RuntimeError(f"Some tensors share memory, this will lead to duplicate memory on "
-                               f"disk and potential differences when loading them again: "
-                               f"[{{'{seen[address]}', '{name}'}}]")
+            raise RuntimeError(
+                f"Some tensors share memory, this will lead to duplicate memory on "
+                f"disk and potential differences when loading them again: "
+                f"[{{'{seen[address]}', '{name}'}}]"
+            )
         seen[address] = name
 
 
@@ -131,9 +154,10 @@ def _load(data: Any, name: str, device: Any) -> dict[str, Tensor]:
         if key == "__metadata__":
             continue
         kind, shape, begin, end = _entry(key, entry, name)
-        array = data[start + begin:start + end].copy().view(kind.numpy).reshape(shape)
-        found[key] = wrap(array if where.type == "cpu" else
-                          base.of_device(where).from_numpy(array), kind)
+        array = data[start + begin : start + end].copy().view(kind.numpy).reshape(shape)
+        found[key] = wrap(
+            array if where.type == "cpu" else base.of_device(where).from_numpy(array), kind
+        )
     return found
 
 
@@ -147,8 +171,9 @@ def _header(data: Any, name: str) -> tuple[dict[str, Any], int]:
     if length > len(data) - 8:
         raise SafetensorError(f"{name}: Error while deserializing header: invalid header length")
     try:
-        header = json.loads(data[8:8 + length].tobytes().decode("utf-8"),
-                            object_pairs_hook=_without_repeats)
+        header = json.loads(
+            data[8 : 8 + length].tobytes().decode("utf-8"), object_pairs_hook=_without_repeats
+        )
     except (ValueError, RecursionError) as error:
         raise SafetensorError(f"{name}: Error while deserializing header: {error}") from None
     if not isinstance(header, dict):
@@ -188,8 +213,10 @@ def _check_spans(header: dict[str, Any], length: int, name: str) -> None:
     spans = [(*_entry(k, e, name)[2:], k) for k, e in header.items() if k != "__metadata__"]
     for begin, end, key in sorted(spans):
         if begin != at:
-            raise SafetensorError(f"{name}: tensor {key[:200]!r} starts at byte {begin}, but the "
-                                  f"one before it ends at {at}")
+            raise SafetensorError(
+                f"{name}: tensor {key[:200]!r} starts at byte {begin}, but the "
+                f"one before it ends at {at}"
+            )
         at = end
     if at != length:
         raise SafetensorError(f"{name}: its tensors take {at} bytes, but there are {length}")

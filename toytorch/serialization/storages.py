@@ -1,5 +1,4 @@
-"""The storages that a file's tensors are views of: read once each, put where the user wants them.
-"""
+"""The storages that a file's tensors are views of: read once each, put where the user wants them."""
 
 from __future__ import annotations
 
@@ -11,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.device import device
-from toytorch.core.dtype import dtype
 from toytorch.core.storage import Storage, UntypedStorage
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 
-NO_CUDA = ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-           "False. If you are running on a CPU-only machine, please use torch.load with "
-           "map_location=torch.device('cpu') to map your storages to the CPU.")
+NO_CUDA = (
+    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+    "False. If you are running on a CPU-only machine, please use torch.load with "
+    "map_location=torch.device('cpu') to map your storages to the CPU."
+)
 
 
 class Loaded(NamedTuple):
@@ -40,8 +41,9 @@ class Loaded(NamedTuple):
 class Storages:
     """Finds storages by key. `read(key, nbytes)` gives a storage's bytes as a flat array."""
 
-    def __init__(self, read: Callable[[str, int], Any], map_location: Any,
-                 byteorder: str = sys.byteorder) -> None:
+    def __init__(
+        self, read: Callable[[str, int], Any], map_location: Any, byteorder: str = sys.byteorder
+    ) -> None:
         self._read, self._swap = read, byteorder != sys.byteorder
         self._place = placing(map_location)
         self._held: dict[str, tuple[Storage, Any]] = {}
@@ -49,20 +51,26 @@ class Storages:
 
     def find(self, key: str, kind: dtype | None, where: str, numel: int) -> Loaded:
         """The storage `key`, which should hold `numel` elements of type `kind`."""
-        if not (isinstance(key, str) and isinstance(where, str)) or type(numel) is not int or (
-                numel < 0):
-            raise UnpicklingError("a storage is described by something else than its name, place "
-                                  "and size")
+        if (
+            not (isinstance(key, str) and isinstance(where, str))
+            or type(numel) is not int
+            or (numel < 0)
+        ):
+            raise UnpicklingError(
+                "a storage is described by something else than its name, place and size"
+            )
         if (key, kind) not in self._loaded:
             if key not in self._held:
                 self._held[key] = self._load(key, kind, where, numel)
             memory, flat = self._held[key]
             step = 1 if kind is None else kind.itemsize
             if flat.nbytes // step != numel:
-                raise UnpicklingError(f"storage {key} should hold {numel} elements of {step} "
-                                      f"bytes, but its record has {flat.nbytes} bytes")
+                raise UnpicklingError(
+                    f"storage {key} should hold {numel} elements of {step} "
+                    f"bytes, but its record has {flat.nbytes} bytes"
+                )
             if kind is not None:
-                flat = flat[:numel * step].view(kind.numpy)
+                flat = flat[: numel * step].view(kind.numpy)
             self._loaded[key, kind] = Loaded(memory, kind, flat, {})
         return self._loaded[key, kind]
 
@@ -88,17 +96,22 @@ def placing(map_location: Any) -> Callable[[Any, str], Any]:
     if isinstance(map_location, dict):
         return lambda data, where: put(data, str(map_location.get(where, where)))
     if not callable(map_location):
-        raise TypeError("map_location should be None, a string, a torch.device, a dict or a "
-                        f"function, but is a {type(map_location).__name__}")
+        raise TypeError(
+            "map_location should be None, a string, a torch.device, a dict or a "
+            f"function, but is a {type(map_location).__name__}"
+        )
 
     def ask(data: Any, where: str) -> Any:
         found = map_location(UntypedStorage(Storage(data, data)), where)
         if found is None:
             return put(data, where)
         if not isinstance(found, UntypedStorage):
-            raise TypeError("map_location should return a storage or None, but returned a "
-                            f"{type(found).__name__}")
+            raise TypeError(
+                "map_location should return a storage or None, but returned a "
+                f"{type(found).__name__}"
+            )
         return found._flat.view("uint8")
+
     return ask
 
 
@@ -115,6 +128,7 @@ def put(data: Any, where: str) -> Any:
         raise RuntimeError(
             f"Attempting to deserialize object on CUDA device {target.index} but "
             f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to map "
-            "your storages to an existing device.")
+            "your storages to an existing device."
+        )
     with backend.on(target):
         return backend.from_numpy(data)

@@ -27,13 +27,15 @@ REFUSED = (
     "Unsupported global: GLOBAL {0} was not an allowed global by default. Please use "
     "`torch.serialization.add_safe_globals([{0}])` or the "
     "`torch.serialization.safe_globals([{0}])` context manager to allowlist this global if you "
-    "trust this class/function.")
+    "trust this class/function."
+)
 UNKNOWN = (
     "Unsupported global: GLOBAL {0} is nothing that toytorch makes by itself. With "
     "weights_only=False these are modules of torch.nn, functions of torch.nn.functional, arrays of "
     "NumPy and plain containers; code of other packages and of your program runs only if you allow "
     "it. If you trust this class/function: `with torch.serialization.safe_globals([{0}]): "
-    "torch.load(f, weights_only=False)`.")
+    "torch.load(f, weights_only=False)`."
+)
 
 
 class Allowed:
@@ -88,7 +90,7 @@ class Unpickler:
     def _take(self, n: int) -> bytes:
         require(0 <= n <= len(self.data) - self.at, "a pickle ends too early")
         self.at += n
-        return self.data[self.at - n:self.at]
+        return self.data[self.at - n : self.at]
 
     def _number(self, form: str) -> int:
         return int(struct.unpack(form, self._take(struct.calcsize(form)))[0])
@@ -143,9 +145,11 @@ class Unpickler:
 
     def _store(self, values: list[Any]) -> None:
         target = self.stack[-1]
-        require(type(target) in (dict, OrderedDict, defaultdict) or (
-            hasattr(type(target), "elements") and isinstance(target, dict)),
-            "only dicts have keys")
+        require(
+            type(target) in (dict, OrderedDict, defaultdict)
+            or (hasattr(type(target), "elements") and isinstance(target, dict)),
+            "only dicts have keys",
+        )
         require(len(values) % 2 == 0, "a key has no value")
         for key, value in zip(values[::2], values[1::2]):
             target[check_key(key)] = value
@@ -198,15 +202,20 @@ class Unpickler:
         elif type(cls) is Made:
             self._make(cls.thing, args)
         else:
-            require(type(cls) is Allowed and isinstance(cls.thing, type),
-                    "what is made is no class")
+            require(
+                type(cls) is Allowed and isinstance(cls.thing, type), "what is made is no class"
+            )
             self.stack.append(cls.thing.__new__(cls.thing, *args))
 
     def _build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if type(target) is OrderedDict:
-            require(type(state) is dict and all(type(k) is str for k in state) and set(state)
-                    <= {"_metadata"}, "an OrderedDict keeps no attributes but _metadata")
+            require(
+                type(state) is dict
+                and all(type(k) is str for k in state)
+                and set(state) <= {"_metadata"},
+                "an OrderedDict keeps no attributes but _metadata",
+            )
             vars(target).update(state)
             return
         cls = type(target)
@@ -215,24 +224,32 @@ class Unpickler:
             return
         name = f"{cls.__module__}.{cls.__qualname__}"
         permitted = allowed.name_of(cls) is not None
-        require(permitted or cls in KNOWN or cls in known.SHELLS.values(),
-                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-                f"`add_safe_globals`, but got {name}")
+        require(
+            permitted or cls in KNOWN or cls in known.SHELLS.values(),
+            "Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
+            f"`add_safe_globals`, but got {name}",
+        )
         if isinstance(target, Module):
             require("_modules" not in vars(target), "the state of a module is set twice")
             state = modules.imported(cls, state)
         if permitted and hasattr(target, "__setstate__"):
             target.__setstate__(state)
         else:
-            require(type(state) is dict and all(type(k) is str for k in state),
-                    "the state of an object must be a dict")
+            require(
+                type(state) is dict and all(type(k) is str for k in state),
+                "the state of an object must be a dict",
+            )
             vars(target).update(state)
 
     def _storage(self) -> None:
         parts = self.stack.pop()
-        require(type(parts) is tuple and len(parts) in (5, 6) and parts[0] == "storage"
-                and type(parts[1]) is StorageType,
-                "Only persistent_load of storage is allowed")
+        require(
+            type(parts) is tuple
+            and len(parts) in (5, 6)
+            and parts[0] == "storage"
+            and type(parts[1]) is StorageType,
+            "Only persistent_load of storage is allowed",
+        )
         require(len(parts) == 5 or parts[5] is None, "views of storages are not supported")
         self.stack.append(self._load(parts[2], parts[1].kind, parts[3], parts[4]))
 
@@ -251,31 +268,49 @@ def _pushing(value: Any) -> Callable[[Unpickler], None]:
     return lambda u: u.stack.append(value)
 
 
-ACTIONS: dict[int, Callable[[Unpickler], Any]] = {code[0]: action for code, action in {
-    b"\x80": lambda u: require(u._take(1)[0] <= 5, "its pickle protocol is not known"),
-    b"\x95": lambda u: u._take(8),  # frames of protocol 4 say what is known anyway
-    b"N": _pushing(None), b"\x88": _pushing(True), b"\x89": _pushing(False),
-    b")": _pushing(()), b"]": lambda u: u.stack.append([]), b"}": lambda u: u.stack.append({}),
-    b"\x8f": lambda u: u.stack.append(set()),
-    b"K": lambda u: u.stack.append(u._number("<B")),
-    b"M": lambda u: u.stack.append(u._number("<H")),
-    b"J": lambda u: u.stack.append(u._number("<i")),
-    b"G": lambda u: u.stack.append(struct.unpack(">d", u._take(8))[0]),
-    b"\x8a": lambda u: u._long("<B"), b"\x8b": lambda u: u._long("<i"),
-    b"X": lambda u: u._text("<I"), b"\x8c": lambda u: u._text("<B"),
-    b"U": lambda u: u.stack.append(u._take(u._number("<B")).decode("ascii")),
-    b"B": lambda u: u.stack.append(u._take(u._number("<I"))),
-    b"C": lambda u: u.stack.append(u._take(u._number("<B"))),
-    b"(": Unpickler._mark, b"t": Unpickler._tuple,
-    b"\x85": lambda u: u._tuple_of(1), b"\x86": lambda u: u._tuple_of(2),
-    b"\x87": lambda u: u._tuple_of(3),
-    b"a": lambda u: u._append([finished(u.stack.pop())]), b"e": lambda u: u._append(u._popped()),
-    b"\x90": Unpickler._add,
-    b"s": lambda u: u._store(u._two()), b"u": lambda u: u._store(u._popped()),
-    b"q": lambda u: u._remember(u._number("<B")), b"r": lambda u: u._remember(u._number("<I")),
-    b"\x94": lambda u: u._remember(len(u._memo)),
-    b"h": lambda u: u._recall(u._number("<B")), b"j": lambda u: u._recall(u._number("<I")),
-    b"c": lambda u: u._global(u._line(), u._line()), b"\x93": Unpickler._global_of_stack,
-    b"R": Unpickler._reduce, b"\x81": Unpickler._new, b"b": Unpickler._build,
-    b"Q": Unpickler._storage,
-}.items()}
+ACTIONS: dict[int, Callable[[Unpickler], Any]] = {
+    code[0]: action
+    for code, action in {
+        b"\x80": lambda u: require(u._take(1)[0] <= 5, "its pickle protocol is not known"),
+        b"\x95": lambda u: u._take(8),  # frames of protocol 4 say what is known anyway
+        b"N": _pushing(None),
+        b"\x88": _pushing(True),
+        b"\x89": _pushing(False),
+        b")": _pushing(()),
+        b"]": lambda u: u.stack.append([]),
+        b"}": lambda u: u.stack.append({}),
+        b"\x8f": lambda u: u.stack.append(set()),
+        b"K": lambda u: u.stack.append(u._number("<B")),
+        b"M": lambda u: u.stack.append(u._number("<H")),
+        b"J": lambda u: u.stack.append(u._number("<i")),
+        b"G": lambda u: u.stack.append(struct.unpack(">d", u._take(8))[0]),
+        b"\x8a": lambda u: u._long("<B"),
+        b"\x8b": lambda u: u._long("<i"),
+        b"X": lambda u: u._text("<I"),
+        b"\x8c": lambda u: u._text("<B"),
+        b"U": lambda u: u.stack.append(u._take(u._number("<B")).decode("ascii")),
+        b"B": lambda u: u.stack.append(u._take(u._number("<I"))),
+        b"C": lambda u: u.stack.append(u._take(u._number("<B"))),
+        b"(": Unpickler._mark,
+        b"t": Unpickler._tuple,
+        b"\x85": lambda u: u._tuple_of(1),
+        b"\x86": lambda u: u._tuple_of(2),
+        b"\x87": lambda u: u._tuple_of(3),
+        b"a": lambda u: u._append([finished(u.stack.pop())]),
+        b"e": lambda u: u._append(u._popped()),
+        b"\x90": Unpickler._add,
+        b"s": lambda u: u._store(u._two()),
+        b"u": lambda u: u._store(u._popped()),
+        b"q": lambda u: u._remember(u._number("<B")),
+        b"r": lambda u: u._remember(u._number("<I")),
+        b"\x94": lambda u: u._remember(len(u._memo)),
+        b"h": lambda u: u._recall(u._number("<B")),
+        b"j": lambda u: u._recall(u._number("<I")),
+        b"c": lambda u: u._global(u._line(), u._line()),
+        b"\x93": Unpickler._global_of_stack,
+        b"R": Unpickler._reduce,
+        b"\x81": Unpickler._new,
+        b"b": Unpickler._build,
+        b"Q": Unpickler._storage,
+    }.items()
+}

@@ -18,12 +18,23 @@ from typing import Any
 
 from toytorch.backends.sparse import unsupported
 from toytorch.core.tensor import Tensor, as_dtype, wrap
-from toytorch.ops import create, matmul, sparse_products, sparse_reduce
-from toytorch.ops import shape as shape_ops
-from toytorch.ops.sparse_create import check_sparse_tensor_invariants, sparse_coo_tensor
+from toytorch.ops.creation import create
+from toytorch.ops.linalg import matmul
+from toytorch.ops.shaping import rearrange as shape_ops
+from toytorch.ops.sparse import products
+from toytorch.ops.sparse import reduce as sparse_reduce
+from toytorch.ops.sparse.create import check_sparse_tensor_invariants, sparse_coo_tensor
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
-           "softmax", "spdiags", "sum"]
+__all__ = [
+    "addmm",
+    "check_sparse_tensor_invariants",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "spdiags",
+    "sum",
+]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
@@ -40,21 +51,22 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     if reduce is not None:
         raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", "SparseCPU"))
     if mat1.is_sparse and mat2.is_sparse:
-        return sparse_products.sparse_sparse.function(mat1, mat2)  # type: ignore[no-any-return]
+        return products.sparse_sparse.function(mat1, mat2)
     if mat2.is_sparse:  # the sparse operand goes first
-        return mm(mat2.t(), mat1.t()).transpose(0, 1)  # type: ignore[no-any-return]
+        return mm(mat2.t(), mat1.t()).transpose(0, 1)
     zero = create.zeros(mat1.shape[0], mat2.shape[-1], dtype=mat1.dtype, device=mat1.device)
     return addmm(zero, mat1, mat2, beta=0)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·mat + alpha·mat1·mat2 with `mm`'s gradients."""
-    op = sparse_products.sparse_addmm if mat1.is_sparse else matmul.addmm
-    return op.function(mat, mat1, mat2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    op = products.sparse_addmm if mat1.is_sparse else matmul.addmm
+    return op.function(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
-                  out: Any = None) -> Tensor:
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Tensor:
     """beta·input + alpha·mat1·mat2, computed at the entries of input only.
 
     >>> import toytorch as torch
@@ -68,17 +80,19 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
         if m.is_sparse or m.ndim != 2:
             raise RuntimeError(f"sampled_addmm: Expected {name} to be a dense matrix")
     if mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied "
-                           f"({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied "
+            f"({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})"
+        )
     for d, n in enumerate((mat1.shape[0], mat2.shape[1])):
         if input.shape[d] != n:
             raise RuntimeError(f"sampled_addmm: self.shape[{d}] must match mat{d + 1}.shape[{d}]")
     base = input.coalesce()
-    made = sparse_products.sampled.function(mat1, mat2, base.detach())
+    made = products.sampled.function(mat1, mat2, base.detach())
     made = made if alpha == 1 else made * alpha
     if beta != 0:
         made = (base if beta == 1 else base * beta) + made
-    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+    return made if out is None else out.copy_(made)
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
@@ -91,11 +105,11 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if not input.is_sparse:
         raise NotImplementedError(unsupported("_indices", "CPU"))
     if dim is None:
-        return input.coalesce().values().sum(dtype=dtype)  # type: ignore[no-any-return]
+        return input.coalesce().values().sum(dtype=dtype)
     if dtype is not None:
         input = input.to(as_dtype(dtype))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    return sparse_reduce.dims_sum.function(input, dims)  # type: ignore[no-any-return]
+    return sparse_reduce.dims_sum.function(input, dims)
 
 
 def _softmax(name: str) -> Any:
@@ -104,7 +118,8 @@ def _softmax(name: str) -> Any:
     def function(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if dtype is not None:
             input = input.to(as_dtype(dtype))
-        return op.function(input, dim)  # type: ignore[no-any-return]
+        return op.function(input, dim)
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` along dim over the entries that are stored; others count as -∞."
     return function
@@ -126,8 +141,10 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         raise RuntimeError("toytorch has one sparse layout, torch.sparse_coo")
     diagonals, offsets = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)
     if len(offsets) != len(diagonals):
-        raise RuntimeError(f"Number of diagonals ({len(diagonals)}) does not match the number of "
-                           f"offsets ({len(offsets)})")
+        raise RuntimeError(
+            f"Number of diagonals ({len(diagonals)}) does not match the number of "
+            f"offsets ({len(offsets)})"
+        )
     n, m = shape
     steps = offsets._array[:, None]
     if len(set(offsets.tolist())) != len(offsets):

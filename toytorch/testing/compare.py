@@ -14,16 +14,24 @@ from typing import Any
 import numpy as np
 
 from toytorch import ops
-from toytorch.core import dtype as types
-from toytorch.core.device import sparse_coo
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import as_tensor
+from toytorch.facts import dtype as types
+from toytorch.facts.device import sparse_coo
+from toytorch.ops.creation.create import as_tensor
 
-PRECISION = {types.float16: (0.001, 1e-5), types.bfloat16: (0.016, 1e-5),
-             types.float32: (1.3e-6, 1e-5), types.float64: (1e-7, 1e-7),
-             types.complex64: (1.3e-6, 1e-5), types.complex128: (1e-7, 1e-7)}  # (rtol, atol)
-OF_NUMBER: dict[type, types.dtype] = {int: types.int64, float: types.float64,
-                                      complex: types.complex128}
+PRECISION = {
+    types.float16: (0.001, 1e-5),
+    types.bfloat16: (0.016, 1e-5),
+    types.float32: (1.3e-6, 1e-5),
+    types.float64: (1e-7, 1e-7),
+    types.complex64: (1.3e-6, 1e-5),
+    types.complex128: (1e-7, 1e-7),
+}  # (rtol, atol)
+OF_NUMBER: dict[type, types.dtype] = {
+    int: types.int64,
+    float: types.float64,
+    complex: types.complex128,
+}
 Message = str | Callable[[str], str] | None
 
 
@@ -44,8 +52,9 @@ class Mismatch(Exception):
 class Pair:
     """Two values at one place, and how close they have to be."""
 
-    def __init__(self, actual: Any, expected: Any, place: tuple[Any, ...],
-                 options: dict[str, Any]) -> None:
+    def __init__(
+        self, actual: Any, expected: Any, place: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
         self.actual, self.expected, self.place, self.options = actual, expected, place, options
         self.equal_nan = options["equal_nan"]
 
@@ -56,8 +65,11 @@ class Pair:
         """(rtol, atol): what was asked for, else the loosest of the types'."""
         rtol, atol = self.options["rtol"], self.options["atol"]
         if (rtol is None) != (atol is None):
-            raise self.fail("Both 'rtol' and 'atol' must be either specified or omitted, but got "
-                            f"no {'rtol' if rtol is None else 'atol'}.", ValueError)
+            raise self.fail(
+                "Both 'rtol' and 'atol' must be either specified or omitted, but got "
+                f"no {'rtol' if rtol is None else 'atol'}.",
+                ValueError,
+            )
         if rtol is not None:
             return rtol, atol
         found = [PRECISION.get(k, (0.0, 0.0)) for k in kinds]
@@ -105,8 +117,9 @@ class Tensors(Pair):
 
     def compare(self) -> None:
         try:
-            a, b = (v if isinstance(v, Tensor) else as_tensor(v)
-                    for v in (self.actual, self.expected))
+            a, b = (
+                v if isinstance(v, Tensor) else as_tensor(v) for v in (self.actual, self.expected)
+            )
         except Exception:
             raise unknown(self.actual, self.expected, self.place) from None
         rtol, atol = self.tolerances(a.dtype, b.dtype)
@@ -140,11 +153,14 @@ class Tensors(Pair):
 
     def sparse(self, a: Tensor, b: Tensor, rtol: float, atol: float) -> None:
         """The entries of sparse tensors: as many, at the same places, of close values."""
-        for what, x, y in (("sparse dimensions", a.sparse_dim(), b.sparse_dim()),
-                           ("specified values", a._nnz(), b._nnz())):
+        for what, x, y in (
+            ("sparse dimensions", a.sparse_dim(), b.sparse_dim()),
+            ("specified values", a._nnz(), b._nnz()),
+        ):
             if x != y:
-                raise self.fail(f"The number of {what} in sparse COO tensors does not match: "
-                                f"{x} != {y}")
+                raise self.fail(
+                    f"The number of {what} in sparse COO tensors does not match: {x} != {y}"
+                )
         self.close(a._indices(), b._indices(), 0, 0, "Sparse COO indices")
         self.close(a._values(), b._values(), rtol, atol, "Sparse COO values")
 
@@ -166,13 +182,16 @@ def numbers_differ(name: str, a: Any, b: Any, rtol: float, atol: float) -> str:
     relative = float("inf") if b == 0 else apart / abs(b)
     exact = rtol == 0 and atol == 0
     allowed = ["" if exact else f" (up to {t} allowed)" for t in (atol, rtol)]
-    return (f"{name} are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\n"
-            f"Absolute difference: {apart}{allowed[0]}\nRelative difference: {relative}"
-            f"{allowed[1]}")
+    return (
+        f"{name} are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\n"
+        f"Absolute difference: {apart}{allowed[0]}\nRelative difference: {relative}"
+        f"{allowed[1]}"
+    )
 
 
-def tensors_differ(name: str, a: Tensor, b: Tensor, matches: Tensor, rtol: float,
-                   atol: float) -> str:
+def tensors_differ(
+    name: str, a: Tensor, b: Tensor, matches: Tensor, rtol: float, atol: float
+) -> str:
     """The report on two tensors: how many elements differ, and where they differ most."""
     total = matches.numel()
     wrong = total - int(matches.sum())
@@ -184,20 +203,29 @@ def tensors_differ(name: str, a: Tensor, b: Tensor, matches: Tensor, rtol: float
     relative = apart / flat_b.abs()
     relative[matches.flatten()] = 0
     exact = rtol == 0 and atol == 0
-    lines = [f"{name} are not {'equal' if exact else 'close'}!", "",
-             f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})"]
+    lines = [
+        f"{name} are not {'equal' if exact else 'close'}!",
+        "",
+        f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})",
+    ]
     for what, values, tolerance in (("absolute", apart, atol), ("relative", relative, rtol)):
         value, place = values.max(0)
         where = tuple(int(i) for i in np.unravel_index(int(place), tuple(a.shape)))
-        lines.append(f"Greatest {what} difference: {value.item()} at index {where}"
-                     + ("" if exact else f" (up to {tolerance} allowed)"))
+        lines.append(
+            f"Greatest {what} difference: {value.item()} at index {where}"
+            + ("" if exact else f" (up to {tolerance} allowed)")
+        )
     return "\n".join(lines)
 
 
 def unknown(actual: Any, expected: Any, place: tuple[Any, ...]) -> Mismatch:
     """The refusal of values that are of no kind known here."""
-    return Mismatch(TypeError, "No comparison pair was able to handle inputs of type "
-                    f"{type(actual)} and {type(expected)}.", place)
+    return Mismatch(
+        TypeError,
+        "No comparison pair was able to handle inputs of type "
+        f"{type(actual)} and {type(expected)}.",
+        place,
+    )
 
 
 def pair(actual: Any, expected: Any, place: tuple[Any, ...], options: dict[str, Any]) -> Pair:
@@ -212,28 +240,42 @@ def pair(actual: Any, expected: Any, place: tuple[Any, ...], options: dict[str, 
             raise unknown(actual, expected, place)
         return Number(actual, expected, place, options)
     related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
-    if not related or (not options["allow_subclasses"] and type(actual) is not type(expected)) or (
-            isinstance(actual, str)):
+    if (
+        not related
+        or (not options["allow_subclasses"] and type(actual) is not type(expected))
+        or (isinstance(actual, str))
+    ):
         raise unknown(actual, expected, place)
     return Tensors(actual, expected, place, options)
 
 
-def pairs(actual: Any, expected: Any, place: tuple[Any, ...],
-          options: dict[str, Any]) -> list[Pair]:
+def pairs(
+    actual: Any, expected: Any, place: tuple[Any, ...], options: dict[str, Any]
+) -> list[Pair]:
     """The leaves of two nested values, which must be nested alike."""
     values = (actual, expected)
     if all(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
         if len(actual) != len(expected):
-            raise Mismatch(AssertionError, "The length of the sequences mismatch: "
-                           f"{len(actual)} != {len(expected)}", place)
-        return [p for i, (a, b) in enumerate(zip(actual, expected))
-                for p in pairs(a, b, (*place, i), options)]
+            raise Mismatch(
+                AssertionError,
+                f"The length of the sequences mismatch: {len(actual)} != {len(expected)}",
+                place,
+            )
+        return [
+            p
+            for i, (a, b) in enumerate(zip(actual, expected))
+            for p in pairs(a, b, (*place, i), options)
+        ]
     if all(isinstance(v, Mapping) for v in values):
         missing, more = set(expected) - set(actual), set(actual) - set(expected)
         if missing or more:
-            raise Mismatch(AssertionError, "The keys of the mappings do not match:\n"
-                           f"Missing keys in the actual mapping: {sorted(missing)}\n"
-                           f"Additional keys in the actual mapping: {sorted(more)}", place)
+            raise Mismatch(
+                AssertionError,
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {sorted(missing)}\n"
+                f"Additional keys in the actual mapping: {sorted(more)}",
+                place,
+            )
         try:
             keys = sorted(actual)
         except TypeError:
@@ -242,10 +284,20 @@ def pairs(actual: Any, expected: Any, place: tuple[Any, ...],
     return [pair(actual, expected, place, options)]
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True,
-                 rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
-                 check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-                 check_stride: bool = False, msg: Message = None) -> None:
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Message = None,
+) -> None:
     """Raises unless |actual - expected| ≤ atol + rtol·|expected| in every element.
 
     Takes tensors, numbers, and lists and dictionaries of them; the tolerances depend on the types
@@ -274,12 +326,30 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True,
         raise mismatch.error(msg) from None
 
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None,
-                    atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """The older form of `assert_close`, which does not look at types and devices."""
-    warnings.warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
-                  "in a future release. Please use `torch.testing.assert_close()` instead.",
-                  FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
+        "in a future release. Please use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
     a, b = (v if isinstance(v, Tensor) else as_tensor(v) for v in (actual, expected))
-    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
-                 check_dtype=False, check_stride=False, msg=msg or None)
+    assert_close(
+        a,
+        b,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=True,
+        check_dtype=False,
+        check_stride=False,
+        msg=msg or None,
+    )

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core import dtype as types
-from toytorch.core.dtype import dtype as Dtype
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import empty
-from toytorch.ops.random import randint
+from toytorch.facts import dtype as types
+from toytorch.facts.dtype import dtype as Dtype
+from toytorch.ops.creation.create import empty
+from toytorch.ops.creation.random import randint
 
 
 def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
@@ -29,21 +29,35 @@ def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and not exact:
-        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex "
-                      "types is deprecated since 2.1 and will be removed in 2.3. Use "
-                      "`torch.full(...)` instead.", FutureWarning, stacklevel=3)
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex "
+            "types is deprecated since 2.1 and will be removed in 2.3. Use "
+            "`torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= most:
-        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), "
-                         f"but {kind} only supports [{least}, {most})")
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), "
+            f"but {kind} only supports [{least}, {most})"
+        )
     low, high = min(max(low, least), most), min(max(high, least), most)
     return (math.ceil(low), math.ceil(high)) if exact else (low, high)
 
 
-def make_tensor(*shape: Any, dtype: Dtype, device: Any, low: Any = None, high: Any = None,
-                requires_grad: bool = False, noncontiguous: bool = False,
-                exclude_zero: bool = False, memory_format: Any = None) -> Tensor:
+def make_tensor(
+    *shape: Any,
+    dtype: Dtype,
+    device: Any,
+    low: Any = None,
+    high: Any = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of values drawn evenly from [low, high), by default about [-9, 9).
 
     Raises ValueError for an empty interval, or a gradient for whole numbers. Like
@@ -57,11 +71,15 @@ def make_tensor(*shape: Any, dtype: Dtype, device: Any, low: Any = None, high: A
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     exact = not (dtype.is_floating_point or dtype.is_complex)
     if noncontiguous and memory_format is not None:
-        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually "
-                         f"exclusive, but got {noncontiguous=} and {memory_format=}")
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually "
+            f"exclusive, but got {noncontiguous=} and {memory_format=}"
+        )
     if requires_grad and exact:
-        raise ValueError("`requires_grad=True` is not supported for boolean and integral dtypes, "
-                         f"but got {dtype=}")
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, "
+            f"but got {dtype=}"
+        )
     apart = noncontiguous and math.prod(sizes) > 1
     if apart:  # twice as many, every second of which is kept
         sizes = (*sizes[:-1], 2 * sizes[-1])

@@ -19,7 +19,18 @@ from toytorch.trainer.random_state import seed_everything
 from toytorch.trainer.trainer import Trainer
 
 __all__ = [
-    "CSVLogger", "Callback", "EarlyStopping", "LearningRateMonitor", "Logger",
-    "MisconfigurationException", "ModelCheckpoint", "ProgressBar", "TensorBoardLogger", "Trainer",
-    "TrainerModule", "callbacks", "loggers", "seed_everything",
+    "CSVLogger",
+    "Callback",
+    "EarlyStopping",
+    "LearningRateMonitor",
+    "Logger",
+    "MisconfigurationException",
+    "ModelCheckpoint",
+    "ProgressBar",
+    "TensorBoardLogger",
+    "Trainer",
+    "TrainerModule",
+    "callbacks",
+    "loggers",
+    "seed_everything",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.device import device as device_class
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device as device_class
 from toytorch.trainer.errors import MisconfigurationException
 
 Limit = int | float | None
@@ -13,11 +13,16 @@ Limit = int | float | None
 
 def check_limit(name: str, limit: Limit) -> None:
     """Refuses what is neither a number of batches nor a share of them."""
-    fine = limit is None or (isinstance(limit, int) and limit >= 0) or (
-        isinstance(limit, float) and 0 <= limit <= 1)
+    fine = (
+        limit is None
+        or (isinstance(limit, int) and limit >= 0)
+        or (isinstance(limit, float) and 0 <= limit <= 1)
+    )
     if not fine:
-        raise MisconfigurationException(f"You have passed invalid value {limit} for {name}, it has "
-                                        "to be in (0.0, 1.0) or an int.")
+        raise MisconfigurationException(
+            f"You have passed invalid value {limit} for {name}, it has "
+            "to be in (0.0, 1.0) or an int."
+        )
 
 
 def number_of_batches(loader: Any, limit: Limit) -> int | None:
@@ -30,8 +35,10 @@ def number_of_batches(loader: Any, limit: Limit) -> int | None:
         return length
     if isinstance(limit, float):
         if length is None:
-            raise MisconfigurationException(f"a limit of {limit} of the batches needs a loader "
-                                            "with a length; give a number of batches instead")
+            raise MisconfigurationException(
+                f"a limit of {limit} of the batches needs a loader "
+                "with a length; give a number of batches instead"
+            )
         return int(length * limit)
     return limit if length is None else min(limit, length)
 
@@ -39,8 +46,10 @@ def number_of_batches(loader: Any, limit: Limit) -> int | None:
 def check_loader(name: str, loader: Any) -> None:
     """Refuses what cannot be iterated over."""
     if not hasattr(loader, "__iter__"):
-        raise TypeError(f"`{name}` should be an iterable of batches such as a DataLoader, but got "
-                        f"{type(loader).__name__}")
+        raise TypeError(
+            f"`{name}` should be an iterable of batches such as a DataLoader, but got "
+            f"{type(loader).__name__}"
+        )
 
 
 def to_device(batch: Any, device: Any) -> Any:

@@ -11,8 +11,9 @@ from toytorch.trainer.results import Results
 STEPS = {"validation": "validation_step", "test": "test_step", "predict": "predict_step"}
 
 
-def evaluate(trainer: Any, kind: str, loader: Any, limit: Any,
-             keep: list[Any] | None = None) -> dict[str, float]:
+def evaluate(
+    trainer: Any, kind: str, loader: Any, limit: Any, keep: list[Any] | None = None
+) -> dict[str, float]:
     """Runs the model's step on every batch, in eval mode and without gradients; the metrics.
 
     `keep` collects what the steps return. Every module gets back the mode it had.
@@ -39,8 +40,9 @@ def evaluate(trainer: Any, kind: str, loader: Any, limit: Any,
     return results.by_name()
 
 
-def _pass(trainer: Any, kind: str, step: Any, loader: Any, total: int | None,
-          keep: list[Any] | None) -> None:
+def _pass(
+    trainer: Any, kind: str, step: Any, loader: Any, total: int | None, keep: list[Any] | None
+) -> None:
     results = trainer.results
     for index, batch in enumerate(loader if total != 0 else ()):
         if index == total or trainer.interrupted:

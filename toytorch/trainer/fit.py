@@ -44,11 +44,14 @@ class FitLoop:
         """Position, random streams, what was logged in this epoch, gradients under way."""
         model = self.trainer.model
         waiting = self.batches_done % self.trainer.accumulate_grad_batches
-        gradients = {name: p.grad for name, p in model.named_parameters()
-                     if waiting and p.grad is not None}
+        gradients = {
+            name: p.grad for name, p in model.named_parameters() if waiting and p.grad is not None
+        }
         return {
-            "epochs_done": self.epochs_done, "batches_done": self.batches_done,
-            "random": random_state.capture(self.loader), "epoch_start": self.epoch_start,
+            "epochs_done": self.epochs_done,
+            "batches_done": self.batches_done,
+            "random": random_state.capture(self.loader),
+            "epoch_start": self.epoch_start,
             "results": self.results.state_dict() if self.batches_done else {},
             "gradients": gradients,
         }
@@ -91,16 +94,20 @@ class FitLoop:
         if self.resumed is not None and not self.batches_done:
             random_state.restore(self.resumed, self.loader)
             self.resumed = None
-        for holder in (getattr(self.loader, "sampler", None),
-                       getattr(self.loader, "batch_sampler", None)):
+        for holder in (
+            getattr(self.loader, "sampler", None),
+            getattr(self.loader, "batch_sampler", None),
+        ):
             set_epoch = getattr(holder, "set_epoch", None)
             if set_epoch is not None:
                 set_epoch(self.epochs_done)
         trainer.call("on_train_epoch_start")
         if not self._batches():
             return
-        if self.val_loader is not None and (
-                self.epochs_done + 1) % trainer.check_val_every_n_epoch == 0:
+        if (
+            self.val_loader is not None
+            and (self.epochs_done + 1) % trainer.check_val_every_n_epoch == 0
+        ):
             self._validate()
             if trainer.interrupted:
                 return
@@ -126,8 +133,10 @@ class FitLoop:
         trainer.publish(self.results, trainer.global_step, epoch=True)
         for config in trainer.lr_scheduler_configs:
             if config.interval == "epoch" and (self.epochs_done + 1) % config.frequency == 0:
-                config.step(trainer.callback_metrics,
-                            may_lack=self.val_loader is not None and not self.validated)
+                config.step(
+                    trainer.callback_metrics,
+                    may_lack=self.val_loader is not None and not self.validated,
+                )
         self.epochs_done += 1
         self.batches_done = 0
         trainer.call_callbacks("on_train_epoch_end")
@@ -143,9 +152,11 @@ class FitLoop:
             batches: Iterator[Any] = iter(self.loader)
             for done in range(self.batches_done):
                 if next(batches, self) is self:
-                    raise RuntimeError(f"the checkpoint was written after {self.batches_done} "
-                                       f"batches of an epoch, but the loader gives only {done}: it "
-                                       "is not the loader that was used then")
+                    raise RuntimeError(
+                        f"the checkpoint was written after {self.batches_done} "
+                        f"batches of an epoch, but the loader gives only {done}: it "
+                        "is not the loader that was used then"
+                    )
             random_state.restore(self.resumed, self.loader)
             self.resumed = None
             return batches
@@ -168,8 +179,7 @@ class FitLoop:
             whole = self.total is not None and self.batches_done >= self.total
             if trainer.interrupted:
                 return False
-            if not whole and (trainer.should_stop
-                              or 0 <= trainer.max_steps <= trainer.global_step):
+            if not whole and (trainer.should_stop or 0 <= trainer.max_steps <= trainer.global_step):
                 return False
         if self.total is None and self.batches_done % trainer.accumulate_grad_batches:
             self._late_step()
@@ -189,11 +199,18 @@ class FitLoop:
             output = self._forward(batch, index)
         stepped = trainer.global_step > steps
         self.batches_done = index + 1
-        trainer.publish(self.results, trainer.global_step, epoch=False, log=stepped and
-                        trainer.global_step % trainer.log_every_n_steps == 0)
+        trainer.publish(
+            self.results,
+            trainer.global_step,
+            epoch=False,
+            log=stepped and trainer.global_step % trainer.log_every_n_steps == 0,
+        )
         for config in trainer.lr_scheduler_configs:
-            if config.interval == "step" and stepped and (
-                    trainer.global_step % config.frequency == 0):
+            if (
+                config.interval == "step"
+                and stepped
+                and (trainer.global_step % config.frequency == 0)
+            ):
                 config.step(trainer.callback_metrics)
         self.whole = True
         trainer.call("on_train_batch_end", output, batch, index)
@@ -209,18 +226,27 @@ class FitLoop:
         if isinstance(output, dict) and "loss" not in output:
             raise MisconfigurationException(
                 "In automatic_optimization, when `training_step` returns a dict, the 'loss' key "
-                f"needs to be present, but got the keys {sorted(map(str, output))}")
+                f"needs to be present, but got the keys {sorted(map(str, output))}"
+            )
         if self._loss is not None and not isinstance(self._loss, Tensor):
             raise MisconfigurationException(
                 "In automatic_optimization, `training_step` must return a Tensor, a dict, or None "
-                f"(where the step will be skipped), but got {type(output).__name__}")
+                f"(where the step will be skipped), but got {type(output).__name__}"
+            )
         if self._loss is not None and self._loss.numel() != 1:
-            raise MisconfigurationException("the loss that `training_step` returned should have "
-                                            f"one element, but has the shape {self._loss.shape}")
-        if self.trainer.terminate_on_nan and self._loss is not None and not math.isfinite(
-                self._loss.item()):
-            raise ValueError(f"The loss returned in `training_step` is {self._loss.item()} in "
-                             f"epoch {self.trainer.current_epoch}, batch {index}.")
+            raise MisconfigurationException(
+                "the loss that `training_step` returned should have "
+                f"one element, but has the shape {self._loss.shape}"
+            )
+        if (
+            self.trainer.terminate_on_nan
+            and self._loss is not None
+            and not math.isfinite(self._loss.item())
+        ):
+            raise ValueError(
+                f"The loss returned in `training_step` is {self._loss.item()} in "
+                f"epoch {self.trainer.current_epoch}, batch {index}."
+            )
         return output
 
     def _optimize(self, batch: Any, index: int) -> Any:
@@ -255,8 +281,9 @@ class FitLoop:
         trainer.call("on_before_optimizer_step", optimizer)
         if trainer.gradient_clip_val:
             params = [p for group in optimizer.param_groups for p in group["params"]]
-            clip = clip_grad_norm_ if trainer.gradient_clip_algorithm == "norm" else \
-                clip_grad_value_
+            clip = (
+                clip_grad_norm_ if trainer.gradient_clip_algorithm == "norm" else clip_grad_value_
+            )
             clip(params, trainer.gradient_clip_val)
 
     def _late_step(self) -> None:

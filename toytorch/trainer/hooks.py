@@ -1,13 +1,13 @@
 """The moments of a run at which a model and callbacks may act: one method each, all empty.
 
-    fit_start, train_start
-      train_epoch_start
-        train_batch_start … before_backward, after_backward, before_optimizer_step,
-        before_zero_grad … train_batch_end
-        validation_start, validation_epoch_start, validation_batch_start/end,
-        validation_epoch_end, validation_end
-      train_epoch_end
-    train_end, fit_end
+fit_start, train_start
+  train_epoch_start
+    train_batch_start … before_backward, after_backward, before_optimizer_step,
+    before_zero_grad … train_batch_end
+    validation_start, validation_epoch_start, validation_batch_start/end,
+    validation_epoch_end, validation_end
+  train_epoch_end
+train_end, fit_end
 """
 
 from __future__ import annotations

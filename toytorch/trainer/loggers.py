@@ -22,16 +22,23 @@ class Logger:
 
 def next_version(folder: str) -> int:
     """The first number that no folder version_N in it has."""
-    taken = [int(name[8:]) for name in (os.listdir(folder) if os.path.isdir(folder) else [])
-             if name.startswith("version_") and name[8:].isdigit()]
+    taken = [
+        int(name[8:])
+        for name in (os.listdir(folder) if os.path.isdir(folder) else [])
+        if name.startswith("version_") and name[8:].isdigit()
+    ]
     return max(taken, default=-1) + 1
 
 
 class _Versioned(Logger):
     """A logger with a folder of its own: save_dir/name/version_N."""
 
-    def __init__(self, save_dir: str | os.PathLike[str], name: str = "training_logs",
-                 version: int | str | None = None) -> None:
+    def __init__(
+        self,
+        save_dir: str | os.PathLike[str],
+        name: str = "training_logs",
+        version: int | str | None = None,
+    ) -> None:
         self.save_dir, self.name = os.fspath(save_dir), name
         home = os.path.join(self.save_dir, name)
         self.version = next_version(home) if version is None else version
@@ -47,8 +54,13 @@ class CSVLogger(_Versioned):
     with the file that is there.
     """
 
-    def __init__(self, save_dir: str | os.PathLike[str], name: str = "training_logs",
-                 version: int | str | None = None, flush_logs_every_n_steps: int = 100) -> None:
+    def __init__(
+        self,
+        save_dir: str | os.PathLike[str],
+        name: str = "training_logs",
+        version: int | str | None = None,
+        flush_logs_every_n_steps: int = 100,
+    ) -> None:
         super().__init__(save_dir, name, version)
         self.flush_every = flush_logs_every_n_steps
         self.path = os.path.join(self.log_dir, "metrics.csv")
@@ -86,8 +98,12 @@ def _cell(value: Any) -> str:
 class TensorBoardLogger(_Versioned):
     """The numbers as curves for TensorBoard, through `toytorch.utils.tensorboard.SummaryWriter`."""
 
-    def __init__(self, save_dir: str | os.PathLike[str], name: str = "training_logs",
-                 version: int | str | None = None) -> None:
+    def __init__(
+        self,
+        save_dir: str | os.PathLike[str],
+        name: str = "training_logs",
+        version: int | str | None = None,
+    ) -> None:
         super().__init__(save_dir, name, version)
         self._writer: Any = None
 
@@ -96,6 +112,7 @@ class TensorBoardLogger(_Versioned):
         """The SummaryWriter, made when it is first asked for."""
         if self._writer is None:
             from toytorch.utils.tensorboard import SummaryWriter
+
             self._writer = SummaryWriter(log_dir=self.log_dir)
         return self._writer
 

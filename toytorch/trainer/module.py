@@ -75,13 +75,13 @@ class TrainerModule(ModelHooks, Module):
 
     def training_step(self, batch: Any, batch_idx: int) -> Any:
         """The loss of a batch."""
-        raise NotImplementedError("`training_step` must be implemented to be used with the "
-                                  "Trainer")
+        raise NotImplementedError("`training_step` must be implemented to be used with the Trainer")
 
     def validation_step(self, batch: Any, batch_idx: int) -> Any:
         """Logs how good the model is on a batch it does not learn from."""
-        raise NotImplementedError("`validation_step` must be implemented to be used with the "
-                                  "Trainer")
+        raise NotImplementedError(
+            "`validation_step` must be implemented to be used with the Trainer"
+        )
 
     def test_step(self, batch: Any, batch_idx: int) -> Any:
         """Logs how good the model is on a batch of the last test."""
@@ -97,20 +97,30 @@ class TrainerModule(ModelHooks, Module):
         A scheduler may be a dict {"scheduler", "interval": "epoch" or "step", "frequency",
         "monitor": the metric a ReduceLROnPlateau looks at}.
         """
-        raise NotImplementedError("`configure_optimizers` must be implemented to be used with the "
-                                  "Trainer")
+        raise NotImplementedError(
+            "`configure_optimizers` must be implemented to be used with the Trainer"
+        )
 
-    def log(self, name: str, value: Any, prog_bar: bool = False, logger: bool = True,
-            on_step: bool | None = None, on_epoch: bool | None = None, reduce_fx: str = "mean",
-            batch_size: int | None = None) -> None:
+    def log(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool = False,
+        logger: bool = True,
+        on_step: bool | None = None,
+        on_epoch: bool | None = None,
+        reduce_fx: str = "mean",
+        batch_size: int | None = None,
+    ) -> None:
         """Records a number, of each step, or over the epoch (mean by examples, sum, min, max).
 
         In training the default is each step, elsewhere the epoch. With both, the names get
         `_step` and `_epoch`. The mean weighs each batch by its number of examples: `batch_size`,
         or the length of the first tensor in the batch.
         """
-        self.trainer.results.log(name, value, prog_bar, logger, on_step, on_epoch, reduce_fx,
-                                 batch_size)
+        self.trainer.results.log(
+            name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, batch_size
+        )
 
     def log_dict(self, dictionary: dict[str, Any], **kwargs: Any) -> None:
         """Records several numbers with the same settings."""
@@ -130,8 +140,9 @@ class TrainerModule(ModelHooks, Module):
     def manual_backward(self, loss: Tensor, **kwargs: Any) -> None:
         """`loss.backward()`, for models that optimize by themselves."""
         if self.automatic_optimization:
-            raise MisconfigurationException("`manual_backward` needs "
-                                            "`self.automatic_optimization = False`")
+            raise MisconfigurationException(
+                "`manual_backward` needs `self.automatic_optimization = False`"
+            )
         self.trainer.call("on_before_backward", loss)
         loss.backward(**kwargs)
         self.trainer.call("on_after_backward")
@@ -147,13 +158,20 @@ class TrainerModule(ModelHooks, Module):
         self.train()
 
     @classmethod
-    def load_from_checkpoint(cls: type[T], checkpoint_path: str | os.PathLike[str],
-                             map_location: Any = None, strict: bool = True, **kwargs: Any) -> T:
+    def load_from_checkpoint(
+        cls: type[T],
+        checkpoint_path: str | os.PathLike[str],
+        map_location: Any = None,
+        strict: bool = True,
+        **kwargs: Any,
+    ) -> T:
         """A model made from `kwargs`, with the weights of a trainer's checkpoint."""
         checkpoint = load(checkpoint_path, map_location=map_location)
         if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
-            raise KeyError(f"{os.fspath(checkpoint_path)} is no checkpoint of a Trainer: it has no "
-                           "'state_dict'")
+            raise KeyError(
+                f"{os.fspath(checkpoint_path)} is no checkpoint of a Trainer: it has no "
+                "'state_dict'"
+            )
         model = cls(**kwargs)
         model.on_load_checkpoint(checkpoint)
         model.load_state_dict(checkpoint["state_dict"], strict=strict)

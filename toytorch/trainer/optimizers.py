@@ -34,25 +34,32 @@ class SchedulerConfig:
             raise MisconfigurationException(
                 f"ReduceLROnPlateau conditioned on metric {self.monitor} which is not available. "
                 f"Available metrics are: {sorted(metrics)}. Condition can be set using `monitor` "
-                "key in lr scheduler dict")
+                "key in lr scheduler dict"
+            )
 
 
 def configured(returned: Any) -> tuple[list[Any], list[SchedulerConfig]]:
     """(optimizers, schedulers) of what a model returned."""
     if returned is None:
-        warnings.warn("`configure_optimizers` returned `None`, this fit will run with no optimizer",
-                      stacklevel=2)
+        warnings.warn(
+            "`configure_optimizers` returned `None`, this fit will run with no optimizer",
+            stacklevel=2,
+        )
         return [], []
-    if isinstance(returned, (list, tuple)) and len(returned) == 2 and all(
-            isinstance(part, (list, tuple)) for part in returned):
+    if (
+        isinstance(returned, (list, tuple))
+        and len(returned) == 2
+        and all(isinstance(part, (list, tuple)) for part in returned)
+    ):
         optimizers, schedulers = list(returned[0]), list(returned[1])
     else:
         optimizers, schedulers = [], []
         for part in returned if isinstance(returned, (list, tuple)) else [returned]:
             if isinstance(part, dict):
                 if "optimizer" not in part:
-                    raise MisconfigurationException("the dict that `configure_optimizers` returned "
-                                                    "needs the key 'optimizer'")
+                    raise MisconfigurationException(
+                        "the dict that `configure_optimizers` returned needs the key 'optimizer'"
+                    )
                 optimizers.append(part["optimizer"])
                 if part.get("lr_scheduler") is not None:
                     schedulers.append(part["lr_scheduler"])
@@ -63,7 +70,8 @@ def configured(returned: Any) -> tuple[list[Any], list[SchedulerConfig]]:
             raise MisconfigurationException(
                 "Unknown configuration for model optimizers. Output from `model.configure_"
                 f"optimizers()` should be an optimizer, a dict or lists of them, but got a "
-                f"{type(optimizer).__name__}")
+                f"{type(optimizer).__name__}"
+            )
     return optimizers, [_scheduler(entry) for entry in schedulers]
 
 
@@ -71,20 +79,28 @@ def _scheduler(entry: Any) -> SchedulerConfig:
     if not isinstance(entry, dict):
         entry = {"scheduler": entry}
     if "scheduler" not in entry:
-        raise MisconfigurationException('The lr scheduler dict must have the key "scheduler" with '
-                                        "its item being an lr scheduler")
+        raise MisconfigurationException(
+            'The lr scheduler dict must have the key "scheduler" with '
+            "its item being an lr scheduler"
+        )
     unknown = set(entry) - KEYS
     if unknown:
-        raise MisconfigurationException("the lr scheduler dict has unknown keys "
-                                        f"{sorted(unknown)}; known are {sorted(KEYS)}")
+        raise MisconfigurationException(
+            f"the lr scheduler dict has unknown keys {sorted(unknown)}; known are {sorted(KEYS)}"
+        )
     config = SchedulerConfig(**entry)
     if config.interval not in ("epoch", "step"):
-        raise MisconfigurationException('The "interval" key in lr scheduler dict must be "step" or '
-                                        f'"epoch" but is "{config.interval}"')
+        raise MisconfigurationException(
+            'The "interval" key in lr scheduler dict must be "step" or '
+            f'"epoch" but is "{config.interval}"'
+        )
     if config.frequency < 1:
-        raise MisconfigurationException('The "frequency" key in lr scheduler dict must be at least '
-                                        f"1 but is {config.frequency}")
+        raise MisconfigurationException(
+            f'The "frequency" key in lr scheduler dict must be at least 1 but is {config.frequency}'
+        )
     if isinstance(config.scheduler, ReduceLROnPlateau) and config.monitor is None:
-        raise MisconfigurationException("The lr scheduler dict must include a monitor when a "
-                                        "`ReduceLROnPlateau` scheduler is used.")
+        raise MisconfigurationException(
+            "The lr scheduler dict must include a monitor when a "
+            "`ReduceLROnPlateau` scheduler is used."
+        )
     return config

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import int64
 from toytorch.core.random import Generator, get_rng_state, manual_seed, set_rng_state
-from toytorch.ops.create import tensor
+from toytorch.facts.dtype import int64
+from toytorch.ops.creation.create import tensor
 
 
 def seed_everything(seed: int) -> int:
@@ -33,8 +33,13 @@ def capture(loader: Any = None) -> dict[str, Any]:
     return {
         "torch": get_rng_state(),
         "python": (version, tensor(inner, dtype=int64), spare),
-        "numpy": (str(name), tensor(np.asarray(keys).astype(np.int64)), int(position),
-                  int(has_gauss), float(gauss)),
+        "numpy": (
+            str(name),
+            tensor(np.asarray(keys).astype(np.int64)),
+            int(position),
+            int(has_gauss),
+            float(gauss),
+        ),
         "loader": [generator.get_state() for generator in generators_of(loader)],
     }
 
@@ -48,8 +53,10 @@ def restore(state: dict[str, Any], loader: Any = None) -> None:
     np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, gauss))
     found = generators_of(loader)
     if len(found) != len(state["loader"]):
-        raise RuntimeError(f"the checkpoint has the states of {len(state['loader'])} generators of "
-                           f"the training loader, but this loader has {len(found)}")
+        raise RuntimeError(
+            f"the checkpoint has the states of {len(state['loader'])} generators of "
+            f"the training loader, but this loader has {len(found)}"
+        )
     for generator, place in zip(found, state["loader"]):
         generator.set_state(place)
 
@@ -57,8 +64,7 @@ def restore(state: dict[str, Any], loader: Any = None) -> None:
 def generators_of(loader: Any) -> list[Generator]:
     """The generators that a DataLoader and its samplers draw from, each once."""
     batches = getattr(loader, "batch_sampler", None)
-    holders = (loader, getattr(loader, "sampler", None), batches,
-               getattr(batches, "sampler", None))
+    holders = (loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
     found: list[Generator] = []
     for holder in holders:
         generator = getattr(holder, "generator", None)

@@ -50,22 +50,35 @@ class Results:
         self.entries: dict[str, Entry] = {}
         self.batch: Any = None  # the batch whose step runs; None between batches
 
-    def log(self, name: str, value: Any, prog_bar: bool, logger: bool, on_step: bool | None,
-            on_epoch: bool | None, reduce_fx: str, batch_size: int | None) -> None:
+    def log(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool,
+        logger: bool,
+        on_step: bool | None,
+        on_epoch: bool | None,
+        reduce_fx: str,
+        batch_size: int | None,
+    ) -> None:
         """Records a number under a name."""
         if reduce_fx not in REDUCTIONS:
-            raise MisconfigurationException(f"log({name!r}): reduce_fx should be one of "
-                                            f"{REDUCTIONS}, but got {reduce_fx!r}")
+            raise MisconfigurationException(
+                f"log({name!r}): reduce_fx should be one of {REDUCTIONS}, but got {reduce_fx!r}"
+            )
         steps = self.training and self.batch is not None
         on_step = steps if on_step is None else on_step
         on_epoch = not steps if on_epoch is None else on_epoch
         if not (on_step or on_epoch):
-            raise MisconfigurationException(f"log({name!r}): on_step and on_epoch are both False, "
-                                            "so nothing would be recorded")
+            raise MisconfigurationException(
+                f"log({name!r}): on_step and on_epoch are both False, so nothing would be recorded"
+            )
         entry = self.entries.setdefault(name, Entry(on_step, on_epoch, prog_bar, logger, reduce_fx))
         if (entry.on_step, entry.on_epoch, entry.reduce_fx) != (on_step, on_epoch, reduce_fx):
-            raise MisconfigurationException(f"log({name!r}) was called before with other settings "
-                                            "of on_step, on_epoch or reduce_fx")
+            raise MisconfigurationException(
+                f"log({name!r}) was called before with other settings "
+                "of on_step, on_epoch or reduce_fx"
+            )
         weighs = 1 if self.batch is None else None
         if weighs is None and entry.on_epoch:
             weighs = batch_size if batch_size is not None else batch_length(self.batch)
@@ -73,24 +86,31 @@ class Results:
 
     def of_step(self, for_logger: bool = False) -> dict[str, float]:
         """Values of the last batch."""
-        return {f"{name}_step" if e.on_epoch else name: e.value for name, e in self.entries.items()
-                if e.on_step and (e.logger or not for_logger)}
+        return {
+            f"{name}_step" if e.on_epoch else name: e.value
+            for name, e in self.entries.items()
+            if e.on_step and (e.logger or not for_logger)
+        }
 
     def of_epoch(self, for_logger: bool = False) -> dict[str, float]:
         """Values of the whole pass; `name_epoch` where the steps' values are kept too."""
-        return {f"{name}_epoch" if e.on_step else name: e.over_epoch()
-                for name, e in self.entries.items()
-                if e.on_epoch and (e.logger or not for_logger)}
+        return {
+            f"{name}_epoch" if e.on_step else name: e.over_epoch()
+            for name, e in self.entries.items()
+            if e.on_epoch and (e.logger or not for_logger)
+        }
 
     def by_name(self) -> dict[str, float]:
         """Values under the names that were logged, as callbacks monitor them."""
-        return {name: e.over_epoch() if e.on_epoch else e.value
-                for name, e in self.entries.items()}
+        return {name: e.over_epoch() if e.on_epoch else e.value for name, e in self.entries.items()}
 
     def for_bar(self) -> dict[str, float]:
         """Values that the progress bar shows."""
-        return {name: e.value if e.on_step else e.over_epoch()
-                for name, e in self.entries.items() if e.prog_bar}
+        return {
+            name: e.value if e.on_step else e.over_epoch()
+            for name, e in self.entries.items()
+            if e.prog_bar
+        }
 
     def state_dict(self) -> dict[str, Any]:
         """All entries as plain values."""
@@ -104,14 +124,18 @@ class Results:
 def _number(name: str, value: Any) -> float:
     if isinstance(value, Tensor):
         if value.numel() != 1:
-            raise ValueError(f"`self.log({name}, {value})` was called, but the tensor must have a "
-                             f"single element. You can try doing `self.log({name}, "
-                             f"{value}.mean())`")
+            raise ValueError(
+                f"`self.log({name}, {value})` was called, but the tensor must have a "
+                f"single element. You can try doing `self.log({name}, "
+                f"{value}.mean())`"
+            )
         return float(value.item())
     if isinstance(value, (bool, int, float)):
         return float(value)
-    raise ValueError(f"`self.log({name}, {value})` was called, but `{type(value).__name__}` values "
-                     "cannot be logged")
+    raise ValueError(
+        f"`self.log({name}, {value})` was called, but `{type(value).__name__}` values "
+        "cannot be logged"
+    )
 
 
 def batch_length(batch: Any) -> int:

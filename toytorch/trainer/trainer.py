@@ -32,34 +32,53 @@ class Trainer:
     in, module by module, so a frozen part may stay in `eval`.
     """
 
-    def __init__(self, *, max_epochs: int | None = None, max_steps: int = -1,
-                 callbacks: Callback | Sequence[Callback] | None = None,
-                 logger: Logger | Sequence[Logger] | bool | None = None,
-                 gradient_clip_val: float | None = None, gradient_clip_algorithm: str = "norm",
-                 accumulate_grad_batches: int = 1,
-                 default_root_dir: str | os.PathLike[str] | None = None,
-                 enable_progress_bar: bool = True, check_val_every_n_epoch: int = 1,
-                 limit_train_batches: Limit = None, limit_val_batches: Limit = None,
-                 limit_test_batches: Limit = None, limit_predict_batches: Limit = None,
-                 log_every_n_steps: int = 50, seed: int | None = None,
-                 terminate_on_nan: bool = False) -> None:
-        for name in ("limit_train_batches", "limit_val_batches", "limit_test_batches",
-                     "limit_predict_batches"):
+    def __init__(
+        self,
+        *,
+        max_epochs: int | None = None,
+        max_steps: int = -1,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        logger: Logger | Sequence[Logger] | bool | None = None,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str = "norm",
+        accumulate_grad_batches: int = 1,
+        default_root_dir: str | os.PathLike[str] | None = None,
+        enable_progress_bar: bool = True,
+        check_val_every_n_epoch: int = 1,
+        limit_train_batches: Limit = None,
+        limit_val_batches: Limit = None,
+        limit_test_batches: Limit = None,
+        limit_predict_batches: Limit = None,
+        log_every_n_steps: int = 50,
+        seed: int | None = None,
+        terminate_on_nan: bool = False,
+    ) -> None:
+        for name in (
+            "limit_train_batches",
+            "limit_val_batches",
+            "limit_test_batches",
+            "limit_predict_batches",
+        ):
             check_limit(name, locals()[name])
             setattr(self, name, locals()[name])
         for name in ("accumulate_grad_batches", "check_val_every_n_epoch", "log_every_n_steps"):
             value = locals()[name]
             if not isinstance(value, int) or value < 1:
-                raise MisconfigurationException(f"`{name}` should be an int of at least 1, but got "
-                                                f"{value!r}")
+                raise MisconfigurationException(
+                    f"`{name}` should be an int of at least 1, but got {value!r}"
+                )
             setattr(self, name, value)
         if gradient_clip_algorithm not in ("norm", "value"):
-            raise MisconfigurationException(f"`gradient_clip_algorithm` {gradient_clip_algorithm} "
-                                            "is invalid. Allowed algorithms: ['value', 'norm'].")
+            raise MisconfigurationException(
+                f"`gradient_clip_algorithm` {gradient_clip_algorithm} "
+                "is invalid. Allowed algorithms: ['value', 'norm']."
+            )
         if max_steps < -1 or (max_epochs is not None and max_epochs < -1):
-            raise MisconfigurationException("`max_epochs` and `max_steps` must be a non-negative "
-                                            "integer or -1, but got max_epochs="
-                                            f"{max_epochs}, max_steps={max_steps}")
+            raise MisconfigurationException(
+                "`max_epochs` and `max_steps` must be a non-negative "
+                "integer or -1, but got max_epochs="
+                f"{max_epochs}, max_steps={max_steps}"
+            )
         self.max_epochs = max_epochs if max_epochs is not None else 1000 if max_steps == -1 else -1
         self.max_steps = max_steps
         self.gradient_clip_val = gradient_clip_val
@@ -96,8 +115,13 @@ class Trainer:
 
     # -- what runs ------------------------------------------------------------------------------
 
-    def fit(self, model: TrainerModule, train_dataloaders: Any = None, val_dataloaders: Any = None,
-            ckpt_path: str | os.PathLike[str] | None = None) -> None:
+    def fit(
+        self,
+        model: TrainerModule,
+        train_dataloaders: Any = None,
+        val_dataloaders: Any = None,
+        ckpt_path: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Trains the model; with `ckpt_path` it goes on exactly where the checkpoint was written.
 
         "last" stands for the newest checkpoint that this trainer's ModelCheckpoint, or an
@@ -117,9 +141,11 @@ class Trainer:
             seed_everything(self.seed)
         self.optimizers, self.lr_scheduler_configs = configured(model.configure_optimizers())
         if model.automatic_optimization and len(self.optimizers) > 1:
-            raise MisconfigurationException("Training with multiple optimizers is only supported "
-                                            "with manual optimization: set `self.automatic_"
-                                            "optimization = False` and call their steps yourself")
+            raise MisconfigurationException(
+                "Training with multiple optimizers is only supported "
+                "with manual optimization: set `self.automatic_"
+                "optimization = False` and call their steps yourself"
+            )
         self.fit_loop = FitLoop(self, train_dataloaders, val_dataloaders)
         if val_dataloaders is not None:
             self._needs("validation_step")
@@ -142,27 +168,46 @@ class Trainer:
                 logger.save()
         self.call("on_fit_end")
 
-    def validate(self, model: TrainerModule | None = None, dataloaders: Any = None,
-                 ckpt_path: str | os.PathLike[str] | None = None, verbose: bool = True
-                 ) -> list[dict[str, float]]:
+    def validate(
+        self,
+        model: TrainerModule | None = None,
+        dataloaders: Any = None,
+        ckpt_path: str | os.PathLike[str] | None = None,
+        verbose: bool = True,
+    ) -> list[dict[str, float]]:
         """[metrics] of one pass over the validation data."""
         return [self._evaluate("validation", model, dataloaders, ckpt_path, verbose)]
 
-    def test(self, model: TrainerModule | None = None, dataloaders: Any = None,
-             ckpt_path: str | os.PathLike[str] | None = None, verbose: bool = True
-             ) -> list[dict[str, float]]:
+    def test(
+        self,
+        model: TrainerModule | None = None,
+        dataloaders: Any = None,
+        ckpt_path: str | os.PathLike[str] | None = None,
+        verbose: bool = True,
+    ) -> list[dict[str, float]]:
         """[metrics] of one pass over the test data."""
         return [self._evaluate("test", model, dataloaders, ckpt_path, verbose)]
 
-    def predict(self, model: TrainerModule | None = None, dataloaders: Any = None,
-                ckpt_path: str | os.PathLike[str] | None = None) -> list[Any]:
+    def predict(
+        self,
+        model: TrainerModule | None = None,
+        dataloaders: Any = None,
+        ckpt_path: str | os.PathLike[str] | None = None,
+    ) -> list[Any]:
         """What `predict_step` returns for each batch."""
         outputs: list[Any] = []
         self._evaluate("predict", model, dataloaders, ckpt_path, False, outputs)
         return outputs
 
-    def _evaluate(self, kind: str, model: TrainerModule | None, loader: Any, ckpt_path: Any,
-                  verbose: bool, keep: list[Any] | None = None) -> dict[str, float]:
+    def _evaluate(
+        self,
+        kind: str,
+        model: TrainerModule | None,
+        loader: Any,
+        ckpt_path: Any,
+        verbose: bool,
+        keep: list[Any] | None = None,
+    ) -> dict[str, float]:
         if model is None and self.model is None:
             raise MisconfigurationException(f"`Trainer.{kind}` needs a model, or `fit` before it")
         self._attach(self.model if model is None else model)
@@ -183,9 +228,11 @@ class Trainer:
     def save_checkpoint(self, filepath: str | os.PathLike[str], weights_only: bool = False) -> None:
         """Writes all that is needed to go on from here, or the weights only."""
         if self.model is None:
-            raise AttributeError("Saving a checkpoint is only possible if a model is attached to "
-                                 "the Trainer. Did you call `Trainer.save_checkpoint()` before "
-                                 "calling `Trainer.{fit,validate,test,predict}`?")
+            raise AttributeError(
+                "Saving a checkpoint is only possible if a model is attached to "
+                "the Trainer. Did you call `Trainer.save_checkpoint()` before "
+                "calling `Trainer.{fit,validate,test,predict}`?"
+            )
         files.write(self, filepath, weights_only)
 
     # -- what models and callbacks use ----------------------------------------------------------
@@ -237,17 +284,18 @@ class Trainer:
 
     def _attach(self, model: Any) -> None:
         if not isinstance(model, TrainerModule):
-            raise TypeError("`model` must be a `TrainerModule`, got "
-                            f"`{type(model).__qualname__}`")
+            raise TypeError(f"`model` must be a `TrainerModule`, got `{type(model).__qualname__}`")
         self.model = model
         object.__setattr__(model, "_trainer", self)
 
     def _needs(self, *names: str) -> None:
         for name in names:
             if getattr(type(self.model), name) is getattr(TrainerModule, name) and (
-                    name != "predict_step"):
-                raise MisconfigurationException(f"No `{name}()` method defined on "
-                                                f"`{type(self.model).__qualname__}`.")
+                name != "predict_step"
+            ):
+                raise MisconfigurationException(
+                    f"No `{name}()` method defined on `{type(self.model).__qualname__}`."
+                )
 
     def _count(self, *_: Any) -> None:
         self.global_step += 1
@@ -261,8 +309,10 @@ class Trainer:
         keeper = self.checkpoint_callback
         if ckpt_path == "best":
             if keeper is None or not keeper.best_model_path:
-                raise ValueError('`ckpt_path="best"` is set but `ModelCheckpoint` is not configured'
-                                 " to save the best model.")
+                raise ValueError(
+                    '`ckpt_path="best"` is set but `ModelCheckpoint` is not configured'
+                    " to save the best model."
+                )
             return keeper.best_model_path
         if ckpt_path == "last":
             found = [self._interrupted_path]
@@ -270,8 +320,10 @@ class Trainer:
                 found += keeper.written(self)
             found = [path for path in found if os.path.isfile(path)]
             if not found:
-                raise FileNotFoundError('`ckpt_path="last"` is set, but there is no checkpoint in '
-                                        f"{self.default_root_dir}")
+                raise FileNotFoundError(
+                    '`ckpt_path="last"` is set, but there is no checkpoint in '
+                    f"{self.default_root_dir}"
+                )
             return max(found, key=os.path.getmtime)
         return str(os.fspath(ckpt_path))
 
@@ -282,12 +334,16 @@ class Trainer:
         self._exception(error)
         if whole:
             self.save_checkpoint(self._interrupted_path)
-            print(f"Interrupted. The state after epoch {self.current_epoch}, step "
-                  f"{self.global_step} is in {self._interrupted_path}; "
-                  'fit(..., ckpt_path="last") goes on from there.')
+            print(
+                f"Interrupted. The state after epoch {self.current_epoch}, step "
+                f"{self.global_step} is in {self._interrupted_path}; "
+                'fit(..., ckpt_path="last") goes on from there.'
+            )
         else:
-            print("Interrupted in the middle of a batch: nothing was saved, the last checkpoint "
-                  "stands.")
+            print(
+                "Interrupted in the middle of a batch: nothing was saved, the last checkpoint "
+                "stands."
+            )
 
     def _exception(self, error: BaseException) -> None:
         for callback in self.callbacks:

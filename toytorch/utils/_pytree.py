@@ -1,11 +1,5 @@
 """Nested containers, under the name that scripts import."""
 
-from toytorch.core.pytree import (
-    TreeSpec,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-)
+from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["TreeSpec", "tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]

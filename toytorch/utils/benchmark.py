@@ -7,7 +7,8 @@ import timeit as _timeit
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.backends import base, threads
+from toytorch.backends import base
+from toytorch.loops.runtime import blas_threads
 
 UNITS = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
 
@@ -33,9 +34,17 @@ def timer() -> float:
 class Measurement:
     """Times of one statement: `raw_times` in seconds, each of `number_per_run` runs."""
 
-    def __init__(self, number_per_run: int, raw_times: list[float], stmt: str, setup: str,
-                 label: str | None, sub_label: str | None, description: str | None,
-                 num_threads: int) -> None:
+    def __init__(
+        self,
+        number_per_run: int,
+        raw_times: list[float],
+        stmt: str,
+        setup: str,
+        label: str | None,
+        sub_label: str | None,
+        description: str | None,
+        num_threads: int,
+    ) -> None:
         self.number_per_run, self.raw_times = number_per_run, raw_times
         self.stmt, self.setup, self.num_threads = stmt, setup, num_threads
         self.label, self.sub_label, self.description = label, sub_label, description
@@ -79,24 +88,36 @@ class Measurement:
         count = len(self.raw_times)
         unit, length = select_unit(self.median)
         middle = "" if count == 1 else "Median: "
-        runs = (f"{self.number_per_run} runs ," if count == 1
-                else f"{self.number_per_run} runs per measurement,")
-        lines = [f"<{type(self).__module__}.{type(self).__name__} object at {id(self):#x}>",
-                 self.title]
+        runs = (
+            f"{self.number_per_run} runs ,"
+            if count == 1
+            else f"{self.number_per_run} runs per measurement,"
+        )
+        lines = [
+            f"<{type(self).__module__}.{type(self).__name__} object at {id(self):#x}>",
+            self.title,
+        ]
         lines += [self.description] if self.description else []
         lines += [f"setup: {self.setup}"] if self.setup != "pass" else []
         lines += [f"  {middle}{self.median / length:.2f} {unit}"]
         if count > 3:
             low, high = self.quartiles
-            lines += [f"  IQR:    {self.iqr / length:.2f} {unit} ({low / length:.2f} to "
-                      f"{high / length:.2f})"]
+            lines += [
+                f"  IQR:    {self.iqr / length:.2f} {unit} ({low / length:.2f} to "
+                f"{high / length:.2f})"
+            ]
         threads_used = f"{self.num_threads} thread" + "s" * (self.num_threads != 1)
         lines += [f"  {count} measurement{'s' * (count != 1)}, {runs} {threads_used}"]
         if self.iqr >= 0.1 * self.median:
-            why = ("This suggests significant environmental influence."
-                   if self.iqr >= 0.25 * self.median else "This could indicate system fluctuation.")
-            lines += [f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of "
-                      f"the median measurement.\n           {why}"]
+            why = (
+                "This suggests significant environmental influence."
+                if self.iqr >= 0.25 * self.median
+                else "This could indicate system fluctuation."
+            )
+            lines += [
+                f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of "
+                f"the median measurement.\n           {why}"
+            ]
         return "\n".join(lines)
 
 
@@ -111,11 +132,19 @@ class Timer:
     (100, True)
     """
 
-    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
-                 timer: Callable[[], float] = timer, globals: dict[str, Any] | None = None,
-                 label: str | None = None, sub_label: str | None = None,
-                 description: str | None = None, env: str | None = None, num_threads: int = 1
-                 ) -> None:
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+    ) -> None:
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         if global_setup:
@@ -126,8 +155,8 @@ class Timer:
 
     def _times(self, number: int, until: Callable[[list[float]], bool]) -> list[float]:
         """Measurements of `number` runs each, until they are enough."""
-        before, times = threads.of_blas(), []
-        threads.set_for_blas(self.num_threads)
+        before, times = blas_threads.of_blas(), []
+        blas_threads.set_for_blas(self.num_threads)
         try:
             self._timer.timeit(1)  # a first run imports and compiles
             while True:
@@ -135,14 +164,15 @@ class Timer:
                 if until(times):
                     return times
         finally:
-            threads.set_for_blas(before)
+            blas_threads.set_for_blas(before)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of `number` runs."""
         return Measurement(number, self._times(number, lambda times: True), *self._about)
 
-    def blocked_autorange(self, callback: Callable[[int, float], Any] | None = None,
-                          min_run_time: float = 0.2) -> Measurement:
+    def blocked_autorange(
+        self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
+    ) -> Measurement:
         """Measurements of as many runs as the clock can tell apart, for `min_run_time` seconds."""
         number = self._block(min_run_time)
 
@@ -150,6 +180,7 @@ class Timer:
             if callback is not None:
                 callback(number, times[-1])
             return sum(times) >= min_run_time
+
         return Measurement(number, self._times(number, enough), *self._about)
 
     def _block(self, min_run_time: float) -> int:

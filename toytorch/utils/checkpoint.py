@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch import amp, autograd
-from toytorch.core import random, state
+from toytorch.core import random
 from toytorch.core.tensor import Tensor
+from toytorch.facts import state
 
 
 class CheckpointError(RuntimeError):
@@ -22,8 +23,10 @@ class _Stop(Exception):
 
 def casting_now() -> Callable[[], contextlib.ExitStack]:
     """Makes contexts in which autocast is as it is now: what runs again has to give the same."""
-    kinds = [(kind, amp.get_autocast_dtype(kind), amp.is_autocast_enabled(kind))
-             for kind in ("cpu", "cuda")]
+    kinds = [
+        (kind, amp.get_autocast_dtype(kind), amp.is_autocast_enabled(kind))
+        for kind in ("cpu", "cuda")
+    ]
     keep = amp.is_autocast_cache_enabled()
 
     def context() -> contextlib.ExitStack:
@@ -32,6 +35,7 @@ def casting_now() -> Callable[[], contextlib.ExitStack]:
             if enabled or amp.is_autocast_enabled(kind):
                 stack.enter_context(amp.autocast(kind, dtype, enabled, keep))
         return stack
+
     return context
 
 
@@ -63,7 +67,8 @@ class Frame:
                 "torch.utils.checkpoint: Recomputed values for the following tensors have "
                 f"different metadata than during the forward pass.\ntensor at position {number}:\n"
                 f"saved metadata: {shape}, {dtype}\nrecomputed metadata: {tuple(found.shape)}, "
-                f"{found.dtype}")
+                f"{found.dtype}"
+            )
         return found
 
     def again(self) -> None:
@@ -75,12 +80,17 @@ class Frame:
             if self.early_stop and len(made) == self.count:
                 raise _Stop
             return made[-1]
+
         before = random.get_rng_state()
         if self.rng is not None:
             random.set_rng_state(self.rng)
         try:
-            with autograd.graph.saved_tensors_hooks(keep, lambda t: t), autograd.enable_grad(), \
-                    self.casting(), contextlib.suppress(_Stop):
+            with (
+                autograd.graph.saved_tensors_hooks(keep, lambda t: t),
+                autograd.enable_grad(),
+                self.casting(),
+                contextlib.suppress(_Stop),
+            ):
                 self.run()
         finally:
             if self.rng is not None:
@@ -89,7 +99,8 @@ class Frame:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the "
                 "original forward and recomputation.\nNumber of tensors saved during forward: "
-                f"{self.count}\nNumber of tensors saved during recomputation: {len(made)}.")
+                f"{self.count}\nNumber of tensors saved during recomputation: {len(made)}."
+            )
         self.saved = dict(enumerate(made))
 
 
@@ -120,15 +131,24 @@ class _Reentrant(autograd.Function):
         outs = outs if isinstance(outs, tuple) else (outs,)
         pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not "
-                               "necessary")
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
         autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
-def checkpoint(function: Any, *args: Any, use_reentrant: bool | None = None,
-               context_fn: Any = None, determinism_check: str = "default", debug: bool = False,
-               early_stop: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+def checkpoint(
+    function: Any,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Any = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
     """function(*args), whose saved tensors are computed again in backward.
 
     Like `torch.utils.checkpoint.checkpoint`; Chen et al. 2016.
@@ -139,37 +159,47 @@ def checkpoint(function: Any, *args: Any, use_reentrant: bool | None = None,
     tensor([2.7183, 2.7183])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed "
-                      "explicitly. use_reentrant=False is recommended, but if you need to preserve "
-                      "the current default behavior, you can pass use_reentrant=True.",
-                      stacklevel=2)
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed "
+            "explicitly. use_reentrant=False is recommended, but if you need to preserve "
+            "the current default behavior, you can pass use_reentrant=True.",
+            stacklevel=2,
+        )
         use_reentrant = True
     if determinism_check not in ("default", "none"):
-        raise ValueError("determinism_check should be one of ['default', 'none'], got "
-                         f"{determinism_check}")
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], got {determinism_check}"
+        )
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
         if context_fn is not None or debug:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when "
-                             "use_reentrant=False.")
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
         if state.local.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
-                          stacklevel=2)
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+            )
         return _Reentrant.apply(function, preserve_rng_state, *args)
-    outer, inner = context_fn() if context_fn is not None else (
-        contextlib.nullcontext(), contextlib.nullcontext())
+    outer, inner = (
+        context_fn()
+        if context_fn is not None
+        else (contextlib.nullcontext(), contextlib.nullcontext())
+    )
 
     def run() -> Any:
         with inner:
             return function(*args, **kwargs)
+
     frame = Frame(run, early_stop, preserve_rng_state)
     with autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), outer:
         return function(*args, **kwargs)
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: Any = None,
-                          **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: Any = None, **kwargs: Any
+) -> Any:
     """A sequence of modules, checkpointed in segments; the last one is kept as it is."""
     parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(parts) // segments
@@ -179,8 +209,14 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
             for part in parts[start:end]:
                 x = part(x)
             return x
+
         return forward
+
     for k in range(segments - 1):
-        input = checkpoint(runner(k * size, (k + 1) * size), input,
-                           use_reentrant=True if use_reentrant is None else use_reentrant, **kwargs)
+        input = checkpoint(
+            runner(k * size, (k + 1) * size),
+            input,
+            use_reentrant=True if use_reentrant is None else use_reentrant,
+            **kwargs,
+        )
     return runner((segments - 1) * size, len(parts))(input)

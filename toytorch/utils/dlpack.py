@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.device import device as device_class
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.device import device as device_class
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -37,8 +37,14 @@ def __dlpack_device__(self: Tensor) -> tuple[DLDeviceType, int]:
     return KINDS[self.device.type], self.device.index or 0
 
 
-def __dlpack__(self: Tensor, *, stream: Any = -1, max_version: tuple[int, int] | None = None,
-               dl_device: tuple[Any, int] | None = None, copy: bool | None = None) -> Any:
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """A capsule over the same memory, for another library's `from_dlpack`.
 
     >>> x = Tensor([1., 2.])
@@ -56,12 +62,17 @@ def __dlpack__(self: Tensor, *, stream: Any = -1, max_version: tuple[int, int] |
         if stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
         return capsule_of(self, max_version, dl_device, copy)
-    return self._array.__dlpack__(stream=None if stream == -1 else stream,
-                                  max_version=max_version, dl_device=dl_device, copy=copy)
+    return self._array.__dlpack__(
+        stream=None if stream == -1 else stream,
+        max_version=max_version,
+        dl_device=dl_device,
+        copy=copy,
+    )
 
 
-def capsule_of(tensor: Tensor, max_version: Any = None, dl_device: Any = None,
-               copy: bool | None = None) -> Any:
+def capsule_of(
+    tensor: Tensor, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
     """NumPy's capsule for the memory of a CPU tensor."""
     if tensor.dtype.name == "bfloat16":
         raise BufferError("NumPy, which makes the capsules, cannot export bfloat16")
@@ -99,9 +110,11 @@ def device_in(capsule: Any) -> tuple[int, int]:
             start = api.PyCapsule_GetPointer(capsule, name) + skipped
             kind, number = (ctypes.c_int32 * 2).from_address(start + ctypes.sizeof(ctypes.c_void_p))
             return kind, number
-    raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be"
-                       " consumed only once, so you might have already constructed a tensor from it"
-                       " once.")
+    raise RuntimeError(
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be"
+        " consumed only once, so you might have already constructed a tensor from it"
+        " once."
+    )
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -114,8 +127,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:
-            raise AssertionError("device and copy kwargs not supported when ext_tensor is already "
-                                 "a DLPack capsule.")
+            raise AssertionError(
+                "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+            )
         device_in(ext_tensor)  # refuses what is none
         ext_tensor = Held(ext_tensor)
     kind, number = ext_tensor.__dlpack_device__()
@@ -126,10 +140,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     target = made.device if device is None else device_class(device)
     if target.type != made.device.type:
         if copy is False:
-            raise ValueError(f"cannot move DLPack tensor from device {(int(kind), number)} to "
-                             f"{(int(KINDS[target.type]), target.index or 0)} without copying. Set "
-                             "copy=None or copy=True.")
-        return made.to(target)  # type: ignore[no-any-return]
+            raise ValueError(
+                f"cannot move DLPack tensor from device {(int(kind), number)} to "
+                f"{(int(KINDS[target.type]), target.index or 0)} without copying. Set "
+                "copy=None or copy=True."
+            )
+        return made.to(target)
     return made.clone() if copy else made
 
 

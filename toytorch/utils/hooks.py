@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toytorch.core.node import Handle as RemovableHandle
+from toytorch.facts.node import Handle as RemovableHandle
 
 
 def unserializable_hook(f: Any) -> Any:

@@ -5,25 +5,25 @@ Each picture shows itself in a notebook, needs nothing installed for SVG and HTM
 for PNG (`pip install toytorch[course]`).
 """
 
-from .batches_picture import batches
-from .boundary_steps import BoundarySteps, boundary_steps
-from .confusion_picture import confusion
-from .contents_picture import contents
-from .graph_picture import AutogradGraph, autograd_graph
-from .ir_passes import PassSteps, passes
-from .ir_picture import ir
-from .ir_sources import KernelSources, kernel_sources
-from .ir_traffic import traffic
-from .loader_steps import LoaderSteps, loader_steps
-from .module_picture import module_tree
-from .picture import Picture
-from .program_steps import ProgramSteps, program_steps
-from .secant_steps import SecantSteps, secants
-from .signal_picture import SignalSteps, signal
-from .steps_page import BackwardSteps, backward_steps
-from .storage_picture import storage
-from .timeline import timeline
-from .walk_picture import WalkSteps, walks
+from toytorch.viz.backward.steps_page import BackwardSteps, backward_steps
+from toytorch.viz.compiler.passes import PassSteps, passes
+from toytorch.viz.compiler.picture import ir
+from toytorch.viz.compiler.sources import KernelSources, kernel_sources
+from toytorch.viz.compiler.traffic import traffic
+from toytorch.viz.draw.picture import Picture
+from toytorch.viz.graph.graph_picture import AutogradGraph, autograd_graph
+from toytorch.viz.graph.module_picture import module_tree
+from toytorch.viz.lessons.batches_picture import batches
+from toytorch.viz.lessons.boundary_steps import BoundarySteps, boundary_steps
+from toytorch.viz.lessons.confusion_picture import confusion
+from toytorch.viz.lessons.loader_steps import LoaderSteps, loader_steps
+from toytorch.viz.lessons.secant_steps import SecantSteps, secants
+from toytorch.viz.lessons.signal_picture import SignalSteps, signal
+from toytorch.viz.lessons.timeline import timeline
+from toytorch.viz.lessons.walk_picture import WalkSteps, walks
+from toytorch.viz.memory.contents_picture import contents
+from toytorch.viz.memory.program_steps import ProgramSteps, program_steps
+from toytorch.viz.memory.storage_picture import storage
 
 __all__ = [
     "AutogradGraph",

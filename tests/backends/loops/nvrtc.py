@@ -38,8 +38,12 @@ def compiles_without_spills(source: str, architecture: str) -> None:
     if nvrtc is None:
         pytest.skip("there is no NVRTC")
     program = ctypes.c_void_p()
-    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None,
-                                    None) == 0
+    assert (
+        nvrtc.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None
+        )
+        == 0
+    )
     words = [f"--gpu-architecture={architecture}", "--std=c++17", "-Xptxas", "-v"]
     options = (ctypes.c_char_p * len(words))(*(w.encode() for w in words))
     code = nvrtc.nvrtcCompileProgram(program, len(words), options)

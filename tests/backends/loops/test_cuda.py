@@ -14,11 +14,12 @@ import pytest
 
 from tests.backends.loops import nvrtc
 from tests.backends.loops.test_loops import PROGRAMS, close
-from toytorch.backends.loops import Program, numpy_blocked
-from toytorch.backends.loops.layout import Layout, arrays_of, layout_of, sizes_of
-from toytorch.backends.loops.print_cuda import CudaSource, cuda_source
-from toytorch.backends.loops.schedule import schedule
-from toytorch.backends.loops.types import TYPES
+from toytorch.loops import Program
+from toytorch.loops.generators import numpy as numpy_blocked
+from toytorch.loops.generators.cuda import CudaSource, cuda_source
+from toytorch.loops.language.types import TYPES
+from toytorch.loops.schedule.build import schedule
+from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
 
 SIZES = {"i": 24, "j": 523, "k": 5, "a": 6, "c": 12, "h": 300}
 MORE = {
@@ -84,16 +85,34 @@ def built(sources: list[str], folder: Path) -> ctypes.CDLL:
     for k, source in enumerate(sources):
         head = source.split("kernel(", 1)[1].split(") {", 1)[0]
         types = [" ".join(part.split()[:-1]) for part in head.split(",")]
-        values = ", ".join(f"*({t}*)args[{n}]".replace("__restrict__", "")
-                           for n, t in enumerate(types))
-        lines += [f"namespace n{k} {{", source.replace("kernel(", f"kernel_{k}("), "}",
-                  f'extern "C" int run_{k}(void** args, unsigned blocks, int descending) {{',
-                  f"    return launch(blocks, [=] {{ n{k}::kernel_{k}({values}); }}, descending);",
-                  "}"]
+        values = ", ".join(
+            f"*({t}*)args[{n}]".replace("__restrict__", "") for n, t in enumerate(types)
+        )
+        lines += [
+            f"namespace n{k} {{",
+            source.replace("kernel(", f"kernel_{k}("),
+            "}",
+            f'extern "C" int run_{k}(void** args, unsigned blocks, int descending) {{',
+            f"    return launch(blocks, [=] {{ n{k}::kernel_{k}({values}); }}, descending);",
+            "}",
+        ]
     (folder / "all.cpp").write_text("\n".join(lines))
-    done = subprocess.run([compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-o",
-                           str(folder / "all.so"), str(folder / "all.cpp")], text=True,
-                          capture_output=True, timeout=200, check=False)
+    done = subprocess.run(
+        [
+            compiler,
+            "-std=c++17",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(folder / "all.so"),
+            str(folder / "all.cpp"),
+        ],
+        text=True,
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[:3000]
     return ctypes.CDLL(str(folder / "all.so"))
 
@@ -109,15 +128,20 @@ def arrays_in_place(name: str, program: Program) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", RUN)
 def test_it_computes_the_same(name: str, descending: bool, library: ctypes.CDLL) -> None:
     program = Program.parse({**PROGRAMS, **MORE}[name])
-    wanted, found = ran(program, arrays_in_place(name, program),
-                        getattr(library, f"run_{RUN.index(name)}"), descending)
+    wanted, found = ran(
+        program,
+        arrays_in_place(name, program),
+        getattr(library, f"run_{RUN.index(name)}"),
+        descending,
+    )
     assert found is not None, "a barrier that not all threads reach"
     for a, b in zip(found, wanted):
         close(a, b)
 
 
-def ran(program: Program, given: list[np.ndarray], launch: Any, descending: bool
-        ) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
+def ran(
+    program: Program, given: list[np.ndarray], launch: Any, descending: bool
+) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """What NumPy gives and what a kernel on the CPU gives (None: its threads wait for ever)."""
     numbers = [0.5] * len(program.numbers)
     count = len(program.outputs)
@@ -133,27 +157,48 @@ def ran(program: Program, given: list[np.ndarray], launch: Any, descending: bool
 BARRIER = "__syncthreads();"
 
 
-@pytest.mark.parametrize(("name", "needed"), [  # what others protect is protected twice
-    ("softmax", [2]), ("layer norm", [1, 2]), ("loss of rows", [1, 2]), ("everything", [2]),
-    ("in place", [2])])
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [  # what others protect is protected twice
+        ("softmax", [2]),
+        ("layer norm", [1, 2]),
+        ("loss of rows", [1, 2]),
+        ("everything", [2]),
+        ("in place", [2]),
+    ],
+)
 def test_a_missing_barrier_is_caught(name: str, needed: list[int], tmp_path: Path) -> None:
     program = Program.parse({**PROGRAMS, **MORE}[name])
     parts = printed(program, arrays_in_place(name, program))[0].source.split(BARRIER)
-    library = built([BARRIER.join(parts[:k]) + ";" + BARRIER.join(parts[k:]) for k in needed],
-                    tmp_path)
+    library = built(
+        [BARRIER.join(parts[:k]) + ";" + BARRIER.join(parts[k:]) for k in needed], tmp_path
+    )
     for number, k in enumerate(needed):
         caught = []
         for descending in (False, True):
-            wanted, found = ran(program, arrays_in_place(name, program),
-                                getattr(library, f"run_{number}"), descending)
-            caught.append(found is None or not all(
-                np.allclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
-                for a, b in zip(found, wanted)))
+            wanted, found = ran(
+                program,
+                arrays_in_place(name, program),
+                getattr(library, f"run_{number}"),
+                descending,
+            )
+            caught.append(
+                found is None
+                or not all(
+                    np.allclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
+                    for a, b in zip(found, wanted)
+                )
+            )
         assert any(caught), f"nobody misses barrier {k} of {len(parts) - 1}"
 
 
-def arguments(program: Program, made: CudaSource, layout: Layout, given: list[np.ndarray],
-              scratch: dict[str, np.ndarray]) -> list[ctypes._SimpleCData]:
+def arguments(
+    program: Program,
+    made: CudaSource,
+    layout: Layout,
+    given: list[np.ndarray],
+    scratch: dict[str, np.ndarray],
+) -> list[ctypes._SimpleCData]:
     """The values of the kernel's parameters."""
     sizes = sizes_of(program, given)
     lengths = [int(np.prod([sizes[d] for d in axis], dtype=int)) for axis in layout.axes]
@@ -186,12 +231,19 @@ def arguments(program: Program, made: CudaSource, layout: Layout, given: list[np
 
 
 def test_constants_in_the_words_of_c() -> None:
-    program = Program.parse("x[i] float64, k[i] int64 -> y[i] float64, z[i] int64\n"
-                            f" y = (x if x > -inf else nan) * 0.1 - 3\n z = k & {-2 ** 63}")
+    program = Program.parse(
+        "x[i] float64, k[i] int64 -> y[i] float64, z[i] int64\n"
+        f" y = (x if x > -inf else nan) * 0.1 - 3\n z = k & {-(2**63)}"
+    )
     layout = Layout("flat", (("i",),), (False,), ("1",) * 4, (), ("y", "z", "x", "k"))
     source = cuda_source(schedule(program, layout, flat=True)).source
-    for word in ("__longlong_as_double(0xfff0000000000000LL)", "* 0.1;", "- 3.0;",
-                 "(-9223372036854775807LL - 1)", "__longlong_as_double(0x7ff8000000000000LL)"):
+    for word in (
+        "__longlong_as_double(0xfff0000000000000LL)",
+        "* 0.1;",
+        "- 3.0;",
+        "(-9223372036854775807LL - 1)",
+        "__longlong_as_double(0x7ff8000000000000LL)",
+    ):
         assert word in source
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends import processor
-from toytorch.backends.loops import half, machine
+from toytorch.loops import processor
+from toytorch.loops.llvm import half
+from toytorch.loops.runtime import jit
 
-if not machine.works():
+if not jit.works():
     pytest.skip("kernels need llvmlite", allow_module_level=True)
 
 LOOP = """
@@ -38,15 +39,19 @@ ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 @pytest.fixture(scope="module")
 def convert() -> Any:
     """convert(which, from, to), on arrays."""
-    text = half.FROM_FLOAT + half.TO_FLOAT + LOOP.format(
-        name="widen", a="half", b="float", function="__extendhfsf2") + LOOP.format(
-        name="narrow", a="float", b="half", function="__truncsfhf2")
-    target = machine.target()
+    text = (
+        half.FROM_FLOAT
+        + half.TO_FLOAT
+        + LOOP.format(name="widen", a="half", b="float", function="__extendhfsf2")
+        + LOOP.format(name="narrow", a="float", b="half", function="__truncsfhf2")
+    )
+    target = jit.target()
     found = target.link(target.compile(text), "half", ("widen", "narrow"))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
     def run(which: str, a: Any, b: Any) -> None:
         kind(found[which])(a.ctypes.data, b.ctypes.data, a.size)
+
     return run
 
 

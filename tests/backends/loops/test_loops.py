@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.backends.loops import Program, Unsupported, compile_program, numpy_blocked, run
-from toytorch.backends.loops.layout import layout_of
-from toytorch.backends.loops.machine import works
+from toytorch.loops import Program, Unsupported, compile_program, run
+from toytorch.loops.generators import numpy as numpy_blocked
+from toytorch.loops.runtime.jit import works
+from toytorch.loops.schedule.layout import layout_of
 
 PROGRAMS = {
     "elementwise": "x[i,j,k], w[k], s -> y[i,j,k]\n y = tanh(x*w + s) if x > 0 else sigmoid(x)",
@@ -55,14 +56,21 @@ PROGRAMS = {
     "wide": "x[i,j] float64, y[i,j] -> z[i,j] float64\n z = x + float64(y)",
     "no dimension": "x[], k -> y[]\n y = x*k",
 }
-SIZES = [{"i": 5, "j": 7, "k": 3}, {"i": 1, "j": 33, "k": 8}, {"i": 17, "j": 1, "k": 1},
-         {"i": 300, "j": 40, "k": 2}, {"i": 6, "j": 700, "k": 5}]
+SIZES = [
+    {"i": 5, "j": 7, "k": 3},
+    {"i": 1, "j": 33, "k": 8},
+    {"i": 17, "j": 1, "k": 1},
+    {"i": 300, "j": 40, "k": 2},
+    {"i": 6, "j": 700, "k": 5},
+]
 
 
 def laid_out(shape: tuple[int, ...], type: str, how: str, rng: Any) -> np.ndarray:
     """Random numbers of a shape, in one of the ways memory can be walked."""
+
     def normal(size: tuple[int, ...]) -> np.ndarray:
         return np.asarray(rng.standard_normal(size)).astype(type)
+
     if not shape:
         return normal(shape)
     if how == "transposed":
@@ -92,14 +100,15 @@ def test_all_ways_agree(name: str, how: str) -> None:
     rng = np.random.default_rng(len(name))
     for sizes in SIZES if how == "plain" else SIZES[:4:3]:
         sizes = {**sizes, "a": sizes["i"], "c": sizes["j"], "h": sizes["k"]}
-        inputs = [laid_out(tuple(sizes[d] for d in a.dims), a.type,
-                           how if k == 0 else "plain", rng)
-                  for k, a in enumerate(program.inputs)]
+        inputs = [
+            laid_out(tuple(sizes[d] for d in a.dims), a.type, how if k == 0 else "plain", rng)
+            for k, a in enumerate(program.inputs)
+        ]
         numbers = [0.5] * len(program.numbers)
 
         def outputs(fill: float, sizes: dict[str, int] = sizes) -> list[np.ndarray]:
-            return [np.full(tuple(sizes[d] for d in o.dims), fill, o.type)
-                    for o in program.outputs]
+            return [np.full(tuple(sizes[d] for d in o.dims), fill, o.type) for o in program.outputs]
+
         wanted, made = outputs(7), outputs(9)
         numpy_blocked.run(program, (*wanted, *inputs, *numbers))
         run(program, *made, *inputs, *numbers)
@@ -113,15 +122,27 @@ def test_all_ways_agree(name: str, how: str) -> None:
                 close(a, b)
 
 
-@pytest.mark.parametrize("name", ["elementwise", "softmax", "layer norm", "softmax down",
-                                  "batch norm", "kept in columns", "a broadcast result"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "elementwise",
+        "softmax",
+        "layer norm",
+        "softmax down",
+        "batch norm",
+        "kept in columns",
+        "a broadcast result",
+    ],
+)
 def test_in_place(name: str) -> None:
     """An output may be exactly an input."""
     program = Program.parse(PROGRAMS[name])
     rng = np.random.default_rng(0)
     sizes = {"i": 9, "j": 50, "k": 4, "a": 9, "c": 50, "h": 4}
-    inputs = [np.asarray(rng.standard_normal(tuple(sizes[d] for d in a.dims)), "float32")
-              for a in program.inputs]
+    inputs = [
+        np.asarray(rng.standard_normal(tuple(sizes[d] for d in a.dims)), "float32")
+        for a in program.inputs
+    ]
     numbers = [0.5] * len(program.numbers)
     wanted = [np.empty(tuple(sizes[d] for d in o.dims), o.type) for o in program.outputs]
     numpy_blocked.run(program, (*wanted, *inputs, *numbers))
@@ -226,6 +247,6 @@ def test_errors_say_what_was_wrong() -> None:
         run(Program.parse("x[i,j] -> y[i,j]\n y = x + 1"), y[:3, :3], y[:3, :3].T)
     whole = np.zeros(20, "uint8")
     first = 1 + -whole.ctypes.data % 4
-    odd = whole[first:first + 16].view("float32")
+    odd = whole[first : first + 16].view("float32")
     with pytest.raises(Unsupported, match="not aligned"):
         run(Program.parse("x[i] -> y[i]\n y = x + x"), np.empty(4, "float32"), odd)

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import toytorch as torch
-from toytorch.backends.loops import Program, cache, compile_program, parallel, run, set_thread_count
-from toytorch.backends.loops.entry import CONTEXT
-from toytorch.backends.loops.machine import context, works
-from toytorch.backends.loops.team import BOARD
+from toytorch.loops import Program, compile_program, run, set_thread_count
+from toytorch.loops.runtime import cache
+from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime.entry_point import CONTEXT
+from toytorch.loops.runtime.jit import context, works
+from toytorch.loops.runtime.thread_pool import BOARD
 
 pytestmark = pytest.mark.skipif(not works(), reason="kernels need llvmlite")
 TEXT = "x[i], s -> y[i]\n y = x*x + s*{}"
@@ -39,12 +41,13 @@ def test_a_kernel_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "a folder"])
-def test_a_damaged_file_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                         damage: str) -> None:
+def test_a_damaged_file_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     monkeypatch.setenv("TOYTORCH_CACHE", str(tmp_path))
     number = 10 + len(damage)
     assert not compiled(number)
-    file, = tmp_path.glob("k*.o")
+    (file,) = tmp_path.glob("k*.o")
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     if damage == "a folder":
@@ -68,11 +71,17 @@ def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
-    code = ("from tests.backends.loops.test_machine import compiled\n"
-            "for k in range(60, 64): compiled(k)")
+    code = (
+        "from tests.backends.loops.test_machine import compiled\n"
+        "for k in range(60, 64): compiled(k)"
+    )
     environment = {**os.environ, "TOYTORCH_CACHE": str(tmp_path)}
-    started = [subprocess.Popen([sys.executable, "-c", code], env=environment,
-                                cwd=Path(__file__).parents[3]) for _ in range(2)]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[3]
+        )
+        for _ in range(2)
+    ]
     assert [p.wait(timeout=100) for p in started] == [0, 0]
     assert len(list(tmp_path.iterdir())) == 5  # with the reader
 
@@ -109,12 +118,15 @@ def two_threads() -> object:
     parallel.note_threads()
 
 
-@pytest.mark.parametrize("text", [
-    "x[i,j] -> y[i,j]\n y = sin(exp(x))",
-    "x[i,j] -> y[i,j]\n e = exp(x - max[j](x))\n y = e / sum[j](e)",
-    "x[i,j] -> y[j]\n y = sum[i](exp(x))",
-    "x[i,j] -> y[]\n y = sum[i,j](exp(x))",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x[i,j] -> y[i,j]\n y = sin(exp(x))",
+        "x[i,j] -> y[i,j]\n e = exp(x - max[j](x))\n y = e / sum[j](e)",
+        "x[i,j] -> y[j]\n y = sum[i](exp(x))",
+        "x[i,j] -> y[]\n y = sum[i,j](exp(x))",
+    ],
+)
 def test_threads_give_the_same(text: str, two_threads: object) -> None:
     program = Program.parse(text)
     x = np.random.default_rng(0).standard_normal((1500, 1001)).astype("float32")
@@ -171,6 +183,7 @@ def test_kernels_from_many_python_threads() -> None:
                 compiled(number + k % 2)
         except BaseException as error:
             errors.append(error)
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toytorch.backends.loops import Program, Unsupported, numpy_blocked, run, supports
-from toytorch.backends.loops.llvm_ops import is_complete
-from toytorch.backends.loops.primitives import CONSTANT_DIVISOR, PRIMITIVES
-from toytorch.backends.loops.types import kind
+from toytorch.loops import Program, Unsupported, run, supports
+from toytorch.loops.generators import numpy as numpy_blocked
+from toytorch.loops.language.primitives import CONSTANT_DIVISOR, PRIMITIVES
+from toytorch.loops.language.types import kind
+from toytorch.loops.llvm.ops import is_complete
 
 TYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"]
 
@@ -26,8 +27,9 @@ def samples(type: str, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(x)
 
 
-CASES = [(op, type) for op in PRIMITIVES for type in TYPES
-         if op != "cast" and supports(op, type, 1)]
+CASES = [
+    (op, type) for op in PRIMITIVES for type in TYPES if op != "cast" and supports(op, type, 1)
+]
 
 
 @pytest.mark.parametrize(("op", "type"), CASES)
@@ -65,7 +67,7 @@ def test_cast(source: str, target: str) -> None:
     rng = np.random.default_rng(8)
     x = samples(source, rng)
     if kind(source) == "f" and target != "bool" and kind(target) != "f":
-        top = {"int8": 127, "uint8": 255, "int16": 32767}.get(target, 2 ** 30)
+        top = {"int8": 127, "uint8": 255, "int16": 32767}.get(target, 2**30)
         low = 0 if target == "uint8" else -top
         x = rng.uniform(low, top, 400).astype(source)  # beyond the type, C leaves it open
     program = Program.parse(f"x[i] {source} -> y[i] {target}\n y = {target}(x)")
@@ -81,8 +83,9 @@ def test_integers_divide_as_in_python(type: str, divisor: int) -> None:
     if type == "uint8" and divisor < 0:
         pytest.skip("uint8 has no negative divisors")
     x = samples(type, np.random.default_rng(9))
-    program = Program.parse(f"x[i], z[i] -> q[i], r[i]\n q = x // {divisor}\n"
-                            f" r = x % {divisor}", type)
+    program = Program.parse(
+        f"x[i], z[i] -> q[i], r[i]\n q = x // {divisor}\n r = x % {divisor}", type
+    )
     q, r = np.zeros((2, 400), type)
     run(program, q, r, x, x)
     bits = np.iinfo(type)
@@ -103,8 +106,9 @@ def test_division_by_zero_is_refused() -> None:
 def test_float_remainders() -> None:
     x = np.array([5.5, -5.5, 5.5, -5.5, 0, -0.0, 1, np.inf, 3, 1e-30], "float32")
     z = np.array([2, 2, -2, -2, 3, 3, 0, 2, np.inf, -1], "float32")
-    program = Program.parse("x[i], z[i] -> q[i], r[i], f[i]\n q = x // z\n r = x % z\n"
-                            " f = fmod(x, z)")
+    program = Program.parse(
+        "x[i], z[i] -> q[i], r[i], f[i]\n q = x // z\n r = x % z\n f = fmod(x, z)"
+    )
     q, r, f = np.zeros((3, 10), "float32")
     run(program, q, r, f, x, z)
     with np.errstate(all="ignore"):
@@ -129,7 +133,7 @@ def test_half_numbers_are_rounded_when_stored(type: str) -> None:
     wide = x.astype("float32")
     wanted = (wide * np.float32(1.01) + np.float32(0.001)).astype(made_type)
     a, b = y.astype("float64"), wanted.astype("float64")
-    np.testing.assert_allclose(a, b, rtol=2 ** -7 if type == "bfloat16" else 2 ** -10)
+    np.testing.assert_allclose(a, b, rtol=2**-7 if type == "bfloat16" else 2**-10)
     assert (a == b)[np.isfinite(b)].mean() > 0.95  # a fused product rounds once less
 
 

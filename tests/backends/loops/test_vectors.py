@@ -5,16 +5,18 @@ from math import erf
 import numpy as np
 import pytest
 
-from toytorch.backends.loops import Program, compile_program, machine
+from toytorch.loops import Program, compile_program
+from toytorch.loops.runtime import jit
 
-pytestmark = pytest.mark.skipif(not machine.works(), reason="kernels need llvmlite")
+pytestmark = pytest.mark.skipif(not jit.works(), reason="kernels need llvmlite")
 
 
 @pytest.mark.parametrize("type", ["float32", "float64"])
 def test_rows_are_divided_by_their_totals(type: str) -> None:
     """Totals that are tiny, huge, zero, infinite or NaN: as division has it, to 2 ulp."""
     program = Program.parse(
-        f"x[i,j] {type} -> y[i,j] {type}, s[i] {type}\n s = sum[j](x)\n y = x / s")
+        f"x[i,j] {type} -> y[i,j] {type}, s[i] {type}\n s = sum[j](x)\n y = x / s"
+    )
     info = np.finfo(type)
     rng = np.random.default_rng(5)
     tiny, huge = float(info.smallest_subnormal), float(info.max)
@@ -38,13 +40,13 @@ def test_rows_are_divided_by_their_totals(type: str) -> None:
 def test_the_last_turns_of_a_long_loop(n: int, again: int) -> None:
     """Neighbours of what is stored stay as they were."""
     program = Program.parse(f"x[i] -> y[i]\n y = {' * '.join(['tanh(x) * erf(x)'] * again)}")
-    x = np.linspace(-3, 3, n + 40, dtype="float32")[20:20 + n]
+    x = np.linspace(-3, 3, n + 40, dtype="float32")[20 : 20 + n]
     room = np.full(n + 40, 7, "float32")
-    y = room[20:20 + n]
+    y = room[20 : 20 + n]
     assert compile_program(program, y, x)(y, x)
     want = (np.tanh(x) * [erf(v) for v in x]) ** again
     np.testing.assert_allclose(y, want, rtol=3e-6, atol=1e-30)
-    assert (room[:20] == 7).all() and (room[20 + n:] == 7).all()
+    assert (room[:20] == 7).all() and (room[20 + n :] == 7).all()
 
 
 @pytest.mark.parametrize("name", ["atan2", "asin", "tan", "sinh", "erfc", "pow", "remainder"])
@@ -57,9 +59,15 @@ def test_half_precision_of_functions_computed_in_float64(name: str) -> None:
     args = (x, x[::-1].copy()) if two else (x,)
     y = np.empty_like(x)
     assert compile_program(program, y, *args)(y, *args)
-    want = {"atan2": np.arctan2, "asin": np.arcsin, "tan": np.tan, "sinh": np.sinh,
-            "pow": np.power, "remainder": np.remainder,
-            "erfc": np.vectorize(lambda v: 1 - erf(v))}[name](*(a.astype("float64") for a in args))
+    want = {
+        "atan2": np.arctan2,
+        "asin": np.arcsin,
+        "tan": np.tan,
+        "sinh": np.sinh,
+        "pow": np.power,
+        "remainder": np.remainder,
+        "erfc": np.vectorize(lambda v: 1 - erf(v)),
+    }[name](*(a.astype("float64") for a in args))
     np.testing.assert_allclose(y, want, rtol=2e-3, atol=1e-3)
 
 
@@ -71,5 +79,5 @@ def test_llvm_has_nothing_to_say(name: str, more: str, capfd: pytest.CaptureFixt
     program = Program.parse(f"x[i] -> y[i]\n y = {call}{more}")
     x = np.ones(9, "float32")
     text = compile_program(program, x.copy(), x).sources["llvm"]
-    assert machine.target().compile(text)
+    assert jit.target().compile(text)
     assert capfd.readouterr().err == ""

@@ -1,4 +1,5 @@
 """Actor and critic share a layer; advantages, entropy, smooth L1 for the values."""
+
 from typing import List, NamedTuple, Tuple
 
 import torch
@@ -49,7 +50,7 @@ for episode in range(4):
     values = torch.cat([s.value for s in saved])
     advantage = gae(rewards, values.detach())
     policy_losses = torch.stack([-s.log_prob * a for s, a in zip(saved, advantage)])
-    value_losses = F.smooth_l1_loss(values, advantage + values.detach(), reduction='sum')
+    value_losses = F.smooth_l1_loss(values, advantage + values.detach(), reduction="sum")
     loss = policy_losses.sum() + value_losses - 0.01 * entropy
     optimizer.zero_grad(set_to_none=True)
     loss.backward()

@@ -1,4 +1,5 @@
 """A letter model by hand from cells: teacher forcing, detached states, sampling, perplexity."""
+
 import math
 import string
 from collections import Counter

@@ -1,4 +1,5 @@
 """What a run keeps in a file, and goes on from: model, optimizer, schedule, seeds."""
+
 import os
 import tempfile
 from dataclasses import asdict, dataclass, field
@@ -18,8 +19,12 @@ class Config:
 
 def build(config):
     sizes = config.layers
-    model = nn.Sequential(nn.Linear(sizes[0], sizes[1]), nn.BatchNorm1d(sizes[1]), nn.SiLU(),
-                          nn.Linear(sizes[1], sizes[2]))
+    model = nn.Sequential(
+        nn.Linear(sizes[0], sizes[1]),
+        nn.BatchNorm1d(sizes[1]),
+        nn.SiLU(),
+        nn.Linear(sizes[1], sizes[2]),
+    )
     optimizer = optim.SGD(model.parameters(), lr=config.lr, momentum=0.9, nesterov=True)
     warm = LambdaLR(optimizer, lambda step: (step + 1) / 3)
     cosine = CosineAnnealingLR(optimizer, T_max=config.steps)
@@ -39,27 +44,35 @@ config = Config()
 x, y = array(16, 6), labels(16, 3)
 model, optimizer, scheduler = build(config)
 with tempfile.TemporaryDirectory() as folder:
-    path = os.path.join(folder, 'ckpt.pt')
+    path = os.path.join(folder, "ckpt.pt")
     for i in range(4):
         print(i, step(model, optimizer, scheduler, x, y), scheduler.get_last_lr())
-    torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(),
-                'scheduler': scheduler.state_dict(), 'config': asdict(config), 'iter_num': 4,
-                'rng': torch.get_rng_state()}, path)
+    torch.save(
+        {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "scheduler": scheduler.state_dict(),
+            "config": asdict(config),
+            "iter_num": 4,
+            "rng": torch.get_rng_state(),
+        },
+        path,
+    )
     later = [step(model, optimizer, scheduler, x, y) for _ in range(3)]
-    checkpoint = torch.load(path, map_location='cpu', weights_only=True)
-again, optimizer, scheduler = build(Config(**checkpoint['config']))
-state_dict = {'module.' + k: v for k, v in checkpoint['model'].items()}
+    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+again, optimizer, scheduler = build(Config(**checkpoint["config"]))
+state_dict = {"module." + k: v for k, v in checkpoint["model"].items()}
 for k in list(state_dict.keys()):
-    if k.startswith('module.'):
-        state_dict[k[len('module.'):]] = state_dict.pop(k)
+    if k.startswith("module."):
+        state_dict[k[len("module.") :]] = state_dict.pop(k)
 print(again.load_state_dict(state_dict))
-optimizer.load_state_dict(checkpoint['optimizer'])
-scheduler.load_state_dict(checkpoint['scheduler'])
-torch.set_rng_state(checkpoint['rng'])
+optimizer.load_state_dict(checkpoint["optimizer"])
+scheduler.load_state_dict(checkpoint["scheduler"])
+torch.set_rng_state(checkpoint["rng"])
 more = [step(again, optimizer, scheduler, x, y) for _ in range(3)]
 print(later, more == later)
 try:
-    again.load_state_dict({'0.weight': torch.zeros(2, 2)})
+    again.load_state_dict({"0.weight": torch.zeros(2, 2)})
 except RuntimeError as error:
     print(error)
 net = nn.DataParallel(again)

@@ -32,5 +32,5 @@ def digits(count=64, size=12, classes=4, seed=0):
     x = rng.standard_normal((count, 1, size, size)).astype(np.float32) * 0.3
     step = size // classes
     for i, k in enumerate(y):
-        x[i, 0, k * step:(k + 1) * step] += 1
+        x[i, 0, k * step : (k + 1) * step] += 1
     return torch.from_numpy(x), torch.from_numpy(y)

@@ -1,4 +1,5 @@
 """Representations from pairs of views: the loss of SimCLR, with a projection head."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -8,8 +9,13 @@ from common import array, digits, fill
 class Encoder(nn.Module):
     def __init__(self, dim=16):
         super().__init__()
-        self.backbone = nn.Sequential(nn.Conv2d(1, 6, 3, stride=2), nn.BatchNorm2d(6), nn.ReLU(),
-                                      nn.AdaptiveAvgPool2d(3), nn.Flatten())
+        self.backbone = nn.Sequential(
+            nn.Conv2d(1, 6, 3, stride=2),
+            nn.BatchNorm2d(6),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(3),
+            nn.Flatten(),
+        )
         self.head = nn.Sequential(nn.Linear(54, 32), nn.ReLU(inplace=True), nn.Linear(32, dim))
 
     def forward(self, x):
@@ -21,7 +27,7 @@ def nt_xent(a, b, temperature=0.5):
     n = a.size(0)
     z = torch.cat([a, b], dim=0)
     sim = torch.mm(z, z.t()) / temperature
-    sim.fill_diagonal_(float('-inf'))
+    sim.fill_diagonal_(float("-inf"))
     target = torch.cat([torch.arange(n, 2 * n), torch.arange(n)])
     return F.cross_entropy(sim, target), (sim.argmax(1) == target).float().mean()
 

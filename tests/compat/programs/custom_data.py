@@ -1,4 +1,5 @@
 """A dataset, a sampler and a collate function of one's own; weighted and batch samplers."""
+
 import math
 from typing import Iterator, List, Tuple
 
@@ -44,8 +45,11 @@ class ByLength(Sampler):
 def collate(batch):
     words, labels = zip(*batch)
     lengths = torch.tensor([len(w) for w in words])
-    return {"words": pad_sequence(words, batch_first=True, padding_value=0), "lengths": lengths,
-            "labels": torch.as_tensor(labels)}
+    return {
+        "words": pad_sequence(words, batch_first=True, padding_value=0),
+        "lengths": lengths,
+        "labels": torch.as_tensor(labels),
+    }
 
 
 class Counter(IterableDataset):
@@ -59,8 +63,9 @@ class Counter(IterableDataset):
 data = Sentences([5, 2, 7, 3, 1, 4])
 for batch in DataLoader(data, batch_size=2, sampler=ByLength(data), collate_fn=collate):
     print(batch["words"].tolist(), batch["lengths"], batch["labels"])
-loader = DataLoader(data, batch_sampler=BatchSampler(SequentialSampler(data), 4, drop_last=True),
-                    collate_fn=collate)
+loader = DataLoader(
+    data, batch_sampler=BatchSampler(SequentialSampler(data), 4, drop_last=True), collate_fn=collate
+)
 print(len(loader), [b["words"].shape for b in loader])
 weighted = WeightedRandomSampler([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], num_samples=3)
 print(list(weighted), len(list(RandomSampler(data, replacement=True, num_samples=9))))

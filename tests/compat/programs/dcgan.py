@@ -1,4 +1,5 @@
 """A small generative adversarial network of convolutions."""
+
 import torch
 import torch.nn as nn
 import torch.nn.parallel
@@ -10,21 +11,32 @@ torch.backends.cudnn.benchmark = True
 
 def weights_init(m):
     classname = m.__class__.__name__
-    if classname.find('Conv') != -1:
+    if classname.find("Conv") != -1:
         torch.nn.init.normal_(m.weight, 0.0, 0.02)
-    elif classname.find('BatchNorm') != -1:
+    elif classname.find("BatchNorm") != -1:
         torch.nn.init.normal_(m.weight, 1.0, 0.02)
         torch.nn.init.zeros_(m.bias)
 
 
 netG = nn.Sequential(
-    nn.ConvTranspose2d(8, 8, 3, 1, 0, bias=False), nn.BatchNorm2d(8), nn.ReLU(True),
-    nn.ConvTranspose2d(8, 8, 4, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(True),
-    nn.ConvTranspose2d(8, 1, 4, 2, 1, bias=False), nn.Tanh())
+    nn.ConvTranspose2d(8, 8, 3, 1, 0, bias=False),
+    nn.BatchNorm2d(8),
+    nn.ReLU(True),
+    nn.ConvTranspose2d(8, 8, 4, 2, 1, bias=False),
+    nn.BatchNorm2d(8),
+    nn.ReLU(True),
+    nn.ConvTranspose2d(8, 1, 4, 2, 1, bias=False),
+    nn.Tanh(),
+)
 netD = nn.Sequential(
-    nn.Conv2d(1, 8, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True),
-    nn.Conv2d(8, 8, 4, 2, 1, bias=False), nn.BatchNorm2d(8), nn.LeakyReLU(0.2, inplace=True),
-    nn.Conv2d(8, 1, 3, 1, 0, bias=False), nn.Sigmoid())
+    nn.Conv2d(1, 8, 4, 2, 1, bias=False),
+    nn.LeakyReLU(0.2, inplace=True),
+    nn.Conv2d(8, 8, 4, 2, 1, bias=False),
+    nn.BatchNorm2d(8),
+    nn.LeakyReLU(0.2, inplace=True),
+    nn.Conv2d(8, 1, 3, 1, 0, bias=False),
+    nn.Sigmoid(),
+)
 netG.apply(weights_init)
 netD.apply(weights_init)
 fill(netG, 1), fill(netD, 2)
@@ -51,5 +63,7 @@ for step in range(5):
     errG = criterion(output, label)
     errG.backward()
     optimizerG.step()
-    print('[%d] Loss_D: %.4f Loss_G: %.4f D(x): %.4f D(G(z)): %.4f' % (
-        step, errD_real.item() + errD_fake.item(), errG.item(), D_x, output.mean().item()))
+    print(
+        "[%d] Loss_D: %.4f Loss_G: %.4f D(x): %.4f D(G(z)): %.4f"
+        % (step, errD_real.item() + errD_fake.item(), errG.item(), D_x, output.mean().item())
+    )

@@ -1,4 +1,5 @@
 """Denoising diffusion in two dimensions: schedule buffers, time embeddings, mean weights."""
+
 import math
 
 import torch
@@ -23,7 +24,7 @@ class Denoiser(nn.Module):
     def __init__(self, steps=40, width=32):
         super().__init__()
         betas = torch.linspace(1e-4, 0.2, steps)
-        alphas_bar = torch.cumprod(1. - betas, dim=0)
+        alphas_bar = torch.cumprod(1.0 - betas, dim=0)
         self.register_buffer("betas", betas)
         self.register_buffer("alphas_bar", alphas_bar, persistent=False)
         self.time = nn.Sequential(TimeEmbedding(16), nn.Linear(16, width), nn.SiLU())

@@ -1,4 +1,5 @@
 """A small network learns from a large one by soft targets and cosines; then both are pruned."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -46,10 +47,13 @@ print(prune.is_pruned(student), [n for n, _ in layer.named_buffers()], layer.wei
 prune.ln_structured(student[2], "weight", amount=0.25, n=2, dim=0)
 print((student[2].weight.abs().sum(1) == 0).sum(), F.cross_entropy(student(x), y))
 prune.remove(layer, "weight")
-sparsity = 100. * float(torch.sum(layer.weight == 0)) / float(layer.weight.nelement())
+sparsity = 100.0 * float(torch.sum(layer.weight == 0)) / float(layer.weight.nelement())
 print("Sparsity: {:.2f}%".format(sparsity), isinstance(layer.weight, nn.Parameter))
-prune.global_unstructured([(m, "weight") for m in teacher if isinstance(m, nn.Linear)],
-                          pruning_method=prune.L1Unstructured, amount=0.5)
+prune.global_unstructured(
+    [(m, "weight") for m in teacher if isinstance(m, nn.Linear)],
+    pruning_method=prune.L1Unstructured,
+    amount=0.5,
+)
 print([int((m.weight == 0).sum()) for m in teacher if isinstance(m, nn.Linear)])
 scores = torch.stack([student(x), teacher(x)]).softmax(-1)
 print(scores.mean(0).topk(2).values[:2], torch.logsumexp(scores, dim=-1)[0, :3], scores.var())

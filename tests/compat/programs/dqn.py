@@ -1,4 +1,5 @@
 """Q-learning with a target network, a replay memory and a soft update, on a corridor."""
+
 import random
 from collections import deque, namedtuple
 
@@ -8,7 +9,7 @@ import torch.nn.functional as F
 import torch.optim as optim
 from common import fill
 
-Transition = namedtuple('Transition', ('state', 'action', 'next_state', 'reward'))
+Transition = namedtuple("Transition", ("state", "action", "next_state", "reward"))
 SIZE, GAMMA, TAU, BATCH = 6, 0.9, 0.1, 16
 
 
@@ -58,8 +59,12 @@ for episode in range(14):
             greedy = policy(one_hot(place)).max(1).indices.view(1, 1)
         action = torch.tensor([[random.randrange(2)]]) if explore else greedy
         after, reward = move(place, action.item())
-        memory.push(one_hot(place), action, None if after is None else one_hot(after),
-                    torch.tensor([reward]))
+        memory.push(
+            one_hot(place),
+            action,
+            None if after is None else one_hot(after),
+            torch.tensor([reward]),
+        )
         place, steps = after, steps + 1
         if len(memory) < BATCH:
             continue

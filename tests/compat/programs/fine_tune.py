@@ -1,4 +1,5 @@
 """A checkpoint of one network is the start of another: partial loading, groups, accumulation."""
+
 import io
 from dataclasses import asdict, dataclass, field
 from typing import Optional
@@ -21,8 +22,9 @@ class Config:
 class MLP(nn.Module):
     def __init__(self, config: Config, classes: int) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(6, config.hidden), nn.LayerNorm(config.hidden),
-                                  nn.GELU())
+        self.body = nn.Sequential(
+            nn.Linear(6, config.hidden), nn.LayerNorm(config.hidden), nn.GELU()
+        )
         self.dropout = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
         self.head = nn.Linear(config.hidden, classes)
 
@@ -44,8 +46,11 @@ try:
     new.load_state_dict(checkpoint["model"])
 except RuntimeError as error:
     print(str(error).splitlines()[1].strip()[:90])
-optimizer = torch.optim.AdamW([{"params": new.body.parameters(), "lr": 1e-3},
-                               {"params": new.head.parameters()}], lr=config.lr, betas=config.betas)
+optimizer = torch.optim.AdamW(
+    [{"params": new.body.parameters(), "lr": 1e-3}, {"params": new.head.parameters()}],
+    lr=config.lr,
+    betas=config.betas,
+)
 plateau = ReduceLROnPlateau(optimizer, mode="min", factor=0.5, patience=0, threshold=0.05)
 x, y = array(24, 6, seed=8), labels(24, 5, seed=8)
 for epoch in range(5):
@@ -66,7 +71,8 @@ print(sorted(optimizer.state_dict()["state"][0]), len(again.state_dict()["param_
 print(Config(lr=1), new.body[1], [tuple(p.shape) for p in new.head.parameters()])
 torch.testing.assert_close(state["body.0.weight"], checkpoint["model"]["body.0.weight"])
 try:
-    torch.testing.assert_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]), rtol=1e-3,
-                               atol=0.0)
+    torch.testing.assert_close(
+        torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]), rtol=1e-3, atol=0.0
+    )
 except AssertionError as error:
     print(error)

@@ -1,4 +1,5 @@
 """Regression by a Gaussian process: Cholesky factors, marginal likelihood, its gradient."""
+
 import math
 
 import torch
@@ -51,5 +52,5 @@ with torch.no_grad():
 try:
     torch.linalg.cholesky(-torch.eye(2))
 except torch.linalg.LinAlgError as error:
-    print(str(error).split(':')[-1])
+    print(str(error).split(":")[-1])
 print(torch.linalg.cholesky_ex(-torch.eye(2)).info)

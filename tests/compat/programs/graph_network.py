@@ -1,4 +1,5 @@
 """Messages along the edges of a graph: scatter_add, index_add, sparse products, attention."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -25,7 +26,7 @@ class GCNConv(nn.Module):
         row, col = torch.cat([edge_index, loops], dim=1)
         deg = torch.zeros(x.size(0)).scatter_add_(0, col, torch.ones(col.numel()))
         norm = deg.pow(-0.5)
-        norm[norm == float('inf')] = 0
+        norm[norm == float("inf")] = 0
         weight = norm[row] * norm[col]
         h = self.lin(x)
         out = torch.zeros_like(h).index_add(0, col, h[row] * weight.unsqueeze(-1))
@@ -40,7 +41,7 @@ class GAT(nn.Module):
     def forward(self, h, edge_index):
         row, col = edge_index
         e = F.leaky_relu(torch.cat([h[row], h[col]], -1) @ self.a, 0.2)
-        top = torch.full((h.size(0),), float('-inf')).scatter_reduce(0, col, e, reduce='amax')
+        top = torch.full((h.size(0),), float("-inf")).scatter_reduce(0, col, e, reduce="amax")
         e = (e - top[col].detach()).exp()
         total = torch.zeros(h.size(0)).scatter_add(0, col, e)
         return torch.zeros_like(h).index_add_(0, col, h[row] * (e / total[col]).unsqueeze(1))
@@ -68,7 +69,7 @@ for epoch in range(5):
     loss.backward()
     optimizer.step()
     acc = int((out.argmax(dim=-1)[~train_mask] == y[~train_mask]).sum()) / int((~train_mask).sum())
-    print(f'Epoch: {epoch:03d}, Loss: {loss:.4f}, Test: {acc:.4f}')
+    print(f"Epoch: {epoch:03d}, Loss: {loss:.4f}, Test: {acc:.4f}")
 adj = torch.sparse_coo_tensor(edge_index, torch.ones(edges), (nodes, nodes)).coalesce()
 print(torch.sparse.mm(adj, x).sum(dim=0), adj.values().max())
 print(torch.bincount(edge_index[1], minlength=nodes), torch.unique(edge_index[0]).numel())

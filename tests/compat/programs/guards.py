@@ -1,4 +1,5 @@
 """What programs ask and set before they start: seeds, devices, determinism, precision, versions."""
+
 import os
 import random
 

@@ -1,4 +1,5 @@
 """Clusters, principal components, and low rank: linear algebra on data."""
+
 import torch
 from common import array
 
@@ -20,16 +21,16 @@ label, centres = kmeans(x, 3)
 print(torch.bincount(label), centres.sum(1))
 mean = x.mean(dim=0, keepdim=True)
 U, S, Vh = torch.linalg.svd(x - mean, full_matrices=False)
-print('explained', (S ** 2 / (S ** 2).sum())[:3], U.shape, Vh.shape)
+print("explained", (S**2 / (S**2).sum())[:3], U.shape, Vh.shape)
 cov = torch.cov(x.T)
 w, v = torch.linalg.eigh(cov)
-print(w.flip(0)[:3] * (len(x) - 1), (S ** 2)[:3])
+print(w.flip(0)[:3] * (len(x) - 1), (S**2)[:3])
 low = U[:, :2] @ torch.diag(S[:2]) @ Vh[:2] + mean
-print('error', torch.linalg.norm(low - x).item(), torch.linalg.matrix_rank(low - mean).item())
+print("error", torch.linalg.norm(low - x).item(), torch.linalg.matrix_rank(low - mean).item())
 q, r = torch.linalg.qr(x[:5])
 print(torch.dist(q @ r, x[:5]).item() < 1e-4, torch.linalg.det(x[:5]).abs().item())
 A, b = x[:, :4], x[:, 4:]
 solution = torch.linalg.lstsq(A, b).solution
 print(solution.flatten(), torch.linalg.pinv(A).matmul(b).flatten())
 print(torch.linalg.cond(cov).item(), torch.trace(torch.linalg.inv(cov + torch.eye(5))).item())
-print(torch.einsum('ij,kj->ik', centres, centres).diagonal(), torch.corrcoef(x.T)[0])
+print(torch.einsum("ij,kj->ik", centres, centres).diagonal(), torch.corrcoef(x.T)[0])

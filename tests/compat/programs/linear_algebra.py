@@ -1,4 +1,5 @@
 """Least squares, eigenvalues and decompositions, with gradients through some."""
+
 import torch
 from common import array
 

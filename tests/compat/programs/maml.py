@@ -1,4 +1,5 @@
 """Learning to learn: gradients through a gradient step, with functional_call and torch.func."""
+
 import torch
 from common import array, fill
 from torch import nn
@@ -29,6 +30,7 @@ for iteration in range(4):
 
     def after(x, y):
         return loss_of(adapted(params, x[:5], y[:5]), x[5:], y[5:])
+
     losses = vmap(after)(x, y)
     meta.zero_grad()
     losses.mean().backward()
@@ -40,11 +42,12 @@ x, y = task(1.0, 99)
 h = torch.tanh(x @ fast[0].t() + fast[1])
 loss = ((h @ fast[2].t() + fast[3] - y) ** 2).mean()
 grads = torch.autograd.grad(loss, fast, create_graph=True)
-second = sum((g ** 2).sum() for g in grads)
+second = sum((g**2).sum() for g in grads)
 second.backward()
 print(second.item(), [round(p.grad.norm().item(), 4) for p in fast])
-per_sample = vmap(grad(loss_of), in_dims=(None, 0, 0))({k: v.detach() for k, v in params.items()},
-                                                       x.unsqueeze(1), y.unsqueeze(1))
+per_sample = vmap(grad(loss_of), in_dims=(None, 0, 0))(
+    {k: v.detach() for k, v in params.items()}, x.unsqueeze(1), y.unsqueeze(1)
+)
 print({k: v.shape for k, v in per_sample.items()})
 J = jacrev(lambda v: functional_call(model, params, (v,)).squeeze())(x[0])
 print(J.shape, torch.func.hessian(lambda v: model(v).sum())(x[0]).squeeze().item())

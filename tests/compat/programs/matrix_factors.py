@@ -1,4 +1,5 @@
 """Ratings by factors with biases, a mask for what is unknown, and alternating least squares."""
+
 import torch
 from common import array, labels
 from torch import nn

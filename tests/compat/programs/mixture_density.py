@@ -1,4 +1,5 @@
 """A network that gives a mixture of normal densities, and one that gives quantiles."""
+
 import math
 
 import torch
@@ -45,6 +46,6 @@ for epoch in range(10):
     error = y - net(x)
     loss = torch.max(quantiles * error, (quantiles - 1) * error).sum(dim=1).mean()
     optimizer.zero_grad(), loss.backward(), optimizer.step()
-print('pinball', loss.item(), torch.quantile(y, quantiles, dim=0).flatten())
+print("pinball", loss.item(), torch.quantile(y, quantiles, dim=0).flatten())
 nll = nn.GaussianNLLLoss()(mu[:, 0], y[:, 0], sigma[:, 0] ** 2)
 print(nll.item(), nn.PoissonNLLLoss()(mu[:, 1], y[:, 0].abs()).item(), nn.HuberLoss()(mu, y).item())

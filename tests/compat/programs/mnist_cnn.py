@@ -1,4 +1,5 @@
 """A convolutional network for pictures of digits, with arguments from the command line."""
+
 import argparse
 
 import torch
@@ -36,9 +37,15 @@ def train(args, model, device, train_loader, optimizer, epoch):
         loss.backward()
         optimizer.step()
         if batch_idx % args.log_interval == 0:
-            print('Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}'.format(
-                epoch, batch_idx * len(data), len(train_loader.dataset),
-                100. * batch_idx / len(train_loader), loss.item()))
+            print(
+                "Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(
+                    epoch,
+                    batch_idx * len(data),
+                    len(train_loader.dataset),
+                    100.0 * batch_idx / len(train_loader),
+                    loss.item(),
+                )
+            )
 
 
 def test(model, device, test_loader):
@@ -49,23 +56,26 @@ def test(model, device, test_loader):
         for data, target in test_loader:
             data, target = data.to(device), target.to(device)
             output = model(data)
-            test_loss += F.nll_loss(output, target, reduction='sum').item()
+            test_loss += F.nll_loss(output, target, reduction="sum").item()
             pred = output.argmax(dim=1, keepdim=True)
             correct += pred.eq(target.view_as(pred)).sum().item()
     test_loss /= len(test_loader.dataset)
-    print('\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n'.format(
-        test_loss, correct, len(test_loader.dataset), 100. * correct / len(test_loader.dataset)))
+    print(
+        "\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)\n".format(
+            test_loss, correct, len(test_loader.dataset), 100.0 * correct / len(test_loader.dataset)
+        )
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description='digits')
-    parser.add_argument('--batch-size', type=int, default=16, metavar='N')
-    parser.add_argument('--epochs', type=int, default=2)
-    parser.add_argument('--lr', type=float, default=1.0)
-    parser.add_argument('--gamma', type=float, default=0.7)
-    parser.add_argument('--no-accel', action='store_true')
-    parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--log-interval', type=int, default=2)
+    parser = argparse.ArgumentParser(description="digits")
+    parser.add_argument("--batch-size", type=int, default=16, metavar="N")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--lr", type=float, default=1.0)
+    parser.add_argument("--gamma", type=float, default=0.7)
+    parser.add_argument("--no-accel", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log-interval", type=int, default=2)
     args = parser.parse_args([])
     use_cuda = not args.no_accel and torch.cuda.is_available()
     use_mps = torch.backends.mps.is_available()
@@ -74,9 +84,9 @@ def main():
         device = torch.accelerator.current_accelerator()
     else:
         device = torch.device("cuda" if use_cuda else "mps" if use_mps else "cpu")
-    train_kwargs = {'batch_size': args.batch_size}
+    train_kwargs = {"batch_size": args.batch_size}
     if use_cuda:
-        train_kwargs.update({'num_workers': 1, 'pin_memory': True, 'shuffle': True})
+        train_kwargs.update({"num_workers": 1, "pin_memory": True, "shuffle": True})
     train_loader = DataLoader(TensorDataset(*digits(64)), **train_kwargs)
     test_loader = DataLoader(TensorDataset(*digits(32, seed=5)), batch_size=16)
     model = fill(Net()).to(device)
@@ -89,5 +99,5 @@ def main():
     print(model)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -1,4 +1,5 @@
 """A network as the right-hand side of an equation, integrated by Runge and Kutta's method."""
+
 import torch
 import torch.nn as nn
 from common import fill
@@ -14,7 +15,7 @@ class ODEFunc(nn.Module):
                 nn.init.constant_(m.bias, val=0)
 
     def forward(self, t, y):
-        return self.net(y ** 3)
+        return self.net(y**3)
 
 
 def rk4(func, y, t):
@@ -31,10 +32,10 @@ def rk4(func, y, t):
 
 
 true_A = torch.tensor([[-0.1, 2.0], [-2.0, -0.1]])
-t = torch.linspace(0., 2., 20)
-y0 = torch.tensor([[2., 0.]])
+t = torch.linspace(0.0, 2.0, 20)
+y0 = torch.tensor([[2.0, 0.0]])
 with torch.no_grad():
-    true_y = rk4(lambda t, y: torch.mm(y ** 3, true_A), y0, t)
+    true_y = rk4(lambda t, y: torch.mm(y**3, true_A), y0, t)
 func = fill(ODEFunc())
 optimizer = torch.optim.RMSprop(func.parameters(), lr=1e-2)
 for itr in range(1, 6):
@@ -43,5 +44,5 @@ for itr in range(1, 6):
     loss = torch.mean(torch.abs(pred_y - true_y))
     loss.backward()
     optimizer.step()
-    print('Iter {:04d} | Total Loss {:.6f}'.format(itr, loss.item()))
+    print("Iter {:04d} | Total Loss {:.6f}".format(itr, loss.item()))
 print(true_y[::5, 0])

@@ -1,4 +1,5 @@
 """Affine coupling layers: a density that can be computed, its inverse, and its training."""
+
 import math
 
 import torch
@@ -35,7 +36,7 @@ class Flow(nn.Module):
     def __init__(self):
         super().__init__()
         self.layers = nn.ModuleList(Coupling(bool(i % 2)) for i in range(4))
-        self.register_buffer('loc', torch.zeros(2), persistent=False)
+        self.register_buffer("loc", torch.zeros(2), persistent=False)
 
     def log_prob(self, x):
         total = x.new_zeros(len(x))

@@ -1,4 +1,5 @@
 """Functions with a backward of one's own: a polynomial, straight through, a checkpoint."""
+
 import math
 
 import torch
@@ -12,12 +13,12 @@ class LegendrePolynomial3(Function):
     @staticmethod
     def forward(ctx, input):
         ctx.save_for_backward(input)
-        return 0.5 * (5 * input ** 3 - 3 * input)
+        return 0.5 * (5 * input**3 - 3 * input)
 
     @staticmethod
     def backward(ctx, grad_output):
-        input, = ctx.saved_tensors
-        return grad_output * 1.5 * (5 * input ** 2 - 1)
+        (input,) = ctx.saved_tensors
+        return grad_output * 1.5 * (5 * input**2 - 1)
 
 
 class Round(Function):
@@ -43,7 +44,7 @@ class Exp(Function):
 
     @staticmethod
     def backward(ctx, g):
-        result, = ctx.saved_tensors
+        (result,) = ctx.saved_tensors
         return g * result
 
 
@@ -62,7 +63,7 @@ for t in range(201):
 print(f"y = {a.item():.3f} + {b.item():.3f} P3({c.item():.3f} + {d.item():.3f} x)")
 inputs = torch.tensor([0.3, -0.8, 0.1], dtype=torch.float64, requires_grad=True)
 print(gradcheck(LegendrePolynomial3.apply, (inputs,)), gradcheck(Exp.apply, (inputs,)))
-print(str(LegendrePolynomial3.apply(inputs).grad_fn).split(' at ')[0])
+print(str(LegendrePolynomial3.apply(inputs).grad_fn).split(" at ")[0])
 print(Exp.apply(inputs).sum().grad_fn.name())
 Round.apply(inputs, 4).sum().backward()
 print(inputs.grad, Round.apply(inputs, 4))

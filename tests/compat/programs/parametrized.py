@@ -1,4 +1,5 @@
 """Weights made of other weights: spectral and weight norm, symmetric and orthogonal matrices."""
+
 import torch
 import torch.nn.utils.parametrize as P
 from common import array, fill

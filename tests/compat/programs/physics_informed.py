@@ -1,4 +1,5 @@
 """A network that has to satisfy u'' = -pi^2 sin(pi x): second derivatives in the loss."""
+
 import math
 
 import torch
@@ -9,16 +10,18 @@ from torch import autograd, nn
 class PINN(nn.Module):
     def __init__(self):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(),
-                                 nn.Linear(16, 1))
+        self.net = nn.Sequential(
+            nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1)
+        )
 
     def forward(self, x):
         return self.net(x)
 
 
 def derivative(y, x):
-    return autograd.grad(y, x, grad_outputs=torch.ones_like(y), create_graph=True,
-                         retain_graph=True)[0]
+    return autograd.grad(
+        y, x, grad_outputs=torch.ones_like(y), create_graph=True, retain_graph=True
+    )[0]
 
 
 model = fill(PINN())
@@ -29,19 +32,19 @@ for epoch in range(10):
     optimizer.zero_grad()
     u = model(x)
     u_xx = derivative(derivative(u, x), x)
-    residual = u_xx + math.pi ** 2 * torch.sin(math.pi * x)
+    residual = u_xx + math.pi**2 * torch.sin(math.pi * x)
     loss = residual.square().mean() + 10 * model(ends).square().mean()
     loss.backward()
     optimizer.step()
     if epoch % 3 == 0:
         print(epoch, loss.item())
-lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=5, line_search_fn='strong_wolfe')
+lbfgs = torch.optim.LBFGS(model.parameters(), max_iter=5, line_search_fn="strong_wolfe")
 
 
 def closure():
     lbfgs.zero_grad()
     u = model(x)
-    residual = derivative(derivative(u, x), x) + math.pi ** 2 * torch.sin(math.pi * x)
+    residual = derivative(derivative(u, x), x) + math.pi**2 * torch.sin(math.pi * x)
     loss = residual.square().mean() + 10 * model(ends).square().mean()
     loss.backward()
     return loss

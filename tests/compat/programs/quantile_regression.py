@@ -1,4 +1,5 @@
 """Three quantiles at once by the pinball loss; early stopping on a validation set."""
+
 import copy
 
 import torch
@@ -18,14 +19,15 @@ class PinballLoss(nn.Module):
 
 
 x = array(240, 1, seed=1)
-y = x ** 2 + 0.5 * array(240, 1, seed=2) * x.abs()
+y = x**2 + 0.5 * array(240, 1, seed=2) * x.abs()
 generator = torch.Generator().manual_seed(0)
 train, valid = random_split(TensorDataset(x, y), [0.75, 0.25], generator=generator)
 print(len(train), len(valid), sorted(train.indices + valid.indices) == list(range(240)))
 train = TensorDataset(x[:180], y[:180])
 valid_x, valid_y = x[180:], y[180:]
-model = fill(nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(),
-                           nn.Linear(24, 3)))
+model = fill(
+    nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3))
+)
 criterion = PinballLoss([0.1, 0.5, 0.9])
 optimizer = torch.optim.RMSprop(model.parameters(), lr=5e-3)
 best, best_state, patience = float("inf"), None, 0

@@ -1,4 +1,5 @@
 """REINFORCE on a corridor: left or right until the end is reached. Draws come from NumPy."""
+
 from collections import deque
 
 import numpy as np

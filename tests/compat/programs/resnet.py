@@ -1,4 +1,5 @@
 """A small residual network: initialisation, warmup and steps, label smoothing, mixed precision."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -36,7 +37,7 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(8 * BasicBlock.expansion, classes)
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode='fan_out', nonlinearity='relu')
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
             elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
                 nn.init.constant_(m.weight, 1)
                 nn.init.constant_(m.bias, 0)
@@ -52,8 +53,11 @@ for mixed in (False, True):
     model = model.to(memory_format=torch.channels_last)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9, weight_decay=1e-4)
-    scheduler = SequentialLR(optimizer, [LambdaLR(optimizer, lambda e: (e + 1) / 3),
-                                         MultiStepLR(optimizer, [2, 4], gamma=0.3)], [2])
+    scheduler = SequentialLR(
+        optimizer,
+        [LambdaLR(optimizer, lambda e: (e + 1) / 3), MultiStepLR(optimizer, [2, 4], gamma=0.3)],
+        [2],
+    )
     scaler = torch.amp.GradScaler("cpu", enabled=False)
     for epoch in range(6):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
@@ -64,7 +68,7 @@ for mixed in (False, True):
         scaler.step(optimizer)
         scaler.update()
         scheduler.step()
-        lr = optimizer.param_groups[0]['lr']
+        lr = optimizer.param_groups[0]["lr"]
         print(mixed, epoch, f"{loss.item():.{1 if mixed else 3}f}", f"{lr:.5f}", out.dtype)
 cycle = OneCycleLR(optimizer, max_lr=0.1, total_steps=5)
 lrs = []

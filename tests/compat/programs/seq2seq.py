@@ -1,4 +1,5 @@
 """An encoder and a decoder with attention learn to turn a sequence round."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -15,8 +16,9 @@ class EncoderRNN(nn.Module):
         self.gru = nn.GRU(HIDDEN, HIDDEN, batch_first=True, bidirectional=True)
 
     def forward(self, input, lengths):
-        packed = pack_padded_sequence(self.embedding(input), lengths, batch_first=True,
-                                      enforce_sorted=False)
+        packed = pack_padded_sequence(
+            self.embedding(input), lengths, batch_first=True, enforce_sorted=False
+        )
         output, hidden = self.gru(packed)
         output, _ = pad_packed_sequence(output, batch_first=True)
         return output[..., :HIDDEN] + output[..., HIDDEN:], hidden.sum(0, keepdim=True)
@@ -51,8 +53,11 @@ class AttnDecoderRNN(nn.Module):
             output, hidden = self.gru(step, hidden)
             outputs.append(self.out(output))
             seen.append(weights)
-            word = target[:, i].unsqueeze(1) if target is not None else (
-                outputs[-1].topk(1)[1].squeeze(-1).detach())
+            word = (
+                target[:, i].unsqueeze(1)
+                if target is not None
+                else (outputs[-1].topk(1)[1].squeeze(-1).detach())
+            )
         return F.log_softmax(torch.cat(outputs, dim=1), dim=-1), torch.cat(seen, dim=1)
 
 

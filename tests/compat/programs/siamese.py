@@ -1,4 +1,5 @@
 """Two pictures through one network: the same class or not; then triplets and contrast."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -21,8 +22,13 @@ class Pairs(Dataset):
 class SiameseNetwork(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(1, 8, 3, stride=2), nn.BatchNorm2d(8), nn.ReLU(),
-                                  nn.AdaptiveAvgPool2d(2), nn.Flatten())
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 8, 3, stride=2),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+        )
         self.fc = nn.Sequential(nn.Linear(64, 16), nn.ReLU(inplace=True), nn.Linear(16, 1))
         self.sigmoid = nn.Sigmoid()
 
@@ -48,9 +54,9 @@ print(F.triplet_margin_loss(z[:8], z[8:16], z[16:], margin=0.5).item())
 print(F.cosine_embedding_loss(z[:12], z[12:], torch.where(y[:12] == y[12:], 1, -1)).item())
 distance = F.pairwise_distance(z[:12], z[12:])
 near = (y[:12] == y[12:]).float()
-contrastive = near * distance ** 2 + (1 - near) * torch.clamp(1.0 - distance, min=0.0) ** 2
+contrastive = near * distance**2 + (1 - near) * torch.clamp(1.0 - distance, min=0.0) ** 2
 print(contrastive.mean().item())
 sim = z @ z.T / 0.1
-sim.fill_diagonal_(float('-inf'))
+sim.fill_diagonal_(float("-inf"))
 positives = torch.cat([torch.arange(12, 24), torch.arange(0, 12)])
-print('NT-Xent', F.cross_entropy(sim, positives).item())
+print("NT-Xent", F.cross_entropy(sim, positives).item())

@@ -1,4 +1,5 @@
 """Two sentences, packed to their lengths, through one encoder; three classes."""
+
 import torch
 import torch.nn as nn
 from common import fill, labels
@@ -53,8 +54,10 @@ model = fill(Classifier())
 with torch.no_grad():
     model.encoder.embed.weight[0].zero_()
 criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
-opt = torch.optim.Adam([{'params': model.encoder.parameters(), 'lr': 1e-2},
-                        {'params': model.out.parameters()}], lr=3e-2)
+opt = torch.optim.Adam(
+    [{"params": model.encoder.parameters(), "lr": 1e-2}, {"params": model.out.parameters()}],
+    lr=3e-2,
+)
 a, b, y = sentences(2), sentences(3), labels(8, 3)
 for epoch in range(5):
     opt.zero_grad()
@@ -64,4 +67,4 @@ for epoch in range(5):
     loss.backward()
     opt.step()
     print(epoch, loss.item(), n_correct, model.encoder.embed.weight.grad[0].abs().sum().item())
-print([g['lr'] for g in opt.param_groups], sum(p.numel() for p in model.parameters()))
+print([g["lr"] for g in opt.param_groups], sum(p.numel() for p in model.parameters()))

@@ -1,4 +1,5 @@
 """Signals: a low-pass filter by FFT, a spectrogram, convolution both ways, special functions."""
+
 import math
 
 import torch
@@ -35,8 +36,22 @@ z = torch.view_as_complex(array(4, 2, seed=5))
 print(z.angle(), z.abs(), (z * z.conj()).real)
 print(torch.polar(z.abs(), z.angle()).sub(z).abs().max() < 1e-6)
 x = torch.tensor([0.1, 0.5, 1.5, 3.0])
-for name in ("erf", "erfinv", "digamma", "gammaln", "expit", "logit", "i0", "ndtr", "entr", "sinc",
-             "log1p", "exp2", "bessel_j0", "xlog1py"):
+for name in (
+    "erf",
+    "erfinv",
+    "digamma",
+    "gammaln",
+    "expit",
+    "logit",
+    "i0",
+    "ndtr",
+    "entr",
+    "sinc",
+    "log1p",
+    "exp2",
+    "bessel_j0",
+    "xlog1py",
+):
     f = getattr(special, name)
     v = x.clamp(max=0.9) if name in ("erfinv", "logit") else x
     print(name, f(v, v) if name == "xlog1py" else f(v))

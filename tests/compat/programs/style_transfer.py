@@ -1,4 +1,5 @@
 """A picture is optimised: content by features, style by Gram matrices, and smoothness."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -42,8 +43,16 @@ class StyleLoss(nn.Module):
         return input
 
 
-cnn = fill(nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.Conv2d(6, 8, 3, padding=1),
-                         nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1))).eval()
+cnn = fill(
+    nn.Sequential(
+        nn.Conv2d(3, 6, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(6, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1),
+    )
+).eval()
 cnn.requires_grad_(False)
 content, style = array(1, 3, 12, 12).sigmoid(), array(1, 3, 12, 12, seed=1).sigmoid()
 model = nn.Sequential(Normalization([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
@@ -66,6 +75,7 @@ print([n for n, _ in model.named_children()])
 image = content.clone().requires_grad_(True)
 optimizer = optim.LBFGS([image], max_iter=4)
 for run in range(4):
+
     def closure():
         with torch.no_grad():
             image.clamp_(0, 1)
@@ -75,6 +85,7 @@ for run in range(4):
         loss = loss + 1e-3 * ((image[..., 1:] - image[..., :-1]) ** 2).sum()
         loss.backward()
         return loss
+
     print(run, f"{optimizer.step(closure).item():.3f}")
 with torch.no_grad():
     print(image.clamp_(0, 1).shape, image.grad.shape, len(losses))

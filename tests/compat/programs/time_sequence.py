@@ -1,4 +1,5 @@
 """Sine waves continued by two LSTM cells, trained with LBFGS in float64."""
+
 import numpy as np
 import torch
 import torch.nn as nn
@@ -6,9 +7,9 @@ import torch.optim as optim
 
 np.random.seed(0)
 torch.manual_seed(0)
-x = np.empty((6, 30), 'int64')
+x = np.empty((6, 30), "int64")
 x[:] = np.array(range(30)) + np.random.randint(-40, 40, 6).reshape(6, 1)
-data = np.sin(x / 1.0 / 5).astype('float64')
+data = np.sin(x / 1.0 / 5).astype("float64")
 
 
 class Sequence(nn.Module):
@@ -47,16 +48,17 @@ with torch.no_grad():
 criterion = nn.MSELoss()
 optimizer = optim.LBFGS(seq.parameters(), lr=0.8, max_iter=8)
 for i in range(2):
-    print('STEP: ', i)
+    print("STEP: ", i)
 
     def closure():
         optimizer.zero_grad()
         loss = criterion(seq(input), target)
-        print('loss:', loss.item())
+        print("loss:", loss.item())
         loss.backward()
         return loss
+
     optimizer.step(closure)
     with torch.no_grad():
         pred = seq(torch.from_numpy(data[:2, :-1]), future=5)
-        print('test loss:', criterion(pred[:, :-5], torch.from_numpy(data[:2, 1:])).item())
+        print("test loss:", criterion(pred[:, :-5], torch.from_numpy(data[:2, 1:])).item())
         print(pred[:, -5:].detach().numpy().round(3).tolist())

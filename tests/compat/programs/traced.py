@@ -1,4 +1,5 @@
 """Traced and scripted modules, saved and loaded; torch.compile around a step."""
+
 import io
 from typing import List
 
@@ -35,8 +36,16 @@ for sign in (1, -1):
     ours, eager = scripted(sign * x, h), gate(sign * x, h)
     print(torch.allclose(ours[0], eager[0]), f"{ours[1].item():.4f}")
 print(f"{running([1.0, 2.0, 3.0], 0.5):.4f}", "prim::If" in str(scripted.graph))
-net = fill(nn.Sequential(nn.Conv1d(2, 4, 3), nn.BatchNorm1d(4), nn.ReLU(), nn.AdaptiveMaxPool1d(2),
-                         nn.Flatten(), nn.Linear(8, 3))).eval()
+net = fill(
+    nn.Sequential(
+        nn.Conv1d(2, 4, 3),
+        nn.BatchNorm1d(4),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool1d(2),
+        nn.Flatten(),
+        nn.Linear(8, 3),
+    )
+).eval()
 example = array(2, 2, 9)
 traced = torch.jit.trace(net, example)
 buffer = io.BytesIO()

@@ -1,4 +1,5 @@
 """Segmentation by a U-net: skips, transposed convolutions, Dice and focal losses, augmentation."""
+
 import torch
 import torch.nn.functional as F
 from common import array, digits, fill
@@ -8,17 +9,24 @@ from torch import nn
 class DoubleConv(nn.Sequential):
     def __init__(self, inp, out, mid=None):
         mid = mid or out
-        super().__init__(nn.Conv2d(inp, mid, 3, padding=1, bias=False), nn.GroupNorm(2, mid),
-                         nn.LeakyReLU(0.1, inplace=True),
-                         nn.Conv2d(mid, out, 3, padding="same", padding_mode="reflect"),
-                         nn.InstanceNorm2d(out, affine=True), nn.Hardswish())
+        super().__init__(
+            nn.Conv2d(inp, mid, 3, padding=1, bias=False),
+            nn.GroupNorm(2, mid),
+            nn.LeakyReLU(0.1, inplace=True),
+            nn.Conv2d(mid, out, 3, padding="same", padding_mode="reflect"),
+            nn.InstanceNorm2d(out, affine=True),
+            nn.Hardswish(),
+        )
 
 
 class Up(nn.Module):
     def __init__(self, inp, out, bilinear=False):
         super().__init__()
-        self.up = (nn.Upsample(scale_factor=2, mode='bilinear', align_corners=True) if bilinear
-                   else nn.ConvTranspose2d(inp, inp // 2, kernel_size=2, stride=2))
+        self.up = (
+            nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
+            if bilinear
+            else nn.ConvTranspose2d(inp, inp // 2, kernel_size=2, stride=2)
+        )
         self.conv = DoubleConv(inp + inp // 2 if bilinear else inp, out)
 
     def forward(self, x1, x2):

@@ -1,4 +1,5 @@
 """A variational autoencoder; the noise comes from outside so that it can be repeated."""
+
 import torch
 import torch.utils.data
 from common import array, digits, fill
@@ -33,7 +34,7 @@ class VAE(nn.Module):
 
 
 def loss_function(recon_x, x, mu, logvar):
-    BCE = F.binary_cross_entropy(recon_x, x.view(-1, 144), reduction='sum')
+    BCE = F.binary_cross_entropy(recon_x, x.view(-1, 144), reduction="sum")
     KLD = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
     return BCE + KLD
 
@@ -48,7 +49,7 @@ for epoch in range(6):
     loss = loss_function(recon, x, mu, logvar)
     loss.backward()
     optimizer.step()
-    print('====> Epoch: {} Average loss: {:.4f}'.format(epoch, loss.item() / len(x)))
+    print("====> Epoch: {} Average loss: {:.4f}".format(epoch, loss.item() / len(x)))
 with torch.no_grad():
     sample = model.decode(array(4, 5, seed=99)).view(4, 1, 12, 12)
     print(sample.mean(dim=(1, 2, 3)))

@@ -1,4 +1,5 @@
 """A vision transformer: patches, a class token, positions, encoder layers, stochastic depth."""
+
 import torch
 import torch.nn as nn
 from common import array, digits, fill
@@ -36,17 +37,18 @@ class ViT(nn.Module):
         self.patch_embed = PatchEmbed(embed_dim=dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.pos_embed = nn.Parameter(torch.zeros(1, self.patch_embed.num_patches + 1, dim))
-        layer = TransformerEncoderLayer(dim, heads, 4 * dim, dropout=0.0, activation="gelu",
-                                        batch_first=True, norm_first=True)
+        layer = TransformerEncoderLayer(
+            dim, heads, 4 * dim, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
         self.encoder = TransformerEncoder(layer, depth, enable_nested_tensor=False)
         self.drop_path, self.norm = DropPath(0.0), nn.LayerNorm(dim, eps=1e-6)
         self.head = nn.Linear(dim, classes)
-        nn.init.trunc_normal_(self.pos_embed, std=.02)
+        nn.init.trunc_normal_(self.pos_embed, std=0.02)
         self.apply(self._init_weights)
 
     def _init_weights(self, m):
         if isinstance(m, nn.Linear):
-            nn.init.trunc_normal_(m.weight, std=.02)
+            nn.init.trunc_normal_(m.weight, std=0.02)
             if m.bias is not None:
                 nn.init.constant_(m.bias, 0)
 
@@ -62,9 +64,13 @@ class ViT(nn.Module):
 model = fill(ViT())
 print(model.drop_path, sum(p.numel() for p in model.parameters()), model.encoder.layers[0].linear1)
 skip = model.no_weight_decay()
-groups = [{"params": [p for n, p in model.named_parameters() if n in skip or p.ndim == 1],
-           "weight_decay": 0.0},
-          {"params": [p for n, p in model.named_parameters() if not (n in skip or p.ndim == 1)]}]
+groups = [
+    {
+        "params": [p for n, p in model.named_parameters() if n in skip or p.ndim == 1],
+        "weight_decay": 0.0,
+    },
+    {"params": [p for n, p in model.named_parameters() if not (n in skip or p.ndim == 1)]},
+]
 optimizer = torch.optim.AdamW(groups, lr=2e-3, weight_decay=0.05)
 x, y = digits(24)
 model.train()
@@ -73,7 +79,8 @@ for epoch in range(6):
     mixed = mix * x + (1 - mix) * x.flip(0)
     out = model(mixed)
     loss = mix * nn.functional.cross_entropy(out, y) + (1 - mix) * nn.functional.cross_entropy(
-        out, y.flip(0))
+        out, y.flip(0)
+    )
     optimizer.zero_grad()
     loss.backward()
     norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])

@@ -1,4 +1,5 @@
 """Averages of weights: stochastic weight averaging, exponential, and by hand."""
+
 import copy
 
 import torch
@@ -33,7 +34,7 @@ for epoch in range(6):
         swa_scheduler.step()
     else:
         scheduler.step()
-    print(epoch, loss.item(), optimizer.param_groups[0]['lr'])
+    print(epoch, loss.item(), optimizer.param_groups[0]["lr"])
 update_bn(loader, swa_model)
 swa_model.eval()
 print(swa_model(x[:3]), swa_model.n_averaged)

@@ -1,4 +1,5 @@
 """A recurrent model of words: tied embedding, truncated backpropagation, clipped gradients."""
+
 import math
 
 import torch
@@ -13,10 +14,10 @@ class RNNModel(nn.Module):
         self.ntoken = ntoken
         self.drop = nn.Dropout(dropout)
         self.encoder = nn.Embedding(ntoken, ninp)
-        if rnn_type in ['LSTM', 'GRU']:
+        if rnn_type in ["LSTM", "GRU"]:
             self.rnn = getattr(nn, rnn_type)(ninp, nhid, nlayers, dropout=dropout)
         else:
-            self.rnn = nn.RNN(ninp, nhid, nlayers, nonlinearity='tanh', dropout=dropout)
+            self.rnn = nn.RNN(ninp, nhid, nlayers, nonlinearity="tanh", dropout=dropout)
         self.decoder = nn.Linear(nhid, ntoken)
         if tie_weights:
             self.decoder.weight = self.encoder.weight
@@ -36,9 +37,11 @@ class RNNModel(nn.Module):
 
     def init_hidden(self, bsz):
         weight = next(self.parameters())
-        if self.rnn_type == 'LSTM':
-            return (weight.new_zeros(self.nlayers, bsz, self.nhid),
-                    weight.new_zeros(self.nlayers, bsz, self.nhid))
+        if self.rnn_type == "LSTM":
+            return (
+                weight.new_zeros(self.nlayers, bsz, self.nhid),
+                weight.new_zeros(self.nlayers, bsz, self.nhid),
+            )
         return weight.new_zeros(self.nlayers, bsz, self.nhid)
 
 
@@ -56,13 +59,13 @@ def batchify(data, bsz):
 corpus = labels(400, 20)
 corpus[1::2] = (corpus[0::2] * 3 + 1) % 20
 source = batchify(corpus, 4)
-for kind in ('LSTM', 'GRU', 'RNN_TANH'):
+for kind in ("LSTM", "GRU", "RNN_TANH"):
     model = fill(RNNModel(kind, 20, 16, 16, 2, tie_weights=True))
-    hidden, total, lr = model.init_hidden(4), 0., 5.0
+    hidden, total, lr = model.init_hidden(4), 0.0, 5.0
     criterion = nn.NLLLoss()
     for batch, i in enumerate(range(0, source.size(0) - 1, 12)):
         seq_len = min(12, len(source) - 1 - i)
-        data, target = source[i:i + seq_len], source[i + 1:i + 1 + seq_len].view(-1)
+        data, target = source[i : i + seq_len], source[i + 1 : i + 1 + seq_len].view(-1)
         model.zero_grad()
         hidden = repackage_hidden(hidden)
         output, hidden = model(data, hidden)
@@ -72,4 +75,4 @@ for kind in ('LSTM', 'GRU', 'RNN_TANH'):
         for p in model.parameters():
             p.data.add_(p.grad, alpha=-lr)
         total += loss.item()
-    print(kind, total, 'ppl {:8.2f}'.format(math.exp(loss.item())))
+    print(kind, total, "ppl {:8.2f}".format(math.exp(loss.item())))

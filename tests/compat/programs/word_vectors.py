@@ -1,11 +1,14 @@
 """Words from neighbours: skip-grams with negative samples, a bag of words; sparse gradients."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from common import array, labels
 
-TEXT = ("the quick brown fox jumps over the lazy dog while the slow red fox sleeps under the "
-        "old tree and the dog barks at the quick red bird").split()
+TEXT = (
+    "the quick brown fox jumps over the lazy dog while the slow red fox sleeps under the "
+    "old tree and the dog barks at the quick red bird"
+).split()
 vocab = sorted(set(TEXT))
 index = {w: i for i, w in enumerate(vocab)}
 ids = torch.tensor([index[w] for w in TEXT])
@@ -27,8 +30,9 @@ class SkipGram(nn.Module):
         return -(good + bad).mean()
 
 
-pairs = torch.tensor([(ids[i], ids[j]) for i in range(len(ids)) for j in (i - 1, i + 1)
-                      if 0 <= j < len(ids)])
+pairs = torch.tensor(
+    [(ids[i], ids[j]) for i in range(len(ids)) for j in (i - 1, i + 1) if 0 <= j < len(ids)]
+)
 model = SkipGram(len(vocab))
 optimizer = torch.optim.SparseAdam(list(model.parameters()), lr=0.05)
 for epoch in range(6):

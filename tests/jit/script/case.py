@@ -36,10 +36,12 @@ V = T([1.0, 2.0, 3.0])
 
 def calls(*args: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds a function to the corpus; each argument is the tuple of one call."""
+
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         assert function.__name__ not in CASES, function.__name__
         CASES[function.__name__] = Case(function, list(args))
         return function
+
     return add
 
 

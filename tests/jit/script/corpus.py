@@ -3,5 +3,12 @@
 from tests.jit.script import corpus_containers, corpus_flow, corpus_numbers, corpus_tensors
 from tests.jit.script.case import CASES, Case, carried
 
-__all__ = ["CASES", "Case", "carried", "corpus_containers", "corpus_flow", "corpus_numbers",
-           "corpus_tensors"]
+__all__ = [
+    "CASES",
+    "Case",
+    "carried",
+    "corpus_containers",
+    "corpus_flow",
+    "corpus_numbers",
+    "corpus_tensors",
+]

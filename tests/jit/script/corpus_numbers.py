@@ -32,12 +32,12 @@ def bit_arithmetic(a: int, b: int):
 
 @calls((2, 3), (2, 0))
 def int_power(a: int, b: int):
-    return a ** b
+    return a**b
 
 
 @calls((2.0, 0.5))
 def float_power(a: float, b: float):
-    return a ** b
+    return a**b
 
 
 @calls((3, 3), (3, 4), (4, 3))

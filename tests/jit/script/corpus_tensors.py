@@ -11,7 +11,7 @@ from tests.jit.script.case import G, T, V, X, calls
 
 @calls((X, X), (G, X))
 def tensor_arithmetic(x, y):
-    return x + y, x - y * 2, x / 4, 2 * x, 3 - x, -x, x ** 2, 1 / (x * x + 1)
+    return x + y, x - y * 2, x / 4, 2 * x, 3 - x, -x, x**2, 1 / (x * x + 1)
 
 
 @calls((X,))
@@ -105,8 +105,16 @@ def tensor_splits(x):
 @calls((X,))
 def tensor_factories(x):
     n = x.size(0)
-    return torch.zeros(n, 2), torch.ones_like(x), torch.arange(n), torch.full([2], 1.5), \
-        torch.eye(n), torch.tensor([1.0, 2.0]), torch.tensor([[n, 1]]), x.new_zeros(2)
+    return (
+        torch.zeros(n, 2),
+        torch.ones_like(x),
+        torch.arange(n),
+        torch.full([2], 1.5),
+        torch.eye(n),
+        torch.tensor([1.0, 2.0]),
+        torch.tensor([[n, 1]]),
+        x.new_zeros(2),
+    )
 
 
 @calls((X,))
@@ -117,14 +125,23 @@ def tensor_dtypes(x):
 
 @calls((X,), (G,))
 def functional(x):
-    return F.relu(x), F.softmax(x, dim=1), F.gelu(x), F.layer_norm(x, [3]), \
-        F.leaky_relu(x, negative_slope=0.1), F.normalize(x)
+    return (
+        F.relu(x),
+        F.softmax(x, dim=1),
+        F.gelu(x),
+        F.layer_norm(x, [3]),
+        F.leaky_relu(x, negative_slope=0.1),
+        F.normalize(x),
+    )
 
 
 @calls((X, T([0, 2])))
 def losses(x, target):
-    return F.cross_entropy(x, target), F.mse_loss(x, x + 1), \
-        F.nll_loss(F.log_softmax(x, 1), target, reduction="sum")
+    return (
+        F.cross_entropy(x, target),
+        F.mse_loss(x, x + 1),
+        F.nll_loss(F.log_softmax(x, 1), target, reduction="sum"),
+    )
 
 
 @calls((T([3.0]),), (T([-3.0]),))
@@ -226,8 +243,12 @@ def concatenation(x):
 
 @calls((X,))
 def keyword_arguments(x):
-    return torch.sum(input=x, dim=1), x.std(dim=1, unbiased=False), torch.add(x, x, alpha=2), \
-        torch.clamp(x, max=2.0)
+    return (
+        torch.sum(input=x, dim=1),
+        x.std(dim=1, unbiased=False),
+        torch.add(x, x, alpha=2),
+        torch.clamp(x, max=2.0),
+    )
 
 
 @calls((X,))
@@ -280,7 +301,7 @@ def gathering(x):
 def mixed_scalars(x):
     k = x.numel()
     r = k / 2
-    return x * k, x + r, k * x - r, x ** k
+    return x * k, x + r, k * x - r, x**k
 
 
 @calls((X,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Each: what the message says, then the function.
-TEXT = '''
+TEXT = """
 undefined value nothing
 def f(x):
     return «nothing» + 1
@@ -376,7 +376,8 @@ def f(xs: List[int]):
 module 'math' function
 def f(x: float):
     return «math.nextafter(x, x)»
-'''
+"""
 TEXT = TEXT.replace("object of type 'dict' cannot", "python value of type 'dict' cannot").replace(
-    "module 'math' function", "math.nextafter is not supported in compiled code")
+    "module 'math' function", "math.nextafter is not supported in compiled code"
+)
 PROGRAMS = [part.strip("\n").split("\n", 1) for part in TEXT.split("---")]

@@ -61,8 +61,11 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
     if isinstance(a, float) or isinstance(b, float):
-        return type(a) in (int, float) and type(b) in (int, float) and bool(
-            np.isclose(a, b, 1e-9, equal_nan=True))
+        return (
+            type(a) in (int, float)
+            and type(b) in (int, float)
+            and bool(np.isclose(a, b, 1e-9, equal_nan=True))
+        )
     return type(a) is type(b) and bool(a == b)
 
 
@@ -74,6 +77,7 @@ def canonical(graph: Any) -> str:
 
         def rename(found: re.Match[str], names: dict[str, str] = names) -> str:
             return names.setdefault(found[0], f"%{len(names)}")
+
         parts.append(re.sub(r"%[\w.]+", rename, part))
     return "\nwith ".join(parts)
 

@@ -25,8 +25,11 @@ def test_program(name: str) -> None:
     assert canonical(reread.graph) == canonical(scripted.graph), scripted.code
     for call in case.calls:
         wanted = outcome(case.function, carried(call, torch), torch)
-        ways = {"compiled": scripted, "interpreted": _interpreted(scripted),
-                "from its code": lambda *args: reread(*scripted.flat(args))}
+        ways = {
+            "compiled": scripted,
+            "interpreted": _interpreted(scripted),
+            "from its code": lambda *args: reread(*scripted.flat(args)),
+        }
         for how, f in ways.items():
             got = outcome(f, carried(call, torch), torch)
             assert same(wanted, got), f"{how}{call}: {got} instead of {wanted}\n{scripted.graph}"
@@ -35,4 +38,5 @@ def test_program(name: str) -> None:
 def _interpreted(scripted: Any) -> Any:
     def run(*args: Any) -> Any:
         return interpreter.run(scripted.graph, scripted.flat(args))
+
     return run

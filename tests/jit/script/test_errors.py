@@ -44,9 +44,18 @@ def test_error(message: str, marked: str) -> None:
 def defined_at(source: str, name: str) -> Any:
     """The function f of a source."""
     space: dict[str, Any] = {
-        "torch": torch, "List": List, "Dict": Dict, "Optional": Optional, "Tuple": Tuple,
-        "Union": Union, "math": math, "helper": helper, "outside": torch.ones(1),
-        "table": {"a": object()}, "__name__": "wrong"}
+        "torch": torch,
+        "List": List,
+        "Dict": Dict,
+        "Optional": Optional,
+        "Tuple": Tuple,
+        "Union": Union,
+        "math": math,
+        "helper": helper,
+        "outside": torch.ones(1),
+        "table": {"a": object()},
+        "__name__": "wrong",
+    }
     exec(compile(source, name, "exec", dont_inherit=True), space)
     return space["f"]
 
@@ -59,18 +68,36 @@ def test_lambda() -> None:
 def test_arguments() -> None:
     f = torch.jit.script(helper)
     for args, kwargs, text in (
-            (("a",), {}, r"helper\(\) Expected a value of type 'int' for argument 'k' but instead "
-             "found type 'str'"),
-            ((1, 2), {}, r"helper\(\) expected at most 1 argument\(s\) but received 2"),
-            ((), {}, r"helper\(\) is missing value for argument 'k'. Declaration: helper\(int k\) "
-             "-> int")):
+        (
+            ("a",),
+            {},
+            r"helper\(\) Expected a value of type 'int' for argument 'k' but instead "
+            "found type 'str'",
+        ),
+        ((1, 2), {}, r"helper\(\) expected at most 1 argument\(s\) but received 2"),
+        (
+            (),
+            {},
+            r"helper\(\) is missing value for argument 'k'. Declaration: helper\(int k\) "
+            "-> int",
+        ),
+    ):
         with pytest.raises(RuntimeError, match=text):
             f(*args, **kwargs)
 
 
-@pytest.mark.parametrize("call", [
-    "torch.load('x')", "torch.serialization.os.getcwd()", "open('x')", "eval('1')",
-    "torch.importlib.import_module('os')", "ops.aten.nothing(x)", "__import__('os')"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.load('x')",
+        "torch.serialization.os.getcwd()",
+        "open('x')",
+        "eval('1')",
+        "torch.importlib.import_module('os')",
+        "ops.aten.nothing(x)",
+        "__import__('os')",
+    ],
+)
 def test_text_runs_nothing_else(call: str) -> None:
     """Code that came as text, from a file for instance, names operations and nothing else."""
     with pytest.raises((RuntimeError, FrontendError, AttributeError)):

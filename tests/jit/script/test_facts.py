@@ -14,13 +14,31 @@ from tests.oracle import torch
 
 NUMBERS = itertools.count()
 ASKED = {  # type: values
-    "List[int]": [[1, 2]], "Tuple[float]": [(1.0,)], "int": [1], "bool": [True], "float": [1.0],
-    "str": ["a"], "Dict[str, int]": [{"a": 1}], "Optional[List[int]]": [[1], None],
-    "Optional[Dict[str, int]]": [{"b": 2}, None], "Optional[int]": [3, None],
-    "Optional[Tuple[int, int]]": [(1, 2), None], "Tensor": ["tensor"],
+    "List[int]": [[1, 2]],
+    "Tuple[float]": [(1.0,)],
+    "int": [1],
+    "bool": [True],
+    "float": [1.0],
+    "str": ["a"],
+    "Dict[str, int]": [{"a": 1}],
+    "Optional[List[int]]": [[1], None],
+    "Optional[Dict[str, int]]": [{"b": 2}, None],
+    "Optional[int]": [3, None],
+    "Optional[Tuple[int, int]]": [(1, 2), None],
+    "Tensor": ["tensor"],
 }
-CLASSES = ("list", "tuple", "dict", "int", "float", "str", "Tensor", "(list, tuple)",
-           "(int, (float,), list, str)", "(float, dict)")
+CLASSES = (
+    "list",
+    "tuple",
+    "dict",
+    "int",
+    "float",
+    "str",
+    "Tensor",
+    "(list, tuple)",
+    "(int, (float,), list, str)",
+    "(float, dict)",
+)
 
 
 def scripted(m: Any, text: str) -> tuple[Any, Any]:
@@ -55,7 +73,8 @@ def test_isinstance(kind: str) -> None:
 
 
 TENSORS = {
-    "a leaf": lambda m: m.ones(3), "a parameter": lambda m: m.ones(3, requires_grad=True),
+    "a leaf": lambda m: m.ones(3),
+    "a parameter": lambda m: m.ones(3, requires_grad=True),
     "a result": lambda m: m.ones(3, requires_grad=True) * 2,
     "with a gradient": lambda m: with_gradient(m),
 }
@@ -69,9 +88,20 @@ def with_gradient(m: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TENSORS)
-@pytest.mark.parametrize("asked", [
-    "x.data", "x.is_leaf", "x.grad", "x.requires_grad", "(x * 2).is_leaf", "(x * 2).requires_grad",
-    "x.detach().requires_grad", "(x.data * x).sum()", "x.data.is_leaf"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "x.data",
+        "x.is_leaf",
+        "x.grad",
+        "x.requires_grad",
+        "(x * 2).is_leaf",
+        "(x * 2).requires_grad",
+        "x.detach().requires_grad",
+        "(x.data * x).sum()",
+        "x.data.is_leaf",
+    ],
+)
 def test_attributes(name: str, asked: str) -> None:
     text = f"def f(x):\n    return {asked}\n"
     (f, mine), (_, theirs) = (scripted(m, text) for m in (tt, torch))
@@ -83,8 +113,12 @@ def test_attributes(name: str, asked: str) -> None:
             needs = getattr(out, "requires_grad", None)
             if needs and out.ndim == 0 and x.is_leaf:
                 out.backward()
-            seen.append([v.tolist() if isinstance(v, m.Tensor) else plain(v, m)
-                         for v in (out, needs, x.grad if x.is_leaf else None)])
+            seen.append(
+                [
+                    v.tolist() if isinstance(v, m.Tensor) else plain(v, m)
+                    for v in (out, needs, x.grad if x.is_leaf else None)
+                ]
+            )
         assert seen[0] == seen[1] == seen[2]
 
 
@@ -92,13 +126,22 @@ def test_a_program_that_seeds() -> None:
     def f(n: int) -> tt.Tensor:
         tt.manual_seed(n)
         return tt.rand(2) + tt.rand(2)
+
     made = tt.jit.script(f)
     for n in (2, 2, 3, 2):
         assert made(n).tolist() == f(n).tolist()
 
 
-@pytest.mark.parametrize("values", [(0.0, -0.0, 0.0), (-0.0, 0.0), (1.0, True, 1, 1.0),
-                                    (float("nan"), float("nan"), 2.0), (0j, complex(0, -0.0))])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0.0, -0.0, 0.0),
+        (-0.0, 0.0),
+        (1.0, True, 1, 1.0),
+        (float("nan"), float("nan"), 2.0),
+        (0j, complex(0, -0.0)),
+    ],
+)
 def test_numbers_that_are_equal_and_not_the_same(values: tuple[Any, ...]) -> None:
     """A plan is made for a number; 0.0 == -0.0 and 1 == True, but they are others."""
     kind = {complex: "complex", float: "float"}[type(values[0])]
@@ -107,6 +150,7 @@ def test_numbers_that_are_equal_and_not_the_same(values: tuple[Any, ...]) -> Non
 
     def with_closure(x: Any) -> Any:
         return tt.full((2,), held["n"]) * x
+
     compiled = tt.compile(with_closure)
     for n in values:
         if type(n) is type(values[0]):

@@ -77,13 +77,16 @@ def test_forward_and_gradients() -> None:
         got = scripted.train(mode)(x)
         assert torch.allclose(wanted, got)
         names = [n for n, _ in net.named_parameters()]
-        for a, b in zip(torch.autograd.grad(wanted.sum(), list(net.parameters())),
-                        torch.autograd.grad(got.sum(), list(scripted.parameters()))):
+        for a, b in zip(
+            torch.autograd.grad(wanted.sum(), list(net.parameters())),
+            torch.autograd.grad(got.sum(), list(scripted.parameters())),
+        ):
             assert torch.allclose(a, b), names
     assert torch.equal(scripted.other(x), net.other(x))
     assert scripted.original_name == "Net"
-    assert torch.equal(interpreter.run(scripted._methods["other"].graph, [scripted, x]),
-                       net.other(x))
+    assert torch.equal(
+        interpreter.run(scripted._methods["other"].graph, [scripted, x]), net.other(x)
+    )
 
 
 def test_graphs() -> None:
@@ -127,19 +130,33 @@ def test_hooks_run() -> None:
 
 
 MODULES: list[tuple[Any, tuple[int, ...]]] = [
-    (lambda: nn.Linear(3, 4), (2, 3)), (lambda: nn.Conv1d(2, 3, 2), (1, 2, 5)),
-    (lambda: nn.Conv2d(1, 2, 3, padding=1), (1, 1, 4, 4)), (lambda: nn.MaxPool2d(2), (1, 1, 4, 4)),
-    (lambda: nn.AvgPool1d(2), (1, 1, 4)), (lambda: nn.AdaptiveAvgPool2d(1), (1, 2, 4, 4)),
-    (lambda: nn.BatchNorm1d(3), (4, 3)), (lambda: nn.BatchNorm2d(2), (2, 2, 3, 3)),
-    (lambda: nn.GroupNorm(1, 2), (2, 2, 3)), (lambda: nn.LayerNorm(3), (2, 3)),
-    (lambda: nn.InstanceNorm1d(2), (2, 2, 3)), (lambda: nn.LSTM(3, 2), (4, 3)),
-    (lambda: nn.GRU(3, 2), (4, 3)), (lambda: nn.LSTMCell(3, 2), (4, 3)),
-    (lambda: nn.Flatten(), (2, 3, 4)), (lambda: nn.PReLU(), (2, 3)), (lambda: nn.ReLU6(), (2, 3)),
-    (lambda: nn.SiLU(), (2, 3)), (lambda: nn.Softmax(1), (2, 3)), (lambda: nn.GELU(), (2, 3)),
-    (lambda: nn.Dropout(0.0), (2, 3)), (lambda: nn.Upsample(scale_factor=2), (1, 1, 3)),
-    (lambda: nn.PixelShuffle(2), (1, 4, 2, 2)), (lambda: nn.ConstantPad1d(1, 0.5), (1, 2, 3)),
+    (lambda: nn.Linear(3, 4), (2, 3)),
+    (lambda: nn.Conv1d(2, 3, 2), (1, 2, 5)),
+    (lambda: nn.Conv2d(1, 2, 3, padding=1), (1, 1, 4, 4)),
+    (lambda: nn.MaxPool2d(2), (1, 1, 4, 4)),
+    (lambda: nn.AvgPool1d(2), (1, 1, 4)),
+    (lambda: nn.AdaptiveAvgPool2d(1), (1, 2, 4, 4)),
+    (lambda: nn.BatchNorm1d(3), (4, 3)),
+    (lambda: nn.BatchNorm2d(2), (2, 2, 3, 3)),
+    (lambda: nn.GroupNorm(1, 2), (2, 2, 3)),
+    (lambda: nn.LayerNorm(3), (2, 3)),
+    (lambda: nn.InstanceNorm1d(2), (2, 2, 3)),
+    (lambda: nn.LSTM(3, 2), (4, 3)),
+    (lambda: nn.GRU(3, 2), (4, 3)),
+    (lambda: nn.LSTMCell(3, 2), (4, 3)),
+    (lambda: nn.Flatten(), (2, 3, 4)),
+    (lambda: nn.PReLU(), (2, 3)),
+    (lambda: nn.ReLU6(), (2, 3)),
+    (lambda: nn.SiLU(), (2, 3)),
+    (lambda: nn.Softmax(1), (2, 3)),
+    (lambda: nn.GELU(), (2, 3)),
+    (lambda: nn.Dropout(0.0), (2, 3)),
+    (lambda: nn.Upsample(scale_factor=2), (1, 1, 3)),
+    (lambda: nn.PixelShuffle(2), (1, 4, 2, 2)),
+    (lambda: nn.ConstantPad1d(1, 0.5), (1, 2, 3)),
     (lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0), (3, 2, 4)),
-    (lambda: nn.Identity(), (2,)), (lambda: nn.ConvTranspose1d(2, 3, 2), (1, 2, 5)),
+    (lambda: nn.Identity(), (2,)),
+    (lambda: nn.ConvTranspose1d(2, 3, 2), (1, 2, 5)),
 ]
 
 
@@ -191,10 +208,14 @@ class Holding(Odd):
         return x + self.thing
 
 
-@pytest.mark.parametrize(("kind", "message"), [
-    (Missing, "Module 'Missing' has no attribute 'nothing'"),
-    (Odd, "Wrong type for attribute assignment. Expected int but got str"),
-    (Holding, "failed to convert Python type: 'object' to a TorchScript type")])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Missing, "Module 'Missing' has no attribute 'nothing'"),
+        (Odd, "Wrong type for attribute assignment. Expected int but got str"),
+        (Holding, "failed to convert Python type: 'object' to a TorchScript type"),
+    ],
+)
 def test_errors(kind: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=re.escape(message)) as caught:
         torch.jit.script(kind())

@@ -23,21 +23,33 @@ DIFFERENT = {
     "rounding": "round gives a float there",
     "mixed_scalars": "x ** k",
     "either_number": "`or` gives a bool there",
-    "raises": "errors are torch.jit.Error there", "raises_otherwise": "so",
-    "raises_in_loop": "so", "f_string": "floats are formatted otherwise there",
-    "formatted": "so", "conversions": "so", "comprehension_scope": "",
+    "raises": "errors are torch.jit.Error there",
+    "raises_otherwise": "so",
+    "raises_in_loop": "so",
+    "f_string": "floats are formatted otherwise there",
+    "formatted": "so",
+    "conversions": "so",
+    "comprehension_scope": "",
 }
 
 
 def for_torch(name: str) -> Any:
     """The function's own text, defined with PyTorch as `torch`."""
     text = textwrap.dedent(inspect.getsource(CASES[name].function))
-    text = text[text.index("def "):]
+    text = text[text.index("def ") :]
     file = f"<corpus {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    space: dict[str, Any] = {"torch": torch, "F": torch.nn.functional, "math": math, "List": List,
-                             "Dict": Dict, "Optional": Optional, "Tuple": Tuple,
-                             "NamedTuple": NamedTuple, "__name__": "corpus"}
+    space: dict[str, Any] = {
+        "torch": torch,
+        "F": torch.nn.functional,
+        "math": math,
+        "List": List,
+        "Dict": Dict,
+        "Optional": Optional,
+        "Tuple": Tuple,
+        "NamedTuple": NamedTuple,
+        "__name__": "corpus",
+    }
     for module in (corpus_flow, corpus_tensors, corpus_containers):
         for helper in ("helper", "chooses", "scaled"):
             if hasattr(module, helper):
@@ -73,5 +85,3 @@ def test_corpus() -> None:
                 wrong.append((name, call, wanted[:2], got[:2]))
     assert not wrong, "\n".join(map(str, wrong))
     assert taken >= 120, taken
-
-

@@ -28,7 +28,23 @@ from tests.ops.samples.base import ENTRIES, Entry, Sample
 
 __all__ = ["ENTRIES", "Entry", "Sample"]
 assert all(
-    (create, fft, index, linalg, masked, matmul, network_activation, network_image,
-     network_loss, pointwise, random, reduce, shape, signal, sparse, special,
-     view)
+    (
+        create,
+        fft,
+        index,
+        linalg,
+        masked,
+        matmul,
+        network_activation,
+        network_image,
+        network_loss,
+        pointwise,
+        random,
+        reduce,
+        shape,
+        signal,
+        sparse,
+        special,
+        view,
+    )
 )

@@ -10,16 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.backends.loops import Unsupported
 from toytorch.jit import types
 from toytorch.jit.effects import effects, written_values
 from toytorch.jit.fuser.lower import ALONG, REDUCTIONS, RENAMES, Lower, Lowered
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
+from toytorch.loops import Unsupported
 
-ALONE = frozenset((  # ops that gain from a kernel even by themselves, where there is much to do
-    "exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc", "sin", "cos", "silu", "gelu",
-    "softplus", "mish", "elu", "relu", "pow", "log2", "log10", "exp2", "tan", "atan", "addcmul",
-    "addcdiv"))
+ALONE = frozenset(
+    (  # ops that gain from a kernel even by themselves, where there is much to do
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "erfc",
+        "sin",
+        "cos",
+        "silu",
+        "gelu",
+        "softplus",
+        "mish",
+        "elu",
+        "relu",
+        "pow",
+        "log2",
+        "log10",
+        "exp2",
+        "tan",
+        "atan",
+        "addcmul",
+        "addcdiv",
+    )
+)
 WORTH = 4096  # elements: below, one op alone is left to NumPy
 SOURCES = ("pointwise",)
 
@@ -30,7 +54,12 @@ def fusible(node: Node, written: set[Value]) -> bool:
     if record is None or node.writes or "no_grad" in node.attributes:
         return False
     if record.kind not in SOURCES and record.name not in (
-            *REDUCTIONS, *RENAMES, *ALONG, "_to_copy", "clone"):
+        *REDUCTIONS,
+        *RENAMES,
+        *ALONG,
+        "_to_copy",
+        "clone",
+    ):
         return False
     if any(v in written for v in (*node.inputs, *node.outputs)):
         return False
@@ -64,8 +93,11 @@ class Groups:
     def stripped(self, nodes: list[Node]) -> list[Node]:
         """The nodes without views that only others use: those cost nothing, a kernel would copy."""
         while True:
-            gone = {id(n) for n in nodes if is_view(n)
-                    and any(v in self.outputs(nodes) for v in n.outputs)}
+            gone = {
+                id(n)
+                for n in nodes
+                if is_view(n) and any(v in self.outputs(nodes) for v in n.outputs)
+            }
             if not gone:
                 return nodes
             nodes = [n for n in nodes if id(n) not in gone]
@@ -75,8 +107,10 @@ class Groups:
         self.members.append([node])
         mine = self.group_of[id(node)] = len(self.members) - 1
         producers = dict.fromkeys(
-            self.group_of[id(v.node)] for v in node.inputs
-            if v.node is not None and id(v.node) in self.group_of)
+            self.group_of[id(v.node)]
+            for v in node.inputs
+            if v.node is not None and id(v.node) in self.group_of
+        )
         for other in producers:
             if other != mine and self.mergeable(other, mine):
                 self.members[other] += self.members[mine]
@@ -105,12 +139,17 @@ class Groups:
     def leads_back(self, nodes: Sequence[Node], inside: set[int], first: int) -> bool:
         """Whether something outside depends on one of the nodes and feeds another."""
         seen: set[int] = set()
-        stack = [v.node for n in nodes for v in n.inputs
-                 if v.node is not None and id(v.node) not in inside]
+        stack = [
+            v.node
+            for n in nodes
+            for v in n.inputs
+            if v.node is not None and id(v.node) not in inside
+        ]
 
         def needs(node: Node) -> list[Any]:
             found = [v.node for v in node.inputs if v.node is not None]
             return [*found, self.before[id(node)]] if id(node) in self.before else found
+
         while stack:
             node = stack.pop()
             if id(node) in seen or self.place.get(id(node), -1) < first:
@@ -127,8 +166,12 @@ class Groups:
     def outputs(self, nodes: Sequence[Node]) -> list[Value]:
         """What a group makes for others."""
         inside = {id(n) for n in nodes}
-        return [v for n in nodes for v in n.outputs
-                if any(user is None or id(user) not in inside for user, _ in self.uses.get(v, []))]
+        return [
+            v
+            for n in nodes
+            for v in n.outputs
+            if any(user is None or id(user) not in inside for user, _ in self.uses.get(v, []))
+        ]
 
 
 def worth(nodes: Sequence[Node]) -> bool:
@@ -153,6 +196,7 @@ def elements(v: Value) -> int:
 def schedulable(lowered: Lowered) -> None:
     """Raises Unsupported unless the loops of the program can be put in an order."""
     from toytorch.jit.fuser.kernels import nest_of
+
     nest_of(lowered)
 
 
@@ -182,7 +226,7 @@ def each_its_view(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):  # so that a view of a view is copied with it
         if is_view(node):
             inner = [(u, place) for u, place in used.get(node.output, []) if u is not None]
-            for user, place in inner[0 if node.output in graph.outputs else 1:]:
+            for user, place in inner[0 if node.output in graph.outputs else 1 :]:
                 own = copy_node(node, {})
                 own.output.name = graph.new_name()
                 user.inputs[place] = own.output
@@ -204,8 +248,11 @@ def group_node(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Node:
         for v in n.inputs:
             if v in inside or v in known:
                 continue
-            if v.node is not None and v.node.kind == "prim::Constant" and not isinstance(
-                    v.type, types.Tensor):
+            if (
+                v.node is not None
+                and v.node.kind == "prim::Constant"
+                and not isinstance(v.type, types.Tensor)
+            ):
                 inner.nodes.append(copy_node(v.node, known))
                 inner._names.add(v.name)
             else:
@@ -230,8 +277,10 @@ def in_order(nodes: list[Node], fused: dict[int, Node], before: dict[int, Node])
     units = list(dict.fromkeys(fused.get(id(n), n) for n in nodes))
     rank = {id(fused.get(id(n), n)): i for i, n in enumerate(nodes)}
     there = {id(u) for u in units}
-    needs = {id(u): [v.node for v in u.inputs if v.node is not None and id(v.node) in there]
-             for u in units}
+    needs = {
+        id(u): [v.node for v in u.inputs if v.node is not None and id(v.node) in there]
+        for u in units
+    }
     for unit in units:
         if id(unit) in before:
             needs[id(unit)].append(before[id(unit)])

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import loops
-from toytorch.backends.loops import Unsupported
+from toytorch import loops
 from toytorch.jit.fuser.lower import Lower, Lowered
 from toytorch.jit.ir import Node, Value
+from toytorch.loops import Unsupported
 
 
 def nest_of(lowered: Lowered) -> Any:
     """The loops of a program, for arrays laid out as its values are; raises Unsupported."""
     arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
-    from toytorch.backends.loops.layout import layout_of
-    from toytorch.backends.loops.schedule import schedule
+    from toytorch.loops.schedule.build import schedule
+    from toytorch.loops.schedule.layout import layout_of
+
     return schedule(lowered.program, layout_of(lowered.program, arrays))
 
 
@@ -30,10 +31,17 @@ def stand_in(lowered: Lowered, v: Value) -> Any:
     if strides is None or v in lowered.outputs:
         return np.broadcast_to(np.empty((), kind), shape) if 0 in shape else np.empty(shape, kind)
     steps = tuple(strides[d] * kind.itemsize for d in dims)
-    room = np.empty(sum((n - 1) * s for n, s in zip(shape, steps)) // kind.itemsize + 1
-                    if 0 not in shape else 0, kind)
-    return np.lib.stride_tricks.as_strided(room, shape, steps) if 0 not in shape else np.empty(
-        shape, kind)
+    room = np.empty(
+        sum((n - 1) * s for n, s in zip(shape, steps)) // kind.itemsize + 1
+        if 0 not in shape
+        else 0,
+        kind,
+    )
+    return (
+        np.lib.stride_tricks.as_strided(room, shape, steps)
+        if 0 not in shape
+        else np.empty(shape, kind)
+    )
 
 
 def group_of(node: Node) -> Lowered:
@@ -74,8 +82,11 @@ def squeezed(lowered: Lowered, v: Value, name: str) -> str:
     axes = lowered.axes[v]
     if None not in axes:
         return name
-    return f"{name}[{', '.join('0' if a is None else ':' for a in axes)}]" if any(
-        a is not None for a in axes) else f"{name}.reshape(())"
+    return (
+        f"{name}[{', '.join('0' if a is None else ':' for a in axes)}]"
+        if any(a is not None for a in axes)
+        else f"{name}.reshape(())"
+    )
 
 
 def compiled(lowered: Lowered) -> Any:

@@ -13,19 +13,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toytorch.backends.loops import Array, Program, Reduce, Step, Unsupported
-from toytorch.backends.loops.types import TYPES
-from toytorch.core import dtype as dtypes
+from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, work_type
 from toytorch.jit.fuser.formula import BINARY, NAMES, NUMBERS, TESTS, tree_of
 from toytorch.jit.ir import Node, Value
+from toytorch.loops import Array, Program, Reduce, Step, Unsupported
+from toytorch.loops.language.types import TYPES
 
-REDUCTIONS = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min", "prod": "prod",
-              "max": "max", "min": "min"}
+REDUCTIONS = {
+    "sum": "sum",
+    "mean": "sum",
+    "amax": "max",
+    "amin": "min",
+    "prod": "prod",
+    "max": "max",
+    "min": "min",
+}
 ALONG = ("softmax", "log_softmax", "_softmax_backward_data", "_log_softmax_backward_data")
-RENAMES = ("unsqueeze", "squeeze", "expand", "_spread", "permute", "transpose", "t", "view",
-           "_unsafe_view", "reshape")
+RENAMES = (
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "_spread",
+    "permute",
+    "transpose",
+    "t",
+    "view",
+    "_unsafe_view",
+    "reshape",
+)
 LIMIT = 160  # nodes in a group: beyond, a kernel has more values than any processor has registers
 
 
@@ -51,8 +68,9 @@ class Lower:
         self.kinds: dict[str, str] = {}  # the type of each named value
         self.dims: dict[str, list[int]] = {}
         made = {v for n in nodes for v in n.outputs}
-        self.inputs = list(dict.fromkeys(
-            v for n in nodes for v in tensor_inputs(n) if v not in made))
+        self.inputs = list(
+            dict.fromkeys(v for n in nodes for v in tensor_inputs(n) if v not in made)
+        )
         if len(nodes) > LIMIT:
             raise Unsupported("the group is too large")
 
@@ -118,12 +136,19 @@ class Lower:
         self.names[v], self.kinds[name] = name, kind
         self.dims[name] = [a for a in self.axes[v] if a is not None]
 
-    def step(self, op: str, args: Sequence[Any], kind: str, dims: list[int],
-             over: list[int] | None = None) -> str:
+    def step(
+        self,
+        op: str,
+        args: Sequence[Any],
+        kind: str,
+        dims: list[int],
+        over: list[int] | None = None,
+    ) -> str:
         """One more step; its name."""
         name = f"v{len(self.steps)}"
-        self.steps.append({"name": name, "op": op, "args": tuple(args), "type": kind,
-                           "dims": dims, "over": over})
+        self.steps.append(
+            {"name": name, "op": op, "args": tuple(args), "type": kind, "dims": dims, "over": over}
+        )
         self.kinds[name], self.dims[name] = kind, dims
         return name
 
@@ -153,8 +178,9 @@ class Lower:
 
     def cast(self, name: str, kind: str) -> str:
         """A value in another type."""
-        return name if self.kinds[name] == kind else self.step("cast", [name], kind,
-                                                               self.dims[name])
+        return (
+            name if self.kinds[name] == kind else self.step("cast", [name], kind, self.dims[name])
+        )
 
     def pointwise(self, node: Node) -> None:
         """A record's formula, over operands in their common type."""
@@ -174,7 +200,7 @@ class Lower:
             else:
                 values[name] = constant(v)
         self.axes[out] = axes
-        for a in op.schema.args[len(node.inputs):]:
+        for a in op.schema.args[len(node.inputs) :]:
             values[a.name] = a.default
         if op.name == "clamp":
             made = self.clamp(values, kind)
@@ -217,11 +243,19 @@ class Lower:
                 return -inner if isinstance(tree.op, ast.USub) else ~inner
             return self.apply("neg" if isinstance(tree.op, ast.USub) else "invert", [inner])
         if isinstance(tree, ast.BinOp):
-            return self.binary(BINARY[type(tree.op)], self.value(tree.left, values, kind),
-                               self.value(tree.right, values, kind))
+            return self.binary(
+                BINARY[type(tree.op)],
+                self.value(tree.left, values, kind),
+                self.value(tree.right, values, kind),
+            )
         if isinstance(tree, ast.Compare):
-            return self.apply(TESTS[type(tree.ops[0])], [
-                self.value(tree.left, values, kind), self.value(tree.comparators[0], values, kind)])
+            return self.apply(
+                TESTS[type(tree.ops[0])],
+                [
+                    self.value(tree.left, values, kind),
+                    self.value(tree.comparators[0], values, kind),
+                ],
+            )
         if isinstance(tree, ast.IfExp):
             test = self.truth(self.value(tree.test, values, kind))
             yes, no = self.value(tree.body, values, kind), self.value(tree.orelse, values, kind)
@@ -250,20 +284,26 @@ class Lower:
         if op == "mul" and not isinstance(b, str) and b == 1 and isinstance(a, str):
             return a
         if "bool" in (self.kinds.get(x) for x in (a, b) if isinstance(x, str)):
-            op = {"add": "logical_or", "mul": "logical_and", "and_": "and_", "or_": "or_",
-                  "xor": "xor"}.get(op, op)
+            op = {
+                "add": "logical_or",
+                "mul": "logical_and",
+                "and_": "and_",
+                "or_": "or_",
+                "xor": "xor",
+            }.get(op, op)
         return self.apply(op, [a, b])
 
     def apply(self, op: str, args: list[Any], kind: str = "") -> Any:
         """A step of a primitive; the types of its operands are one by now."""
-        named = [a for a in args[op == "where":] if isinstance(a, str)]
+        named = [a for a in args[op == "where" :] if isinstance(a, str)]
         if not named and op != "where":
             raise Unsupported(f"{op} of constants")
         kind = self.kinds[named[0]] if named else kind
         args = [a if isinstance(a, str) else in_type(a, kind) for a in args]
         result = "bool" if op in RESULT_BOOL else kind
-        dims = list(dict.fromkeys(
-            self.root(d) for a in args if isinstance(a, str) for d in self.dims[a]))
+        dims = list(
+            dict.fromkeys(self.root(d) for a in args if isinstance(a, str) for d in self.dims[a])
+        )
         return self.step(op, args, result, dims)
 
     def clamp(self, values: dict[str, Any], kind: str) -> Any:
@@ -279,16 +319,24 @@ class Lower:
         base, exponent = values["self"], values["other"]
         if isinstance(base, str) and not isinstance(exponent, str) and exponent in (2, 3, 4):
             square = self.apply("mul", [base, base])
-            return square if exponent == 2 else self.apply(
-                "mul", [square, base if exponent == 3 else square])
+            return (
+                square
+                if exponent == 2
+                else self.apply("mul", [square, base if exponent == 3 else square])
+            )
         if isinstance(base, str) and not isinstance(exponent, str):
             if exponent == 1:
                 return base
             if TYPES[kind].kind == "f" and exponent == 0.5:
                 return self.apply("sqrt", [base])
             if TYPES[kind].kind == "f" and exponent in (-1, -0.5, -2):
-                made = base if exponent == -1 else self.apply(
-                    "sqrt", [base]) if exponent == -0.5 else self.apply("mul", [base, base])
+                made = (
+                    base
+                    if exponent == -1
+                    else self.apply("sqrt", [base])
+                    if exponent == -0.5
+                    else self.apply("mul", [base, base])
+                )
                 return self.apply("div", [1.0, made])
         return self.apply("pow", [base, exponent])
 
@@ -301,8 +349,11 @@ class Lower:
         if args.get("dtype") is not None and args["dtype"].numpy.name != kind:
             raise Unsupported("the result's type is asked for")
         dims = args.get("dim")
-        dims = range(len(shape)) if dims is None or dims == () or dims == [] else (
-            [dims] if isinstance(dims, int) else dims)
+        dims = (
+            range(len(shape))
+            if dims is None or dims == () or dims == []
+            else ([dims] if isinstance(dims, int) else dims)
+        )
         dims = {d % len(shape) for d in dims} if shape else set()
         over = [a for d, a in enumerate(self.axes[source]) if d in dims and a is not None]
         kept = [a for d, a in enumerate(self.axes[source]) if d not in dims]
@@ -313,16 +364,18 @@ class Lower:
         self.axes[out] = kept
         name = self.cast(self.names[source], kind)
         there = {self.root(a) for a in self.dims[name]}
-        spread = [n for d, (a, n) in enumerate(zip(self.axes[source], shape))
-                  if d in dims and a is not None and self.root(a) not in there]
+        spread = [
+            n
+            for d, (a, n) in enumerate(zip(self.axes[source], shape))
+            if d in dims and a is not None and self.root(a) not in there
+        ]
         over = [a for a in over if self.root(a) in there]
         if spread and REDUCTIONS[op.name] == "prod":
             raise Unsupported("a power of what is spread")
         if spread and REDUCTIONS[op.name] == "sum":  # of equal terms
             name = self.apply("mul", [name, math.prod(spread)])
         if over:
-            left = [a for a in self.dims[name]
-                    if self.root(a) not in {self.root(o) for o in over}]
+            left = [a for a in self.dims[name] if self.root(a) not in {self.root(o) for o in over}]
             name = self.step(REDUCTIONS[op.name], [name], kind, left, over)
         if op.name == "mean":
             count = 1
@@ -337,11 +390,16 @@ class Lower:
         op, out = node.record, node.output
         assert op is not None
         tensors = [v for v in node.inputs if v in self.axes]
-        args: dict[str, Any] = {a.name: v if v in self.axes else constant(v)
-                                for a, v in zip(op.schema.args, node.inputs)}
+        args: dict[str, Any] = {
+            a.name: v if v in self.axes else constant(v)
+            for a, v in zip(op.schema.args, node.inputs)
+        }
         kind, shape = type_of(out), shape_of(out)
-        if kind not in ("float32", "float64") or any(type_of(v) != kind for v in tensors) or (
-                args.get("dtype") is not None):
+        if (
+            kind not in ("float32", "float64")
+            or any(type_of(v) != kind for v in tensors)
+            or (args.get("dtype") is not None)
+        ):
             raise Unsupported(f"{node.kind} in another type")
         axes: list[int | None] = [None] * len(shape)
         for v in tensors:
@@ -355,6 +413,7 @@ class Lower:
         def joined(how: str, name: str) -> str:
             left = [a for a in self.dims[name] if self.root(a) != self.root(axis)]
             return self.step(how, [name], kind, left, [axis])
+
         if op.name == "_softmax_backward_data":  # (g - Σg·y)·y
             g, y = names
             total = joined("sum", self.apply("mul", [g, y]))
@@ -368,8 +427,11 @@ class Lower:
             centred = self.apply("sub", [names[0], joined("fmax", names[0])])
             powers = self.apply("exp", [centred])
             total = joined("sum", powers)
-            made = self.apply("div", [powers, total]) if op.name == "softmax" else self.apply(
-                "sub", [centred, self.apply("log", [total])])
+            made = (
+                self.apply("div", [powers, total])
+                if op.name == "softmax"
+                else self.apply("sub", [centred, self.apply("log", [total])])
+            )
         self.finish(out, made)
 
     def rename(self, node: Node) -> None:
@@ -381,8 +443,12 @@ class Lower:
             order = list(range(len(axes)))
             if op.name == "permute":
                 dims = constant(node.inputs[1])
-                order = [d % len(axes) for d in (dims if isinstance(dims, tuple) else [
-                    constant(v) for v in node.inputs[1:]])]
+                order = [
+                    d % len(axes)
+                    for d in (
+                        dims if isinstance(dims, tuple) else [constant(v) for v in node.inputs[1:]]
+                    )
+                ]
             elif len(axes) > 1:
                 a, b = (0, 1) if op.name == "t" else (constant(v) for v in node.inputs[1:])
                 order[a], order[b] = order[b], order[a]
@@ -400,13 +466,17 @@ class Lower:
         self.axes[out] = moved
         self.finish(out, self.names[source])
 
-    def spread_back(self, node: Node, axes: list[int | None],
-                    wanted: tuple[int, ...]) -> list[int | None]:
+    def spread_back(
+        self, node: Node, axes: list[int | None], wanted: tuple[int, ...]
+    ) -> list[int | None]:
         """The gradient of a sum: the dimensions that were summed over are there again."""
         dims = constant(node.inputs[2])
         keepdim = constant(node.inputs[3])
-        gone = set(range(len(wanted))) if dims is None or dims in ((), []) else {
-            d % max(len(wanted), 1) for d in ([dims] if isinstance(dims, int) else dims)}
+        gone = (
+            set(range(len(wanted)))
+            if dims is None or dims in ((), [])
+            else {d % max(len(wanted), 1) for d in ([dims] if isinstance(dims, int) else dims)}
+        )
         rest = iter(axes)
         made: list[int | None] = []
         for d, n in enumerate(wanted):
@@ -419,8 +489,23 @@ class Lower:
         return made
 
 
-RESULT_BOOL = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite",
-                         "logical_and", "logical_or", "logical_xor", "logical_not"))
+RESULT_BOOL = frozenset(
+    (
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "logical_not",
+    )
+)
 
 
 def in_type(number: Any, kind: str) -> Any:

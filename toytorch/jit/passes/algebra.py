@@ -54,9 +54,13 @@ def replaceable(old: Value, new: Value, aliases: Aliases) -> bool:
 
 def same_type(a: types.Type, b: types.Type) -> bool:
     """Whether two tensors have the same dtype, shape and strides, all of them known."""
-    return isinstance(a, types.Tensor) and isinstance(b, types.Tensor) and a.shape is not None and (
-        a.strides is not None) and (a.dtype, a.shape, a.strides, a.device) == (
-            b.dtype, b.shape, b.strides, b.device)
+    return (
+        isinstance(a, types.Tensor)
+        and isinstance(b, types.Tensor)
+        and a.shape is not None
+        and (a.strides is not None)
+        and (a.dtype, a.shape, a.strides, a.device) == (b.dtype, b.shape, b.strides, b.device)
+    )
 
 
 def number(v: Value) -> Any:
@@ -147,10 +151,18 @@ def wider(a: types.Tensor, b: types.Type) -> bool:
     """Whether every number of b's type has its own place in a's."""
     if not isinstance(b, types.Tensor) or a.dtype is None or b.dtype is None:
         return False
-    order = ("bfloat16", "float32", "float64"), ("float16", "float32", "float64"), (
-        "int8", "int16", "int32", "int64"), ("bool", "uint8", "int16", "int32", "int64")
-    return any(a.dtype.name in row and b.dtype.name in row
-               and row.index(a.dtype.name) > row.index(b.dtype.name) for row in order)
+    order = (
+        ("bfloat16", "float32", "float64"),
+        ("float16", "float32", "float64"),
+        ("int8", "int16", "int32", "int64"),
+        ("bool", "uint8", "int16", "int32", "int64"),
+    )
+    return any(
+        a.dtype.name in row
+        and b.dtype.name in row
+        and row.index(a.dtype.name) > row.index(b.dtype.name)
+        for row in order
+    )
 
 
 def producer(v: Value, kind: str) -> Node | None:
@@ -182,6 +194,16 @@ def _dim(v: Value, n: int) -> int | None:
 
 
 RULES: dict[str, Callable[[Node], Value | None]] = {
-    "mul": _product, "div": _quotient, "pow": _quotient, "add": _sum, "sub": _sum,
-    "neg": _undone, "t": _undone, "transpose": _transposed, "permute": _permuted,
-    "view": _reshaped, "_unsafe_view": _reshaped, "_to_copy": _cast}
+    "mul": _product,
+    "div": _quotient,
+    "pow": _quotient,
+    "add": _sum,
+    "sub": _sum,
+    "neg": _undone,
+    "t": _undone,
+    "transpose": _transposed,
+    "permute": _permuted,
+    "view": _reshaped,
+    "_unsafe_view": _reshaped,
+    "_to_copy": _cast,
+}

@@ -11,11 +11,40 @@ from __future__ import annotations
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value, each_block
 
-FRESH = frozenset((  # general ops whose kernels always fill new memory
-    "mm", "bmm", "mv", "dot", "outer", "addmm", "addmv", "baddbmm", "linear", "clone", "_to_copy",
-    "cumsum", "cumprod", "convolution", "convolution_backward", "embedding",
-    "embedding_dense_backward", "gather", "index_select", "masked_fill", "scatter", "scatter_add",
-    "index_add", "stack", "mse_loss", "nll_loss", "nll_loss_backward", "cdist", "tril", "triu"))
+FRESH = frozenset(
+    (  # general ops whose kernels always fill new memory
+        "mm",
+        "bmm",
+        "mv",
+        "dot",
+        "outer",
+        "addmm",
+        "addmv",
+        "baddbmm",
+        "linear",
+        "clone",
+        "_to_copy",
+        "cumsum",
+        "cumprod",
+        "convolution",
+        "convolution_backward",
+        "embedding",
+        "embedding_dense_backward",
+        "gather",
+        "index_select",
+        "masked_fill",
+        "scatter",
+        "scatter_add",
+        "index_add",
+        "stack",
+        "mse_loss",
+        "nll_loss",
+        "nll_loss_backward",
+        "cdist",
+        "tril",
+        "triu",
+    )
+)
 CALLS = ("prim::CallMethod", "prim::CallFunction")
 
 
@@ -33,8 +62,9 @@ class Aliases:
         self.block(graph)
         self.written = {self.root(v) for v in self.dirty}
         self.escaping = {self.root(v) for v in graph.outputs} | {self.root(self.outside)}
-        self.sets_attributes = any(n.kind == "prim::SetAttr" or n.kind in CALLS
-                                   for n in graph.walk())
+        self.sets_attributes = any(
+            n.kind == "prim::SetAttr" or n.kind in CALLS for n in graph.walk()
+        )
 
     @property
     def writes_outside(self) -> bool:
@@ -58,7 +88,7 @@ class Aliases:
         for node in block.nodes:
             for inner in node.blocks:
                 self.block(inner)
-                for a, b in zip(inner.outputs[-len(node.outputs):], node.outputs):
+                for a, b in zip(inner.outputs[-len(node.outputs) :], node.outputs):
                     self.join(a, b)
                 if node.kind == "prim::Loop":
                     for a, b, c in zip(node.inputs[2:], inner.inputs[1:], node.outputs):
@@ -86,8 +116,7 @@ class Aliases:
 
     def private(self, v: Value) -> bool:
         """Whether nobody writes to a value's memory, and nobody outside ever sees it."""
-        return not holds_memory(v.type) or (
-            self.quiet(v) and self.root(v) not in self.escaping)
+        return not holds_memory(v.type) or (self.quiet(v) and self.root(v) not in self.escaping)
 
 
 def makes_memory(node: Node) -> bool:
@@ -97,7 +126,8 @@ def makes_memory(node: Node) -> bool:
     record = node.record
     if record is not None:
         return not node.writes and (
-            record.kind in ("pointwise", "reduction", "random", "create") or record.name in FRESH)
+            record.kind in ("pointwise", "reduction", "random", "create") or record.name in FRESH
+        )
     return node.kind.startswith("aten::") and node.removable and not node.pure
 
 

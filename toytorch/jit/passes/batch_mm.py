@@ -35,8 +35,15 @@ def product_shape(node: Node) -> tuple[int, int, int] | None:
     if node.kind != "aten::mm" or "no_grad" in node.attributes or len(node.inputs) != 2:
         return None  # a third input is out=
     a, b, c = (v.type for v in (*node.inputs, node.output))
-    if not (isinstance(a, types.Tensor) and isinstance(b, types.Tensor)
-            and isinstance(c, types.Tensor)) or a.shape is None or b.shape is None:
+    if (
+        not (
+            isinstance(a, types.Tensor)
+            and isinstance(b, types.Tensor)
+            and isinstance(c, types.Tensor)
+        )
+        or a.shape is None
+        or b.shape is None
+    ):
         return None
     if a.dtype != b.dtype or not contiguous(node.output):
         return None
@@ -56,6 +63,7 @@ def size(v: Value) -> int:
 
 # -- products with one right factor ----------------------------------------------------------------
 
+
 def batch_sides(graph: Graph) -> Graph:
     """mm(a, w), mm(b, w), mm(c, w) → rows of mm(cat(a, b, c), w)."""
     made = graph.copy()
@@ -64,8 +72,11 @@ def batch_sides(graph: Graph) -> Graph:
     place = {id(n): i for i, n in enumerate(order)}
     by_factor: dict[Value, list[Node]] = {}
     for node in made.nodes:
-        if product_shape(node) is not None and all(map(aliases.quiet, node.inputs)) and (
-                aliases.private(node.output)):
+        if (
+            product_shape(node) is not None
+            and all(map(aliases.quiet, node.inputs))
+            and (aliases.private(node.output))
+        ):
             by_factor.setdefault(node.inputs[1], []).append(node)
     change: dict[Value, Value] = {}
     for factor, nodes in by_factor.items():
@@ -75,11 +86,12 @@ def batch_sides(graph: Graph) -> Graph:
         if any(v in change for n in nodes for v in n.inputs):
             continue
         start = max(place.get(id(v.node), -1) for n in nodes for v in n.inputs)
-        first_use = min((place.get(id(user), -1) for n in nodes for user, _ in used.get(
-            n.output, [])), default=-1)
+        first_use = min(
+            (place.get(id(user), -1) for n in nodes for user, _ in used.get(n.output, [])),
+            default=-1,
+        )
         if first_use > start:  # there is a place behind all operands and before all users
-            put_after(made, order[start] if start >= 0 else None,
-                      one_product(made, nodes, change))
+            put_after(made, order[start] if start >= 0 else None, one_product(made, nodes, change))
     replace(made, change)
     return eliminate_dead_code(made)
 
@@ -91,16 +103,24 @@ def one_product(graph: Graph, nodes: Sequence[Node], change: dict[Value, Value])
     first = nodes[0].output.type
     assert isinstance(first, types.Tensor)
     added, stacked = joined(graph, [node.inputs[0] for node in nodes], 0, (sum(rows), k), first)
-    whole = graph.make("aten::mm", [stacked, nodes[0].inputs[1]], [matrix(first, sum(rows), n)],
-                       source=nodes[0].source)
+    whole = graph.make(
+        "aten::mm",
+        [stacked, nodes[0].inputs[1]],
+        [matrix(first, sum(rows), n)],
+        source=nodes[0].source,
+    )
     added.append(whole)
     axis = graph.constant(0)
     added.append(axis)
     start = 0
     for node, count in zip(nodes, rows):
         ends = [graph.constant(start), graph.constant(count)]
-        part = graph.make("aten::narrow", [whole.output, axis.output, *(e.output for e in ends)],
-                          [node.output.type], source=node.source)
+        part = graph.make(
+            "aten::narrow",
+            [whole.output, axis.output, *(e.output for e in ends)],
+            [node.output.type],
+            source=node.source,
+        )
         added += [*ends, part]
         change[node.output] = part.output
         start += count
@@ -108,6 +128,7 @@ def one_product(graph: Graph, nodes: Sequence[Node], change: dict[Value, Value])
 
 
 # -- sums of products ------------------------------------------------------------------------------
+
 
 def batch_sums(graph: Graph) -> Graph:
     """mm(a, b) + mm(c, d) + mm(e, f) → mm(cat([a, c, e], 1), cat([b, d, f], 0))."""
@@ -119,14 +140,18 @@ def batch_sums(graph: Graph) -> Graph:
             continue
         terms, parts, turned = terms_of(node, used)
         inner.update(map(id, parts))
-        if len(terms) < FEWEST or not all(
-                aliases.quiet(v) for t in terms for v in t.inputs):
+        if len(terms) < FEWEST or not all(aliases.quiet(v) for t in terms for v in t.inputs):
             continue
         copied, saved = sum(size(v) for t in terms for v in t.inputs), size(node.output)
         if not pays(copied, (len(terms) - 1) * saved):
             continue
-        if len({v.type.dtype for t in terms for v in t.inputs  # type: ignore[attr-defined]
-                }) > 1 or node.output.type != sum_type(node, turned):
+        if len(
+            {
+                v.type.dtype  # type: ignore[attr-defined]  # all are tensors
+                for t in terms
+                for v in t.inputs
+            }
+        ) > 1 or node.output.type != sum_type(node, turned):
             continue
         put_after(made, node, one_sum(made, node, terms, turned))
     return eliminate_dead_code(made)
@@ -161,15 +186,23 @@ def one_sum(graph: Graph, node: Node, terms: Sequence[Node], turned: bool) -> li
 
 def is_sum(node: Node) -> bool:
     """Whether a node adds two matrices of its own shape and type."""
-    return node.kind == "aten::add" and "no_grad" not in node.attributes and (
-        len(node.inputs) < 3 or constant(node.inputs[2]) == 1) and all(
-            isinstance(v.type, types.Tensor) and v.type.shape is not None
-            and len(v.type.shape) == 2 and v.type.shape == node.output.type.shape  # type: ignore[attr-defined]
-            for v in node.inputs[:2])
+    return (
+        node.kind == "aten::add"
+        and "no_grad" not in node.attributes
+        and (len(node.inputs) < 3 or constant(node.inputs[2]) == 1)
+        and all(
+            isinstance(v.type, types.Tensor)
+            and v.type.shape is not None
+            and len(v.type.shape) == 2
+            and v.type.shape == node.output.type.shape  # type: ignore[attr-defined]
+            for v in node.inputs[:2]
+        )
+    )
 
 
-def terms_of(node: Node, used: dict[Value, list[tuple[Node | None, int]]]
-             ) -> tuple[list[Node], list[Node], bool]:
+def terms_of(
+    node: Node, used: dict[Value, list[tuple[Node | None, int]]]
+) -> tuple[list[Node], list[Node], bool]:
     """The products that a tree of additions adds, the additions, and whether it is their transposes
     that are added; no products where something else is added, or a part is used elsewhere."""
     terms: list[Node] = []
@@ -195,17 +228,21 @@ def terms_of(node: Node, used: dict[Value, list[tuple[Node | None, int]]]
 
 # -- building --------------------------------------------------------------------------------------
 
+
 def matrix(like: types.Tensor, rows: int, columns: int) -> types.Tensor:
     """The type of a matrix whose elements lie row by row."""
     return types.Tensor(like.dtype, (rows, columns), (columns, 1), like.requires_grad, like.device)
 
 
-def joined(graph: Graph, values: Sequence[Value], dim: int, shape: tuple[int, int],
-           like: types.Tensor) -> tuple[list[Node], Value]:
+def joined(
+    graph: Graph, values: Sequence[Value], dim: int, shape: tuple[int, int], like: types.Tensor
+) -> tuple[list[Node], Value]:
     """The nodes that join matrices along a dimension, and the result; transposed ones are joined
     as they lie in memory."""
-    if all(v.node is not None and v.node.kind == "aten::t" and contiguous(v.node.inputs[0])
-           for v in values):
+    if all(
+        v.node is not None and v.node.kind == "aten::t" and contiguous(v.node.inputs[0])
+        for v in values
+    ):
         lying = [v.node.inputs[0] for v in values if v.node is not None]
         nodes, whole = joined(graph, lying, 1 - dim, (shape[1], shape[0]), like)
         turned = types.Tensor(like.dtype, shape, (1, shape[0]), like.requires_grad, like.device)
@@ -220,4 +257,4 @@ def joined(graph: Graph, values: Sequence[Value], dim: int, shape: tuple[int, in
 def put_after(graph: Graph, node: Node | None, added: Sequence[Node]) -> None:
     """Puts nodes behind another, or first."""
     i = next((i for i, n in enumerate(graph.nodes) if n is node), -1)
-    graph.nodes[i + 1:i + 1] = added
+    graph.nodes[i + 1 : i + 1] = added

@@ -1,6 +1,6 @@
 """Canonical form: equal programs as equal text.
 
-    %weight.1 : Tensor = aten::t(%w) # model.py:7:0     →    %1 : Tensor = aten::t(%0)
+%weight.1 : Tensor = aten::t(%w) # model.py:7:0     →    %1 : Tensor = aten::t(%0)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Constant propagation: what does not depend on the inputs is computed once, now.
 
-    %1 : int = prim::Constant[value=2]()
-    %2 : int = prim::Constant[value=3]()       %3 : int = prim::Constant[value=6]()
-    %3 : int = aten::mul.int(%1, %2)      →    %4 : Tensor = aten::add(%x, %3)
-    %4 : Tensor = aten::add(%x, %3)
+%1 : int = prim::Constant[value=2]()
+%2 : int = prim::Constant[value=3]()       %3 : int = prim::Constant[value=6]()
+%3 : int = aten::mul.int(%1, %2)      →    %4 : Tensor = aten::add(%x, %3)
+%4 : Tensor = aten::add(%x, %3)
 """
 
 from __future__ import annotations
@@ -18,10 +18,20 @@ from toytorch.jit.ir import Block, Graph, Node, Value, replace, uses
 from toytorch.jit.passes.aliases import Aliases, inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
 
-FOLDABLE = frozenset((
-    "prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice",
-    "prim::ListConstruct", "prim::ListUnpack", "prim::unchecked_cast",
-    "prim::unchecked_unwrap_optional", "prim::isinstance", "prim::slice"))
+FOLDABLE = frozenset(
+    (
+        "prim::TupleConstruct",
+        "prim::TupleUnpack",
+        "prim::TupleIndex",
+        "prim::TupleSlice",
+        "prim::ListConstruct",
+        "prim::ListUnpack",
+        "prim::unchecked_cast",
+        "prim::unchecked_unwrap_optional",
+        "prim::isinstance",
+        "prim::slice",
+    )
+)
 LARGEST = 1 << 20  # elements of a tensor that is worth keeping as a constant
 
 
@@ -122,16 +132,23 @@ class Folding:
     def harmless(self, v: Value) -> bool:
         """Whether nobody can tell one constant from a new result in every run."""
         if isinstance(v.type, types.List):
-            return all(user is not None and place >= 0 and only_reads_lists(user)
-                       for user, place in self.uses.get(v, []))
-        return self.aliases.private(v) or (v not in self.aliases.returned and v.node is not None
-                                           and v.node.is_view and self.aliases.quiet(v))
+            return all(
+                user is not None and place >= 0 and only_reads_lists(user)
+                for user, place in self.uses.get(v, [])
+            )
+        return self.aliases.private(v) or (
+            v not in self.aliases.returned
+            and v.node is not None
+            and v.node.is_view
+            and self.aliases.quiet(v)
+        )
 
 
 def only_reads_lists(node: Node) -> bool:
     """Whether a node leaves lists alone: operations on tensors do, `append` and calls do not."""
     return node.kind in ("prim::ListUnpack", "prim::TupleUnpack") or (
-        node.kind.startswith("aten::") and not isinstance(node.op, Builtin))
+        node.kind.startswith("aten::") and not isinstance(node.op, Builtin)
+    )
 
 
 def small(value: Any) -> bool:

@@ -1,8 +1,8 @@
 """Common subexpressions: what is computed twice is computed once.
 
-    %2 : Tensor = aten::exp(%x)
-    %3 : Tensor = aten::exp(%x)           →    %2 : Tensor = aten::exp(%x)
-    %4 : Tensor = aten::mul(%2, %3)            %4 : Tensor = aten::mul(%2, %2)
+%2 : Tensor = aten::exp(%x)
+%3 : Tensor = aten::exp(%x)           →    %2 : Tensor = aten::exp(%x)
+%4 : Tensor = aten::mul(%2, %3)            %4 : Tensor = aten::mul(%2, %2)
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
     return made
 
 
-def visit(block: Block, outer: dict[Any, Node], aliases: Aliases,
-          change: dict[Value, Value]) -> None:
+def visit(
+    block: Block, outer: dict[Any, Node], aliases: Aliases, change: dict[Value, Value]
+) -> None:
     """Merges nodes of a block with earlier ones and with those of the blocks around it."""
     seen = dict(outer)
     kept = []
@@ -63,13 +64,15 @@ def mergeable(node: Node, aliases: Aliases) -> bool:
     if node.is_view and not node.record.many:  # type: ignore[union-attr]  # a view has a record
         return aliases.quiet(node.output) and node.output not in aliases.returned
     return all(map(aliases.private, node.outputs)) or not any(
-        holds_memory(v.type) for v in node.outputs)
+        holds_memory(v.type) for v in node.outputs
+    )
 
 
 def attributes_key(node: Node) -> tuple[Any, ...]:
     """What tells nodes of equal inputs apart."""
-    return tuple((name, key_of(value)) for name, value in sorted(node.attributes.items())
-                 if name != "_scope")
+    return tuple(
+        (name, key_of(value)) for name, value in sorted(node.attributes.items()) if name != "_scope"
+    )
 
 
 def key_of(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """What a frozen graph allows: dropout out, batch norms into the layers before them.
 
-    y = conv(x, w, b)
-    z = (y - mean) / sqrt(var + eps) * gamma + beta   →   z = conv(x, w * s, (b - mean) * s + beta)
-                                                       with s = gamma / sqrt(var + eps)
+y = conv(x, w, b)
+z = (y - mean) / sqrt(var + eps) * gamma + beta   →   z = conv(x, w * s, (b - mean) * s + beta)
+                                                   with s = gamma / sqrt(var + eps)
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from toytorch.jit.ir import Graph, Node, Value, replace, uses
 from toytorch.jit.passes.aliases import inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
 
-DROPOUTS = frozenset(f"aten::{name}" for name in (
-    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout",
-    "feature_alpha_dropout"))
+DROPOUTS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_dropout",
+        "feature_alpha_dropout",
+    )
+)
 CONVOLUTIONS = ("aten::convolution", "aten::conv1d", "aten::conv2d", "aten::conv3d")
 
 
@@ -25,8 +34,11 @@ def remove_dropout(graph: Graph) -> Graph:
     """Takes out dropout layers that are not training."""
     made = graph.copy()
     for block in inner_blocks(made):
-        gone = [n for n in block.nodes if n.kind in DROPOUTS and len(n.inputs) > 2
-                and known(n.inputs[2]) == (False,)]
+        gone = [
+            n
+            for n in block.nodes
+            if n.kind in DROPOUTS and len(n.inputs) > 2 and known(n.inputs[2]) == (False,)
+        ]
         replace(made, {n.output: n.inputs[0] for n in gone})
         block.nodes = [n for n in block.nodes if n not in gone]
     return eliminate_dead_code(made)
@@ -45,8 +57,9 @@ def fold_batch_norm(graph: Graph) -> Graph:
             places = weight_places(layer)
             if places is None or not feeds_only(made, layer, node):
                 continue
-            weight, bias = (known(layer.inputs[i]) if i < len(layer.inputs) else (None,)
-                            for i in places)
+            weight, bias = (
+                known(layer.inputs[i]) if i < len(layer.inputs) else (None,) for i in places
+            )
             if weight is None or bias is None:
                 continue
             with no_grad():
@@ -55,7 +68,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
             for i, tensor in zip(places, folded):
                 constant = made.constant(tensor, layer.source)
                 block.nodes.insert(at, constant)
-                layer.inputs[i:i + 1] = [constant.output]
+                layer.inputs[i : i + 1] = [constant.output]
             replace(made, {node.outputs[0]: layer.output})
             block.nodes.remove(node)
     return eliminate_dead_code(made)
@@ -97,11 +110,13 @@ def feeds_only(graph: Graph, layer: Node, node: Node) -> bool:
     used = uses(graph)
     users = [user for user, _ in used.get(layer.output, [])]
     return all(u is node or (u is not None and u.kind == "aten::check_dims") for u in users) and (
-        not any(used.get(v) for v in node.outputs[1:]))
+        not any(used.get(v) for v in node.outputs[1:])
+    )
 
 
-def fold(weight: Any, bias: Any, mean: Any, variance: Any, gamma: Any, beta: Any,
-         epsilon: float) -> tuple[Any, Any]:
+def fold(
+    weight: Any, bias: Any, mean: Any, variance: Any, gamma: Any, beta: Any, epsilon: float
+) -> tuple[Any, Any]:
     """Weight and bias of the layer that does both."""
     scale = (variance + epsilon).rsqrt()
     if gamma is not None:

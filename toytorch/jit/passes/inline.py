@@ -20,7 +20,8 @@ def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> Non
     nodes = []
     for node in block.nodes:
         if node.kind not in ("prim::CallFunction", "prim::CallMethod") or (
-                "Subgraph" not in node.attributes):  # Python runs it
+            "Subgraph" not in node.attributes
+        ):  # Python runs it
             nodes.append(node)
             continue
         body: Graph = node.attributes["Subgraph"]
@@ -37,6 +38,7 @@ def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> Non
 def rename(graph: Graph, node: object) -> None:
     """Gives the values of a node from another graph names of this one."""
     from toytorch.jit.ir import Node
+
     assert isinstance(node, Node)
     for v in node.outputs:
         v.name = graph.new_name("" if v.name.isdigit() else v.name.split(".")[0])

@@ -8,8 +8,9 @@ from toytorch.jit import types
 from toytorch.jit.ir import Node, Value
 
 
-def last_uses(inputs: Sequence[Value], nodes: Sequence[Node],
-              outputs: Sequence[Value]) -> dict[int, list[Value]]:
+def last_uses(
+    inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value]
+) -> dict[int, list[Value]]:
     """For the place of each node, the values that are used there for the last time."""
     last: dict[Value, int] = {}
     for i, node in enumerate(nodes):
@@ -23,8 +24,9 @@ def last_uses(inputs: Sequence[Value], nodes: Sequence[Node],
     return found
 
 
-def reusable(inputs: Sequence[Value], nodes: Sequence[Node],
-             outputs: Sequence[Value]) -> dict[Value, Value]:
+def reusable(
+    inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value]
+) -> dict[Value, Value]:
     """result → operand in whose memory it is written.
 
     The operand was made in this function by an op that gives fresh memory, has the result's shape,
@@ -51,8 +53,9 @@ def aliased(nodes: Sequence[Node]) -> set[Value]:
     found: set[Value] = set()
     for node in nodes:
         record = node.record
-        plain = node.kind == "prim::FusionGroup" or (record is not None and not node.writes and (
-            record.kind in ("pointwise", "reduction")))
+        plain = node.kind == "prim::FusionGroup" or (
+            record is not None and not node.writes and (record.kind in ("pointwise", "reduction"))
+        )
         if not plain:
             found.update(node.inputs)
             found.update(node.outputs)
@@ -61,13 +64,21 @@ def aliased(nodes: Sequence[Node]) -> set[Value]:
 
 def fresh(v: Value) -> bool:
     """Whether a value has memory of its own: a ufunc always makes some."""
-    return v.node is not None and (v.node.kind == "prim::FusionGroup" or (
-        v.node.record is not None and v.node.record.kind == "pointwise"
-        and isinstance(v.node.record.kernel, str)))
+    return v.node is not None and (
+        v.node.kind == "prim::FusionGroup"
+        or (
+            v.node.record is not None
+            and v.node.record.kind == "pointwise"
+            and isinstance(v.node.record.kernel, str)
+        )
+    )
 
 
 def same_memory(a: Value, b: Value) -> bool:
     """Whether one fits exactly where the other is."""
     x, y = a.type, b.type
-    return isinstance(x, types.Tensor) and isinstance(y, types.Tensor) and (
-        x.shape, x.strides, x.dtype) == (y.shape, y.strides, y.dtype)
+    return (
+        isinstance(x, types.Tensor)
+        and isinstance(y, types.Tensor)
+        and (x.shape, x.strides, x.dtype) == (y.shape, y.strides, y.dtype)
+    )

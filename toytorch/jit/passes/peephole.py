@@ -1,8 +1,8 @@
 """Peephole: nodes that a look at their operand's type, or at what made it, answers.
 
-    %1 : int = aten::size.int(%x, %0)     →    %1 : int = prim::Constant[value=3]()
-    %l : Tensor[] = prim::ListConstruct(%a, %b)
-    %c : Tensor, %d : Tensor = prim::ListUnpack(%l)      →    %a and %b in the place of %c and %d
+%1 : int = aten::size.int(%x, %0)     →    %1 : int = prim::Constant[value=3]()
+%l : Tensor[] = prim::ListConstruct(%a, %b)
+%c : Tensor, %d : Tensor = prim::ListUnpack(%l)      →    %a and %b in the place of %c and %d
 """
 
 from __future__ import annotations
@@ -59,14 +59,24 @@ def known(node: Node, shapes: bool) -> tuple[Any] | None:
         if isinstance(other, types.Optional) or other in (types.ANY, types.NEVER):
             return None
         return ((other == types.NONE) is (node.kind == "aten::__is__"),)
-    if shapes and node.kind in FACTS and node.inputs and isinstance(
-            node.inputs[0].type, types.Tensor) and node.inputs[0].type.shape is not None:
+    if (
+        shapes
+        and node.kind in FACTS
+        and node.inputs
+        and isinstance(node.inputs[0].type, types.Tensor)
+        and node.inputs[0].type.shape is not None
+    ):
         return fact(node, node.inputs[0].type)
     return None
 
 
-FACTS = ("aten::size.int", "aten::dim", "aten::numel", "aten::is_floating_point",
-         "aten::is_complex")
+FACTS = (
+    "aten::size.int",
+    "aten::dim",
+    "aten::numel",
+    "aten::is_floating_point",
+    "aten::is_complex",
+)
 
 
 def fact(node: Node, t: types.Tensor) -> tuple[Any] | None:
@@ -84,8 +94,11 @@ def fact(node: Node, t: types.Tensor) -> tuple[Any] | None:
     if node.kind == "aten::is_complex":
         return (t.dtype.is_complex,)
     made_by = node.inputs[1].node
-    dim = made_by.attributes["value"] if made_by is not None and (
-        made_by.kind == "prim::Constant") else None
+    dim = (
+        made_by.attributes["value"]
+        if made_by is not None and (made_by.kind == "prim::Constant")
+        else None
+    )
     if dim.__class__ is not int or not -len(t.shape) <= dim < len(t.shape):
         return None
     return (t.shape[dim],)
@@ -95,8 +108,11 @@ def passed(node: Node, used: dict[Value, Any]) -> list[Value] | None:
     """The values that a node only hands on."""
     if node.kind == "prim::unchecked_unwrap_optional":
         v = node.inputs[0]
-        return None if isinstance(v.type, types.Optional) or v.type in (
-            types.NONE, types.ANY, types.NEVER) else [v]
+        return (
+            None
+            if isinstance(v.type, types.Optional) or v.type in (types.NONE, types.ANY, types.NEVER)
+            else [v]
+        )
     if node.kind == "prim::unchecked_cast" and node.inputs[0].type == node.output.type:
         return [node.inputs[0]]
     maker = node.inputs[0].node if node.inputs else None
@@ -106,14 +122,23 @@ def passed(node: Node, used: dict[Value, Any]) -> list[Value] | None:
         return list(maker.inputs)
     if node.kind == "prim::TupleIndex" and maker.kind == "prim::TupleConstruct":
         return [maker.inputs[node.attributes["index"]]]
-    if node.kind == "prim::ListUnpack" and maker.kind == "prim::ListConstruct" and (
-            len(maker.inputs) == len(node.outputs) and unchanged(node.inputs[0], used)):
+    if (
+        node.kind == "prim::ListUnpack"
+        and maker.kind == "prim::ListConstruct"
+        and (len(maker.inputs) == len(node.outputs) and unchanged(node.inputs[0], used))
+    ):
         return list(maker.inputs)
     return None
 
 
 def unchanged(v: Value, used: dict[Value, Any]) -> bool:
     """Whether nobody adds to a list or changes it."""
-    return all(user is not None and place >= 0 and (user.record is not None or user.kind in (
-        "prim::ListUnpack", "aten::len.t", "aten::__getitem__.t"))
-        for user, place in used.get(v, []))
+    return all(
+        user is not None
+        and place >= 0
+        and (
+            user.record is not None
+            or user.kind in ("prim::ListUnpack", "aten::len.t", "aten::__getitem__.t")
+        )
+        for user, place in used.get(v, [])
+    )

@@ -16,11 +16,21 @@ from toytorch.jit.passes.peephole import peephole, peephole_any_shape
 from toytorch.jit.passes.unroll import unroll
 
 GENERAL: list[Pass] = [  # of a graph as it was written, which any shape may come to
-    propagate_constants, unroll, peephole_any_shape, propagate_constants,
-    eliminate_common_subexpressions, eliminate_dead_code]
+    propagate_constants,
+    unroll,
+    peephole_any_shape,
+    propagate_constants,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+]
 SPECIALISED: list[Pass] = [  # of the joint graph
-    eliminate_dead_code, peephole, propagate_constants, simplify_algebra,
-    eliminate_common_subexpressions, eliminate_dead_code]
+    eliminate_dead_code,
+    peephole,
+    propagate_constants,
+    simplify_algebra,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+]
 FUSING: list[Pass] = [batch_matrix_products, fuse]  # of its forward and backward halves
 
 
@@ -32,8 +42,9 @@ def stages(passes: Sequence[Pass] | None) -> tuple[Sequence[Pass], Sequence[Pass
     return [p for p in passes if p not in FUSING], [p for p in passes if p in FUSING]
 
 
-def run(graph: Graph, passes: Sequence[Pass],
-        shown: Callable[[str, Graph, Graph], None] | None = None) -> Graph:
+def run(
+    graph: Graph, passes: Sequence[Pass], shown: Callable[[str, Graph, Graph], None] | None = None
+) -> Graph:
     """The graph after all passes; `shown(name, before, after)` is told of each."""
     for apply in passes:
         name = getattr(apply, "__name__", repr(apply))

@@ -1,10 +1,10 @@
 """Loop unrolling: a short loop of known length is written out.
 
-    %n : int = prim::Constant[value=2]()
-    %y : Tensor = prim::Loop(%n, %true, %x)          %1 : int = prim::Constant[value=0]()
-      block0(%i : int, %h : Tensor):                 %2 : Tensor = aten::add(%x, %1)
-        %2 : Tensor = aten::add(%h, %i)        →     %3 : int = prim::Constant[value=1]()
-        -> (%true, %2)                               %4 : Tensor = aten::add(%2, %3)
+%n : int = prim::Constant[value=2]()
+%y : Tensor = prim::Loop(%n, %true, %x)          %1 : int = prim::Constant[value=0]()
+  block0(%i : int, %h : Tensor):                 %2 : Tensor = aten::add(%x, %1)
+    %2 : Tensor = aten::add(%h, %i)        →     %3 : int = prim::Constant[value=1]()
+    -> (%true, %2)                               %4 : Tensor = aten::add(%2, %3)
 """
 
 from __future__ import annotations
@@ -66,5 +66,8 @@ def written_out(graph: Graph, node: Node, turns: int, change: dict[Value, Value]
 
 def _known(v: Value) -> object:
     """The value of a constant; None for any other."""
-    return v.node.attributes["value"] if v.node is not None and v.node.kind == "prim::Constant" \
+    return (
+        v.node.attributes["value"]
+        if v.node is not None and v.node.kind == "prim::Constant"
         else None
+    )

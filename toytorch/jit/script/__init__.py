@@ -6,20 +6,35 @@ nodes, `cleanup` leaves out what is not needed. Every node knows its line and co
 
 from toytorch.jit.script.errors import FrontendError, NotSupportedError, UnsupportedNodeError
 from toytorch.jit.script.markers import (
-                                         Attribute,
-                                         Final,
-                                         annotate,
-                                         export,
-                                         ignore,
-                                         interface,
-                                         is_scripting,
-                                         is_tracing,
-                                         isinstance_,
-                                         unused,
-                                         unwrap_optional,
+    Attribute,
+    Final,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    is_tracing,
+    isinstance_,
+    unused,
+    unwrap_optional,
 )
 from toytorch.jit.script.public import CompilationUnit, script
 
-__all__ = ["Attribute", "CompilationUnit", "Final", "FrontendError", "NotSupportedError",
-           "UnsupportedNodeError", "annotate", "export", "ignore", "interface", "is_scripting",
-           "is_tracing", "isinstance_", "script", "unused", "unwrap_optional"]
+__all__ = [
+    "Attribute",
+    "CompilationUnit",
+    "Final",
+    "FrontendError",
+    "NotSupportedError",
+    "UnsupportedNodeError",
+    "annotate",
+    "export",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance_",
+    "script",
+    "unused",
+    "unwrap_optional",
+]

@@ -10,20 +10,31 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.core.device import device
-from toytorch.core.dtype import dtype
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device
+from toytorch.facts.dtype import dtype
 from toytorch.jit import types
 from toytorch.jit.types import Type
 
 PLAIN: dict[Any, Type] = {
-    Tensor: types.TENSOR, int: types.INT, float: types.FLOAT, bool: types.BOOL, str: types.STR,
-    complex: types.COMPLEX, None: types.NONE, type(None): types.NONE, dtype: types.DTYPE,
-    device: types.DEVICE, Any: types.ANY, list: types.List(types.TENSOR)}
-SPELLED = {"NoneType": "None", "Scalar": "number", "Dtype": "torch.dtype",
-           "Device": "torch.device"}
-TYPING = {name: getattr(typing, name) for name in (
-    "List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")} | {"Tensor": Tensor}
+    Tensor: types.TENSOR,
+    int: types.INT,
+    float: types.FLOAT,
+    bool: types.BOOL,
+    str: types.STR,
+    complex: types.COMPLEX,
+    None: types.NONE,
+    type(None): types.NONE,
+    dtype: types.DTYPE,
+    device: types.DEVICE,
+    Any: types.ANY,
+    list: types.List(types.TENSOR),
+}
+SPELLED = {"NoneType": "None", "Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
+TYPING = {
+    name: getattr(typing, name)
+    for name in ("List", "Tuple", "Dict", "Optional", "Union", "Any", "Final")
+} | {"Tensor": Tensor}
 WORDS = {"number": types.NUMBER, "Never": types.NEVER}
 
 
@@ -67,6 +78,7 @@ def type_of(annotation: Any) -> Type:
 def type_of_class(kind: Any) -> Type:
     """The type of a class: a named tuple, or one that was scripted."""
     from toytorch.jit.script.classes import known_class
+
     if issubclass(kind, Tensor):
         return types.TENSOR
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -86,8 +98,11 @@ def named_hints(kind: Any) -> dict[str, Any]:
     for name, hint in getattr(kind, "__annotations__", {}).items():
         if isinstance(hint, typing.ForwardRef):
             hint = hint.__forward_arg__
-        found[name] = read(ast.parse(hint, mode="eval").body, lambda n: space[n]) if isinstance(
-            hint, str) else hint
+        found[name] = (
+            read(ast.parse(hint, mode="eval").body, lambda n: space[n])
+            if isinstance(hint, str)
+            else hint
+        )
     return found
 
 

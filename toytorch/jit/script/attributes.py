@@ -9,8 +9,8 @@ import sys
 import typing
 from typing import Any
 
-from toytorch.core.package import is_ours
 from toytorch.core.tensor import Tensor
+from toytorch.facts.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
@@ -24,10 +24,15 @@ from toytorch.nn import Module
 
 BOOLS = ("requires_grad", "is_cuda", "is_sparse", "is_leaf", "is_quantized", "is_meta")
 TENSOR_ATTRIBUTES: dict[str, Type] = {
-    "dtype": types.DTYPE, "device": types.DEVICE, "layout": types.ANY, "itemsize": types.INT,
-    "nbytes": types.INT, "grad": types.Optional(types.TENSOR),
+    "dtype": types.DTYPE,
+    "device": types.DEVICE,
+    "layout": types.ANY,
+    "itemsize": types.INT,
+    "nbytes": types.INT,
+    "grad": types.Optional(types.TENSOR),
     **dict.fromkeys(BOOLS, types.BOOL),
-    **dict.fromkeys(("T", "mT", "H", "mH", "real", "imag", "data"), types.TENSOR)}
+    **dict.fromkeys(("T", "mT", "H", "mH", "real", "imag", "data"), types.TENSOR),
+}
 
 
 class Attributes(Subscripts):
@@ -41,7 +46,8 @@ class Attributes(Subscripts):
         if isinstance(item, ModuleValue):
             return self.module_attribute(item, name, at)
         if isinstance(item, (Items, Counted)) or (
-                isinstance(item, Known) and isinstance(item.object, (*CONSTANTS[:5], Tensor))):
+            isinstance(item, Known) and isinstance(item.object, (*CONSTANTS[:5], Tensor))
+        ):
             item = self.as_value(item, at)
         if isinstance(item, Known):
             return self.known_attribute(item.object, name, at)
@@ -60,16 +66,20 @@ class Attributes(Subscripts):
 
     def known_attribute(self, owner: Any, name: str, at: Any) -> Any:
         """An attribute of a package, a class or another Python object."""
-        if self.program.closed and inspect.ismodule(owner) and (
-                owner.__name__ not in ("math", "typing") and not is_ours(owner.__name__)):
+        if (
+            self.program.closed
+            and inspect.ismodule(owner)
+            and (owner.__name__ not in ("math", "typing") and not is_ours(owner.__name__))
+        ):
             raise self.fail(f"code that came as text may not use the module {owner.__name__}", at)
         missing = object()
         found = inspect.getattr_static(owner, name, missing)
         if found is missing and inspect.ismodule(owner):
             found = getattr(owner, name, missing)
         if found is missing:
-            spelled_out = self.program.named(owner, name) if hasattr(
-                self.program, "named") else None
+            spelled_out = (
+                self.program.named(owner, name) if hasattr(self.program, "named") else None
+            )
             if spelled_out is not None:
                 return spelled_out
             raise self.fail(f"object has no attribute {name}", at)
@@ -107,9 +117,20 @@ class Attributes(Subscripts):
         module = item.module
         if name in module._modules:
             child = module._modules[name]
-            return Known(None) if child is None else ModuleValue(child, self.one(
-                "prim::GetAttr", [item.value], types.Class(type(child).__name__), at,
-                {"name": name}))
+            return (
+                Known(None)
+                if child is None
+                else ModuleValue(
+                    child,
+                    self.one(
+                        "prim::GetAttr",
+                        [item.value],
+                        types.Class(type(child).__name__),
+                        at,
+                        {"name": name},
+                    ),
+                )
+            )
         if name in module._parameters or name in module._buffers:
             tensor = module._parameters.get(name, module._buffers.get(name))
             if tensor is None:
@@ -130,27 +151,41 @@ class Attributes(Subscripts):
         try:
             value = getattr(module, name)
         except AttributeError:
-            raise self.fail(f"Module '{type(module).__name__}' has no attribute '{name}' ",
-                            at) from None
+            raise self.fail(
+                f"Module '{type(module).__name__}' has no attribute '{name}' ", at
+            ) from None
         declared, final = declared_type(module, name)
         if is_ours(type(module).__module__) and isinstance(value, (str, tuple)):
             return Known(value)  # how a module of the framework was made does not change
-        if final or name in getattr(module, "__constants__", ()) or (
-                value is None and declared is None) or not isinstance(
-                value, (bool, int, float, complex, str, list, tuple, dict, type(None), Tensor)):
+        if (
+            final
+            or name in getattr(module, "__constants__", ())
+            or (value is None and declared is None)
+            or not isinstance(
+                value, (bool, int, float, complex, str, list, tuple, dict, type(None), Tensor)
+            )
+        ):
             if isinstance(value, Module):
-                raise self.fail(f"Module '{type(module).__name__}' keeps '{name}' where the "
-                                "compiler does not find it", at)
+                raise self.fail(
+                    f"Module '{type(module).__name__}' keeps '{name}' where the "
+                    "compiler does not find it",
+                    at,
+                )
             if not (isinstance(value, (*CONSTANTS, tuple, list, dict)) or callable(value)):
                 raise self.fail(
                     f"Module '{type(module).__name__}' has no attribute '{name}' (This attribute "
                     "exists on the Python module, but we failed to convert Python type: "
-                    f"'{type(value).__name__}' to a TorchScript type.)", at)
+                    f"'{type(value).__name__}' to a TorchScript type.)",
+                    at,
+                )
             return Known(value)
         kind = declared or general(types.of(value))
         if not fits(kind, general(types.of(value)), {}) and value not in ([], {}):
-            raise self.fail(f"Attribute '{name}' is annotated with type {spelled(kind)} but is of "
-                            f"type {spelled(types.of(value))}", at)
+            raise self.fail(
+                f"Attribute '{name}' is annotated with type {spelled(kind)} but is of "
+                f"type {spelled(types.of(value))}",
+                at,
+            )
         return self.one("prim::GetAttr", [item.value], kind, at, {"name": name})
 
     def set_attribute(self, target: ast.Attribute, value: Value, at: Any) -> None:
@@ -168,8 +203,11 @@ class Attributes(Subscripts):
         kind = owner.type.attributes.get(name)
         if kind is None:
             if self.name != "__init__":
-                raise self.fail(f"Tried to set nonexistent attribute: {name}. Did you forget to "
-                                "initialize it in __init__()?", at)
+                raise self.fail(
+                    f"Tried to set nonexistent attribute: {name}. Did you forget to "
+                    "initialize it in __init__()?",
+                    at,
+                )
             owner.type.attributes[name] = kind = value.type
         if not fits(kind, value.type, {}):
             raise self.wrong_type(name, kind, value.type, at)
@@ -177,8 +215,11 @@ class Attributes(Subscripts):
 
     def wrong_type(self, name: str, wanted: Type, have: Type, at: Any) -> Exception:
         """The error for an attribute that is set to something else than it was."""
-        return self.fail(f"Wrong type for attribute assignment. Expected {spelled(wanted)} but got "
-                         f"{spelled(have)}", at)
+        return self.fail(
+            f"Wrong type for attribute assignment. Expected {spelled(wanted)} but got "
+            f"{spelled(have)}",
+            at,
+        )
 
 
 def general(kind: Type) -> Type:
@@ -197,6 +238,7 @@ def general(kind: Type) -> Type:
 def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
     """The type that a class annotates an attribute with, and whether it is Final."""
     from toytorch.jit.script.markers import Attribute
+
     held = module.__dict__.get("_jit_attributes", {}).get(name)
     if isinstance(held, Attribute):
         return type_of(held.type), False
@@ -207,10 +249,14 @@ def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
         space = vars(builtins) | vars(sys.modules.get(kind.__module__, typing))
         text = hint if isinstance(hint, str) else ""
         final = text.startswith(("Final", "torch.jit.Final", "typing.Final", "jit.Final")) or (
-            "typing.Final" in (str(hint), str(typing.get_origin(hint))))
+            "typing.Final" in (str(hint), str(typing.get_origin(hint)))
+        )
         try:
-            found = read(ast.parse(text, mode="eval").body, lambda n: space[n]) if text else (  # noqa: B023
-                type_of(hint))
+            found = (
+                read(ast.parse(text, mode="eval").body, space.__getitem__)
+                if text
+                else type_of(hint)
+            )
         except (Unreadable, AttributeError, SyntaxError, KeyError):
             found = None
         return found, final

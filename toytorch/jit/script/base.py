@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toytorch.core.schema import REQUIRED
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
 from toytorch.jit.script.annotations import spelled
@@ -75,18 +75,33 @@ class Base:
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def emit(self, kind: str, inputs: Sequence[Value], outputs: Sequence[Any], at: Any,
-             attributes: dict[str, Any] | None = None, function: Any = None) -> Node:
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[Value],
+        outputs: Sequence[Any],
+        at: Any,
+        attributes: dict[str, Any] | None = None,
+        function: Any = None,
+    ) -> Node:
         """One more node in the open block."""
-        node = self.graph.make(kind, list(inputs), list(outputs), attributes,
-                               self.program.source(at), function)
+        node = self.graph.make(
+            kind, list(inputs), list(outputs), attributes, self.program.source(at), function
+        )
         if self.no_grad and kind.startswith("aten::"):
             node.attributes["no_grad"] = True
         self.block.nodes.append(node)
         return node
 
-    def one(self, kind: str, inputs: Sequence[Value], output: Type, at: Any,
-            attributes: dict[str, Any] | None = None, function: Any = None) -> Value:
+    def one(
+        self,
+        kind: str,
+        inputs: Sequence[Value],
+        output: Type,
+        at: Any,
+        attributes: dict[str, Any] | None = None,
+        function: Any = None,
+    ) -> Value:
         """One more node; its result."""
         return self.emit(kind, inputs, [output], at, attributes, function).output
 
@@ -122,52 +137,75 @@ class Base:
         """An error about Python that compiled functions do not know, at the word that begins it."""
         source = self.program.source(at)
         if source is not None:
-            word = source.text[source.column:].split(maxsplit=1)[:1]
-            length = len(word[0].rstrip(":(")) if word and isinstance(at, ast.stmt) else (
-                source.end - source.column)
-            source = type(source)(source.file, source.line, source.column, source.text,
-                                  source.column + max(1, length))
+            word = source.text[source.column :].split(maxsplit=1)[:1]
+            length = (
+                len(word[0].rstrip(":("))
+                if word and isinstance(at, ast.stmt)
+                else (source.end - source.column)
+            )
+            source = type(source)(
+                source.file, source.line, source.column, source.text, source.column + max(1, length)
+            )
         return UnsupportedNodeError(source, f"{what} aren't supported")
 
     def no_value(self, item: Any, at: Any) -> CompileError:
         """The error where something that exists only for the compiler is used as a value."""
-        hint = (". Perhaps it is a closed over global variable? If so, please consider passing it "
-                "in as an argument or use a local variable instead.") if isinstance(item, Known) \
+        hint = (
+            (
+                ". Perhaps it is a closed over global variable? If so, please consider passing it "
+                "in as an argument or use a local variable instead."
+            )
+            if isinstance(item, Known)
             else ""
+        )
         return self.fail(f"{describe(item)} cannot be used as a value{hint}", at)
 
     # -- what the parts provide for each other -----------------------------------------------------
     if TYPE_CHECKING:
+
         def expression(self, node: ast.expr, hint: Type | None = None) -> Any: ...
         def value(self, node: ast.expr, hint: Type | None = None) -> Value: ...
         def as_value(self, item: Any, at: Any) -> Value: ...
         def condition(self, node: ast.expr) -> Value: ...
         def as_condition(self, value: Value, at: Any) -> Value: ...
         def body(self, statements: Sequence[Any]) -> str: ...
-        def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str],
-                   at: Any) -> str: ...
-        def choose(self, test: Value, yes: Callable[[], Value], no: Callable[[], Value],
-                   at: Any) -> Value: ...
+        def branch(
+            self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: Any
+        ) -> str: ...
+        def choose(
+            self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: Any
+        ) -> Value: ...
         def static(self, node: ast.expr) -> bool | None: ...
         def refine(self, node: ast.expr, outcome: bool) -> None: ...
-        def call_builtin(self, name: str, args: Sequence[Any], at: Any,
-                         kwargs: dict[str, Any] | None = None) -> Any: ...
-        def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any],
-                          at: Any, name: str = "") -> Any: ...
-        def call_record(self, name: str, args: Sequence[Any], at: Any,
-                        writes: bool = False) -> Any: ...
+        def call_builtin(
+            self, name: str, args: Sequence[Any], at: Any, kwargs: dict[str, Any] | None = None
+        ) -> Any: ...
+        def call_function(
+            self,
+            function: Any,
+            args: Sequence[Any],
+            kwargs: dict[str, Any],
+            at: Any,
+            name: str = "",
+        ) -> Any: ...
+        def call_record(
+            self, name: str, args: Sequence[Any], at: Any, writes: bool = False
+        ) -> Any: ...
         def binary(self, op: ast.operator, left: Value, right: Value, at: Any) -> Any: ...
         def attribute(self, item: Any, name: str, at: Any) -> Any: ...
         def compare(self, op: ast.cmpop, left: Value, right: Value, at: Any) -> Any: ...
-        def compile_method(self, owner: Any, name: str, function: Any, at: Any,
-                           given: Sequence[Type] = ()) -> Compiled: ...
-        def call_item(self, item: Any, args: Sequence[Any], kwargs: dict[str, Any],
-                      at: Any, node: Any = None) -> Any: ...
+        def compile_method(
+            self, owner: Any, name: str, function: Any, at: Any, given: Sequence[Type] = ()
+        ) -> Compiled: ...
+        def call_item(
+            self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
+        ) -> Any: ...
         def subscript(self, item: Any, node: ast.expr, at: Any) -> Any: ...
         def iterable(self, item: Any, at: Any) -> Any: ...
         def bind(self, target: ast.expr, item: Any, at: Any) -> None: ...
-        def for_loop(self, target: ast.expr, item: Any, statements: Sequence[Any],
-                     at: Any) -> str: ...
+        def for_loop(
+            self, target: ast.expr, item: Any, statements: Sequence[Any], at: Any
+        ) -> str: ...
         def elements(self, item: Any, at: Any, count: int | None = None) -> list[Any]: ...
         def annotation(self, node: ast.expr) -> Type: ...
         def set_item(self, target: ast.Subscript, value: Any, at: Any) -> None: ...

@@ -32,8 +32,7 @@ def either_way(a: str, b: str) -> str:
 class Branches(Base):
     """Two blocks of which one runs."""
 
-    def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str],
-               at: Any) -> str:
+    def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: Any) -> str:
         """A prim::If; says how it ends."""
         node = self.emit("prim::If", [test], [], at)
         scopes: list[Scope] = []
@@ -71,30 +70,39 @@ class Branches(Base):
             i = free.index(True)
             kind, found[i] = kinds[1 - i], None
         if kind is None:
-            self.scope.forget(name, f"Type mismatch: {name} is set to type {spelled(kinds[0])} in "
-                              f"the true branch and type {spelled(kinds[1])} in the false branch")
+            self.scope.forget(
+                name,
+                f"Type mismatch: {name} is set to type {spelled(kinds[0])} in "
+                f"the true branch and type {spelled(kinds[1])} in the false branch",
+            )
             return
         for i, block in enumerate(node.blocks):
-            block.outputs.append(self.uninitialized(block, kind, at) if found[i] is None
-                                 else found[i])
+            block.outputs.append(
+                self.uninitialized(block, kind, at) if found[i] is None else found[i]
+            )
         made = self.graph.value(kind, label(name))
         made.node = node
         node.outputs.append(made)
         if name == "#result":
-            self.results += [made, *(block.outputs[-1] for i, block in enumerate(node.blocks)
-                                     if found[i] is None)]
+            self.results += [
+                made,
+                *(block.outputs[-1] for i, block in enumerate(node.blocks) if found[i] is None),
+            ]
         self.scope.set(name, made)
 
     def join_known(self, name: str, found: list[Any], free: list[bool]) -> None:
         """`join` for names that stand for what is no value of the graph."""
         known = [f for f in found if f is not None]
-        same = all(isinstance(f, Known) and isinstance(known[0], Known)
-                   and f.object is known[0].object for f in known)
+        same = all(
+            isinstance(f, Known) and isinstance(known[0], Known) and f.object is known[0].object
+            for f in known
+        )
         if same or any(free):
             self.scope.set(name, known[0] if same else found[free.index(False)])
         else:
-            self.scope.forget(name, f"{name} is set to something else in each branch, and only "
-                              "values may be")
+            self.scope.forget(
+                name, f"{name} is set to something else in each branch, and only values may be"
+            )
 
     def uninitialized(self, block: Block, kind: Type, at: Any) -> Value:
         """A value that nobody looks at."""
@@ -102,8 +110,9 @@ class Branches(Base):
         block.nodes.append(node)
         return node.output
 
-    def choose(self, test: Value, yes: Callable[[], Value], no: Callable[[], Value],
-               at: Any) -> Value:
+    def choose(
+        self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: Any
+    ) -> Value:
         """A value that one of two blocks gives."""
         node = self.emit("prim::If", [test], [], at)
         for run in (yes, no):
@@ -116,8 +125,11 @@ class Branches(Base):
         if kind is None and {a, b} <= {types.INT, types.FLOAT, types.NUMBER}:
             kind = types.NUMBER
         if kind is None:
-            raise self.fail(f"Type mismatch: the true expression has type {spelled(a)} but the "
-                            f"false expression has type {spelled(b)}", at)
+            raise self.fail(
+                f"Type mismatch: the true expression has type {spelled(a)} but the "
+                f"false expression has type {spelled(b)}",
+                at,
+            )
         made = self.graph.value(kind)
         made.node = node
         node.outputs.append(made)
@@ -139,7 +151,9 @@ class Branches(Base):
             def emit() -> str:
                 self.refine(node.test, outcome)
                 return self.body(statements)
+
             return emit
+
         yes, no = list(node.body), list(node.orelse)
         useful = LEAVES if tells(node.test) else (EXITS, RETURNS)
         moved = bool(rest) and (leaving(yes) in useful or leaving(no) in useful)
@@ -171,11 +185,17 @@ class Branches(Base):
             return self.static_none(*subject)
         if isinstance(node, ast.Call):
             return self.static_call(node)
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(
-                node.ops[0], (ast.Eq, ast.NotEq)):
+        if (
+            isinstance(node, ast.Compare)
+            and len(node.ops) == 1
+            and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+        ):
             left, right = self.peek(node.left), self.peek(node.comparators[0])
-            if isinstance(left, Known) and isinstance(right, Known) and isinstance(
-                    left.object, str):
+            if (
+                isinstance(left, Known)
+                and isinstance(right, Known)
+                and isinstance(left.object, str)
+            ):
                 return bool(left.object == right.object) == isinstance(node.ops[0], ast.Eq)
         if isinstance(node, (ast.Name, ast.Attribute)):
             item = self.peek(node)
@@ -189,8 +209,11 @@ class Branches(Base):
         if isinstance(item, Value):
             if item.type == types.NONE:
                 return says_none
-            return None if isinstance(item.type, types.Optional) or item.type in (
-                types.ANY, types.NEVER) else not says_none
+            return (
+                None
+                if isinstance(item.type, types.Optional) or item.type in (types.ANY, types.NEVER)
+                else not says_none
+            )
         if isinstance(item, Known):
             return (item.object is None) == says_none
         return None if item is None else not says_none
@@ -207,8 +230,10 @@ class Branches(Base):
                 return hasattr(item.module, attribute)
             if isinstance(item, Known):
                 return hasattr(item.object, attribute)
-            raise self.fail("hasattr's first argument must be an object or module, got a normal "
-                            "value instead", node)
+            raise self.fail(
+                "hasattr's first argument must be an object or module, got a normal value instead",
+                node,
+            )
         if name == "isinstance" and len(node.args) == 2:
             item = self.expression(node.args[0])
             if isinstance(item, ModuleValue):
@@ -227,7 +252,8 @@ class Branches(Base):
         if isinstance(node, ast.Name):
             return self.expression(node)
         if isinstance(node, ast.Attribute) and isinstance(
-                self.peek(node.value), (Known, ModuleValue, Value)):
+            self.peek(node.value), (Known, ModuleValue, Value)
+        ):
             return self.expression(node)
         if isinstance(node, ast.Constant):
             return Known(node.value)
@@ -246,8 +272,11 @@ class Branches(Base):
             family = FAMILIES.get(part.id) if isinstance(part, ast.Name) else None
             if family is not None:
                 if have == types.ANY:
-                    raise self.fail("isinstance of a value of type Any cannot ask for a "
-                                    f"{family[0]} of unknown elements", part)
+                    raise self.fail(
+                        "isinstance of a value of type Any cannot ask for a "
+                        f"{family[0]} of unknown elements",
+                        part,
+                    )
                 inner = have.element if isinstance(have, types.Optional) else have
                 found += [inner] if isinstance(inner, family[1]) else []
                 continue
@@ -276,14 +305,21 @@ class Branches(Base):
                     if is_none:
                         self.scope.refine(name, self.constant(None, subject[0]))
                     else:
-                        self.scope.refine(name, self.one(
-                            "prim::unchecked_cast", [value], value.type.element,
-                            subject[0]))
+                        self.scope.refine(
+                            name,
+                            self.one(
+                                "prim::unchecked_cast", [value], value.type.element, subject[0]
+                            ),
+                        )
 
     def refine_isinstance(self, node: ast.Call, outcome: bool) -> None:
         """What isinstance tells of a name."""
-        if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"
-                and len(node.args) == 2 and isinstance(node.args[0], ast.Name)):
+        if not (
+            isinstance(node.func, ast.Name)
+            and node.func.id == "isinstance"
+            and len(node.args) == 2
+            and isinstance(node.args[0], ast.Name)
+        ):
             return
         name = node.args[0].id
         value = self.scope.find(name)
@@ -292,13 +328,19 @@ class Branches(Base):
         wanted = self.kinds(node.args[1], value.type)
         if outcome and len(wanted) == 1:
             self.scope.refine(name, self.cast(value, wanted[0], node))
-        elif not outcome and isinstance(value.type, types.Optional) and any(
-                w.contains(value.type.element) for w in wanted):
+        elif (
+            not outcome
+            and isinstance(value.type, types.Optional)
+            and any(w.contains(value.type.element) for w in wanted)
+        ):
             self.scope.refine(name, self.constant(None, node))
 
 
-FAMILIES = {"list": ("list", types.List), "tuple": ("tuple", types.Tuple),
-            "dict": ("dictionary", types.Dict)}
+FAMILIES = {
+    "list": ("list", types.List),
+    "tuple": ("tuple", types.Tuple),
+    "dict": ("dictionary", types.Dict),
+}
 
 
 def alternatives(node: ast.expr) -> list[ast.expr]:
@@ -310,8 +352,11 @@ def alternatives(node: ast.expr) -> list[ast.expr]:
 
 def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     """(subject, True) for `subject is None`, (subject, False) for `is not None`."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(
-            node.ops[0], (ast.Is, ast.IsNot)):
+    if (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+    ):
         says = isinstance(node.ops[0], ast.Is)
         right, left = node.comparators[0], node.left
         if isinstance(right, ast.Constant) and right.value is None:
@@ -341,12 +386,13 @@ def leaving(statements: Sequence[Any]) -> str:
 
 def tells(test: ast.expr) -> bool:
     """Whether a test may say more of a name than its type does."""
-    return any((isinstance(n, ast.expr) and none_test(n) is not None) or (
-        isinstance(n, ast.Name) and n.id == "isinstance") for n in ast.walk(test))
+    return any(
+        (isinstance(n, ast.expr) and none_test(n) is not None)
+        or (isinstance(n, ast.Name) and n.id == "isinstance")
+        for n in ast.walk(test)
+    )
 
 
 def label(name: str) -> str:
     """A name for a value of the graph."""
     return "" if name.startswith("#") else name
-
-

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.device import device
 from toytorch.core.op import Op, registry
-from toytorch.core.package import is_ours
-from toytorch.core.schema import REQUIRED
-from toytorch.core.size import Size
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device
+from toytorch.facts.package import is_ours
+from toytorch.facts.schema import REQUIRED
+from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
@@ -36,8 +36,10 @@ from toytorch.jit.script.values import (
 from toytorch.ops.define import PUBLIC
 
 RECORDS: dict[int, Op] = {id(op.function): op for op in registry.values()}
-PUBLIC_NAMES: dict[int, str] = {id(f): name.replace(".", "_")  # of several, the first
-                                for name, f in reversed(PUBLIC.items())}
+PUBLIC_NAMES: dict[int, str] = {
+    id(f): name.replace(".", "_")  # of several, the first
+    for name, f in reversed(PUBLIC.items())
+}
 
 
 class Calls(Pythons, Attributes):
@@ -69,13 +71,20 @@ class Calls(Pythons, Attributes):
             kind = self.annotation(node.args[0])
             value = self.value(node.args[1], kind)
             if value.type != types.ANY and not fits(kind, value.type, {}):
-                raise self.fail(f"expected an expression of type {spelled(kind)} but found "
-                                f"{spelled(value.type)}", node.args[1])
+                raise self.fail(
+                    f"expected an expression of type {spelled(kind)} but found "
+                    f"{spelled(value.type)}",
+                    node.args[1],
+                )
             return self.cast(value, kind, node)
         word = getattr(function, "word", "")
         if word == "unchecked_cast":
-            return self.one("prim::unchecked_cast", [self.value(node.args[1])],
-                            self.annotation(node.args[0]), node)
+            return self.one(
+                "prim::unchecked_cast",
+                [self.value(node.args[1])],
+                self.annotation(node.args[0]),
+                node,
+            )
         if word == "uninitialized":
             return self.uninitialized(self.block, self.annotation(node.args[0]), node)
         if function in (isinstance, markers.isinstance_) and len(node.args) == 2:
@@ -96,11 +105,17 @@ class Calls(Pythons, Attributes):
             return Known(known)
         value = self.value(node.args[0])
         wanted = self.kinds(node.args[1], value.type)
-        return self.one("prim::isinstance", [value], types.BOOL, node,
-                        {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)})
+        return self.one(
+            "prim::isinstance",
+            [value],
+            types.BOOL,
+            node,
+            {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)},
+        )
 
-    def call_item(self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any,
-                  node: Any = None) -> Any:
+    def call_item(
+        self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
+    ) -> Any:
         """Calls whatever may be called."""
         if isinstance(item, Method):
             return self.call_method(item.value, item.name, args, kwargs, at)
@@ -127,13 +142,15 @@ class Calls(Pythons, Attributes):
 
     # -- methods of values -------------------------------------------------------------------------
 
-    def call_method(self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any],
-                    at: Any) -> Any:
+    def call_method(
+        self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """value.name(…)"""
         if not isinstance(value.type, types.Tensor):
             if name == "format":
-                return self.one("aten::format", [value, *(self.as_value(a, at) for a in args)],
-                                types.STR, at)
+                return self.one(
+                    "aten::format", [value, *(self.as_value(a, at) for a in args)], types.STR, at
+                )
             if name == "items" and isinstance(value.type, types.Dict) and args:
                 raise self.invalid(name, [value], at)
             return self.call_builtin(name, [value, *args], at, kwargs)
@@ -146,8 +163,11 @@ class Calls(Pythons, Attributes):
         if name == "tolist":
             return self.one("aten::tolist", [value], types.ANY, at, function=function)
         inplace = registry.get(name.removesuffix("_")) if name.endswith("_") else None
-        if inplace is not None and inplace.has_inplace and getattr(
-                function, "__globals__", {}).get("op") is inplace:  # not written by hand
+        if (
+            inplace is not None
+            and inplace.has_inplace
+            and getattr(function, "__globals__", {}).get("op") is inplace
+        ):  # not written by hand
             return self.call_record(name[:-1], [value, *given], at, True, named)
         record = RECORDS.get(id(function))
         if record is not None:
@@ -156,8 +176,9 @@ class Calls(Pythons, Attributes):
 
     # -- functions --------------------------------------------------------------------------------
 
-    def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any,
-                      name: str = "") -> Any:
+    def call_function(
+        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, name: str = ""
+    ) -> Any:
         """Calls a Python object."""
         compiled = getattr(function, "compiled", None)
         if isinstance(compiled, Compiled):
@@ -166,8 +187,13 @@ class Calls(Pythons, Attributes):
             return self.call_record(function.name, args, at, kwargs=kwargs)
         if getattr(function, "__name__", "") == "__new__" and args and isinstance(args[0], Known):
             kind = args[0].object
-            return self.one("prim::CreateObject", [], register(kind), at,
-                            {"name": kind.__name__, "_class": kind})
+            return self.one(
+                "prim::CreateObject",
+                [],
+                register(kind),
+                at,
+                {"name": kind.__name__, "_class": kind},
+            )
         if self.is_python(function):
             return self.call_python(function, args, kwargs, at)
         modifier = getattr(function, markers.MODIFIER, "")
@@ -179,47 +205,76 @@ class Calls(Pythons, Attributes):
             return self.call_class(function, args, kwargs, at)
         if hasattr(function, "graph") and hasattr(function, "executor"):  # traced
             inputs = [self.as_value(a, at) for a in args]
-            return self.one("prim::CallFunction", inputs, types.TENSOR, at,
-                            {"name": function.name, "Subgraph": function.graph})
+            return self.one(
+                "prim::CallFunction",
+                inputs,
+                types.TENSOR,
+                at,
+                {"name": function.name, "Subgraph": function.graph},
+            )
         module = str(getattr(function, "__module__", "") or "")
-        if module == "math" or is_ours(module) or id(function) in RECORDS or (
-                id(function) in PUBLIC_NAMES):
+        if (
+            module == "math"
+            or is_ours(module)
+            or id(function) in RECORDS
+            or (id(function) in PUBLIC_NAMES)
+        ):
             return self.call_library(function, module, args, kwargs, at)
         if inspect.isfunction(function):
             return self.call_compiled(self.compile_function(function, at), args, kwargs, at)
         if inspect.ismethod(function):
-            raise self.fail("bound methods of Python objects cannot be called from compiled code; "
-                            "script the object's class or mark the method with @torch.jit.ignore",
-                            at)
+            raise self.fail(
+                "bound methods of Python objects cannot be called from compiled code; "
+                "script the object's class or mark the method with @torch.jit.ignore",
+                at,
+            )
         if inspect.isbuiltin(function):
-            raise self.fail(f"Python builtin {function!r} is currently not supported in "
-                            "Torchscript", getattr(at, "func", at))
+            raise self.fail(
+                f"Python builtin {function!r} is currently not supported in Torchscript",
+                getattr(at, "func", at),
+            )
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
 
-    def call_library(self, function: Any, module: str, args: Sequence[Any],
-                     kwargs: dict[str, Any], at: Any) -> Any:
+    def call_library(
+        self, function: Any, module: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """A function of the framework or of `math`."""
         record = RECORDS.get(id(function))
-        name = record.name.partition(".")[0] if record is not None else (
-            PUBLIC_NAMES.get(id(function)) or str(function.__name__))
-        if self.program.closed and record is None and module != "math" and (
-                function is not markers.unwrap_optional and where_is(function) is None):
-            raise self.fail(f"code that came as text may call operations only, and {name} is none",
-                            at)
+        name = (
+            record.name.partition(".")[0]
+            if record is not None
+            else (PUBLIC_NAMES.get(id(function)) or str(function.__name__))
+        )
+        if (
+            self.program.closed
+            and record is None
+            and module != "math"
+            and (function is not markers.unwrap_optional and where_is(function) is None)
+        ):
+            raise self.fail(
+                f"code that came as text may call operations only, and {name} is none", at
+            )
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         if module == "math":
             name = "pow_math" if name == "pow" else name
             if name not in FAMILIES:
                 raise self.fail(f"math.{name} is not supported in compiled code", at)
-            given = [self.as_value(self.call_builtin("Float", [v], at), at)
-                     if isinstance(v.type, types.Tensor) else v for v in given]
+            given = [
+                self.as_value(self.call_builtin("Float", [v], at), at)
+                if isinstance(v.type, types.Tensor)
+                else v
+                for v in given
+            ]
             return self.call_builtin(name, given, at, named)
         if self.overload(name, given, named) is not None:
             return self.call_builtin(name, given, at, named)
         if record is not None:
-            return self.call_record(record.name, given, at, kwargs=named) if (
-                "out" not in named) else self.call_composed(function, name, given, named, at)
+            return (
+                self.call_record(record.name, given, at, kwargs=named)
+                if ("out" not in named)
+                else self.call_composed(function, name, given, named, at)
+            )
         if function is markers.unwrap_optional:
             kind = given[0].type
             inner = kind.element if isinstance(kind, types.Optional) else kind
@@ -235,14 +290,19 @@ class Calls(Pythons, Attributes):
             given = dict(zip(kind._fields, args)) | kwargs
             missing = [f for f in kind._fields if f not in given and f not in defaults]
             if missing or len(args) > len(kind._fields) or set(given) - set(kind._fields):
-                raise self.fail(f"{kind.__name__}() takes the fields {', '.join(kind._fields)}; "
-                                f"missing: {', '.join(missing) or 'none'}", at)
-            parts = [self.as_value(given.get(f, Known(defaults.get(f))), at)
-                     for f in kind._fields]
+                raise self.fail(
+                    f"{kind.__name__}() takes the fields {', '.join(kind._fields)}; "
+                    f"missing: {', '.join(missing) or 'none'}",
+                    at,
+                )
+            parts = [self.as_value(given.get(f, Known(defaults.get(f))), at) for f in kind._fields]
             for field, part, wanted in zip(kind._fields, parts, made.elements):
                 if not fits(wanted, part.type, {}):
-                    raise self.fail(f"Expected a value of type '{spelled(wanted)}' for argument "
-                                    f"'{field}' but instead found type '{spelled(part.type)}'", at)
+                    raise self.fail(
+                        f"Expected a value of type '{spelled(wanted)}' for argument "
+                        f"'{field}' but instead found type '{spelled(part.type)}'",
+                        at,
+                    )
             return self.one("prim::TupleConstruct", parts, made, at, {"_class": kind})
         if kind is device and all(isinstance(a, Known) for a in args):
             return Known(device(*(a.object for a in args)))
@@ -254,25 +314,41 @@ class Calls(Pythons, Attributes):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
         return self.call_constructor(kind, args, kwargs, at)
 
-    def call_constructor(self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any],
-                         at: Any) -> Value:
+    def call_constructor(
+        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Value:
         """An object of a class: made empty, then its __init__."""
-        made = self.one("prim::CreateObject", [], register(kind), at,
-                        {"name": kind.__name__, "_class": kind})
+        made = self.one(
+            "prim::CreateObject", [], register(kind), at, {"name": kind.__name__, "_class": kind}
+        )
         start = kind.__dict__.get("__init__")
         if start is not None:
             self.call_bound(ModuleMethod(made, "__init__", start), args, kwargs, at)
         return made
 
-    def call_outside(self, function: Any, modifier: str, args: Sequence[Any],
-                     kwargs: dict[str, Any], at: Any, owner: Value | None = None) -> Any:
+    def call_outside(
+        self,
+        function: Any,
+        modifier: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: Any,
+        owner: Value | None = None,
+    ) -> Any:
         """A function that is left to Python, or one that raises in compiled code."""
         result = self.declared_result(function)
         if modifier == "unused":
-            text = (f"<python_value> is not usable in compiled code: '{function.__name__}' is "
-                    "marked @torch.jit.unused")
-            self.emit("prim::RaiseException", [self.constant(text, at)], [], at,
-                      {"_class": RuntimeError, "name": "RuntimeError"})
+            text = (
+                f"<python_value> is not usable in compiled code: '{function.__name__}' is "
+                "marked @torch.jit.unused"
+            )
+            self.emit(
+                "prim::RaiseException",
+                [self.constant(text, at)],
+                [],
+                at,
+                {"_class": RuntimeError, "name": "RuntimeError"},
+            )
             return self.uninitialized(self.block, result, at)
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
@@ -289,6 +365,7 @@ class Calls(Pythons, Attributes):
         """The type that a Python function's annotation promises; a tensor without one."""
         from toytorch.jit.script.annotations import read
         from toytorch.jit.script.reading import surroundings
+
         if function is warnings.warn:
             return types.NONE
         hint = getattr(function, "__annotations__", {}).get("return", Tensor)
@@ -301,8 +378,14 @@ class Calls(Pythons, Attributes):
 
     # -- compiled functions ------------------------------------------------------------------------
 
-    def call_compiled(self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any],
-                      at: Any, owner: Value | None = None) -> Any:
+    def call_compiled(
+        self,
+        compiled: Compiled,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: Any,
+        owner: Value | None = None,
+    ) -> Any:
         """A prim::CallFunction, or a prim::CallMethod of `owner`."""
         inputs = self.inputs_of(compiled, args, kwargs, at)
         attributes = {"name": compiled.name, "Subgraph": compiled.graph}
@@ -312,35 +395,48 @@ class Calls(Pythons, Attributes):
         attributes["_compiled"] = compiled
         return self.one("prim::CallFunction", inputs, compiled.returns, at, attributes)
 
-    def inputs_of(self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any],
-                  at: Any) -> list[Value]:
+    def inputs_of(
+        self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> list[Value]:
         """The arguments of a compiled function in the order of its parameters."""
         positional = [p for p in compiled.params if not p.keyword_only]
         where = getattr(at, "func", at)
         if len(args) > len(positional):
-            raise self.fail(f"\n{compiled.declaration()}:\nExpected at most {len(positional)} "
-                            f"arguments but found {len(args)} positional arguments.\n", where)
+            raise self.fail(
+                f"\n{compiled.declaration()}:\nExpected at most {len(positional)} "
+                f"arguments but found {len(args)} positional arguments.\n",
+                where,
+            )
         given = {p.name: a for p, a in zip(positional, args)}
         for key, item in kwargs.items():
             if key in given or key not in [p.name for p in compiled.params]:
-                raise self.fail(f"\n{compiled.declaration()}:\nUnknown keyword argument '{key}'.\n",
-                                where)
+                raise self.fail(
+                    f"\n{compiled.declaration()}:\nUnknown keyword argument '{key}'.\n", where
+                )
             given[key] = item
         inputs = []
         for p in compiled.params:
             if p.name not in given and p.default is REQUIRED:
-                raise self.fail(f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n",
-                                where)
+                raise self.fail(
+                    f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
+                )
             item = given.get(p.name, Known(p.default))
-            empty = isinstance(item, Value) and item.node is not None and not item.node.inputs and (
-                item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
+            empty = (
+                isinstance(item, Value)
+                and item.node is not None
+                and not item.node.inputs
+                and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
+            )
             value = self.as_value(item, at)
             if empty and isinstance(p.type, (types.List, types.Dict)):
                 value.type = p.type  # [] is whatever the parameter wants
             if not fits(p.type, value.type, {}):
-                raise self.fail(f"\n{compiled.declaration()}:\nExpected a value of type "
-                                f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
-                                f"type '{spelled(value.type)}'.\n", where)
+                raise self.fail(
+                    f"\n{compiled.declaration()}:\nExpected a value of type "
+                    f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
+                    f"type '{spelled(value.type)}'.\n",
+                    where,
+                )
             inputs.append(value)
         return inputs
 
@@ -348,12 +444,14 @@ class Calls(Pythons, Attributes):
         """The graph of a Python function that is called."""
         raise NotImplementedError
 
-    def call_bound(self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any],
-                   at: Any) -> Any:
+    def call_bound(
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """A method of a module or of an object."""
         raise NotImplementedError
 
-    def call_module(self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any],
-                    at: Any) -> Any:
+    def call_module(
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """A module."""
         raise NotImplementedError

@@ -160,6 +160,7 @@ def number(graph: Graph) -> None:
                 values.extend(inner.inputs)
                 visit(inner)
             values.extend(node.outputs)
+
     visit(graph)
     graph._names = {v.name for v in values if not v.name.isdigit()}
     graph._next = len(graph.inputs)

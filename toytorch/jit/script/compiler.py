@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.schema import REQUIRED
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.check import check
 from toytorch.jit.ir import Value
@@ -71,16 +71,22 @@ class Compiler(Modules):
         args = self.program.tree.args
         for extra in (args.vararg, args.kwarg):
             if extra is not None:
-                raise NotSupportedError(self.program.source(extra), "Compiled functions can't take "
-                                        "variable number of arguments or use keyword-only "
-                                        "arguments with defaults")
+                raise NotSupportedError(
+                    self.program.source(extra),
+                    "Compiled functions can't take "
+                    "variable number of arguments or use keyword-only "
+                    "arguments with defaults",
+                )
         names = [*args.posonlyargs, *args.args]
         if self.owner is not None:
             self.bind_self(names.pop(0))
         comment = self.comment().argtypes if self.program.tree.type_comment is not None else []
         if comment and len(comment) != len(names):
-            raise self.fail(f"Number of type annotations ({len(comment)}) did not match the number "
-                            f"of function parameters ({len(names)})", self.program.tree)
+            raise self.fail(
+                f"Number of type annotations ({len(comment)}) did not match the number "
+                f"of function parameters ({len(names)})",
+                self.program.tree,
+            )
         made = []
         for i, a in enumerate([*names, *args.kwonlyargs]):
             hint = a.annotation or (comment[i] if i < len(comment) else None)
@@ -111,12 +117,21 @@ class Compiler(Modules):
             known = FUNCTIONS[function] = self.guard(function.__name__, function, at)
         return known
 
-    def guard(self, name: str, key: Any, at: Any, program: Program | None = None,
-              owner: Any = None, given: Sequence[types.Type] = ()) -> Compiled:
+    def guard(
+        self,
+        name: str,
+        key: Any,
+        at: Any,
+        program: Program | None = None,
+        owner: Any = None,
+        given: Sequence[types.Type] = (),
+    ) -> Compiled:
         """Compiles something that is not being compiled already."""
         if key in self.session.compiling:
-            raise self.fail(f" function '{name}' is called recursively. Recursive calls are not "
-                            "supported", getattr(at, "func", at))
+            raise self.fail(
+                f" function '{name}' is called recursively. Recursive calls are not supported",
+                getattr(at, "func", at),
+            )
         self.session.compiling.append(key)
         try:
             inner = Compiler(program or read_function(key), self.session, name, owner)
@@ -125,8 +140,9 @@ class Compiler(Modules):
         finally:
             self.session.compiling.remove(key)
 
-    def compile_method(self, owner: Any, name: str, function: Any, at: Any,
-                       given: Sequence[types.Type] = ()) -> Compiled:
+    def compile_method(
+        self, owner: Any, name: str, function: Any, at: Any, given: Sequence[types.Type] = ()
+    ) -> Compiled:
         """The graph of a method of a module, or of a class."""
         held = owner.module if isinstance(owner, ModuleValue) else owner.type.python
         key: Any = (id(held), name, *map(str, given))
@@ -134,8 +150,14 @@ class Compiler(Modules):
         if known is None:
             self.session.kept.append(held)
             program = copy.copy(read_function(function))
-            known = self.guard(name, key, at, program, owner if isinstance(owner, ModuleValue)
-                               else owner.type, given)
+            known = self.guard(
+                name,
+                key,
+                at,
+                program,
+                owner if isinstance(owner, ModuleValue) else owner.type,
+                given,
+            )
             self.session.methods[key] = known
         return known
 
@@ -158,8 +180,12 @@ def compile_program(program: Program) -> Compiled:
     return Compiler(program, session, program.tree.name).compile()
 
 
-def compile_methods(module: Any, names: Sequence[str], session: Session | None = None,
-                    programs: dict[str, Program] | None = None) -> dict[str, Compiled]:
+def compile_methods(
+    module: Any,
+    names: Sequence[str],
+    session: Session | None = None,
+    programs: dict[str, Program] | None = None,
+) -> dict[str, Compiled]:
     """The graphs of methods of a module; `programs` are methods given as text."""
     session = session or Session()
     made = {}
@@ -176,5 +202,3 @@ def compile_methods(module: Any, names: Sequence[str], session: Session | None =
         made[name] = session.methods[key] = compiler.compile()
         session.compiling.remove(key)
     return made
-
-

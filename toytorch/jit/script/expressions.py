@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.device import device, layout, memory_format
-from toytorch.core.dtype import dtype
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device, layout, memory_format
+from toytorch.facts.dtype import dtype
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
@@ -18,8 +18,13 @@ from toytorch.jit.script.values import Counted, Items, Known, Method
 from toytorch.jit.types import Type
 
 CONSTANTS = (bool, int, float, complex, str, type(None), dtype, device, layout, memory_format)
-EXPRESSIONS = {ast.Set: "Set", ast.Lambda: "lambda functions", ast.Await: "Await",
-               ast.NamedExpr: "assignment expressions", ast.SetComp: "set comprehensions"}
+EXPRESSIONS = {
+    ast.Set: "Set",
+    ast.Lambda: "lambda functions",
+    ast.Await: "Await",
+    ast.NamedExpr: "assignment expressions",
+    ast.SetComp: "set comprehensions",
+}
 
 
 class Expressions(Loops):
@@ -52,17 +57,23 @@ class Expressions(Loops):
             constant = item.object
             if isinstance(constant, CONSTANTS):
                 return self.constant(constant, at)
-            if isinstance(constant, tuple) and all(isinstance(c, (*CONSTANTS, tuple))
-                                                   for c in constant):
-                return self.tuple_of([self.as_value(Known(c), at) for c in constant], at,
-                                     type(constant))
-            if isinstance(constant, list) and constant and all(
-                    isinstance(c, CONSTANTS) for c in constant):
+            if isinstance(constant, tuple) and all(
+                isinstance(c, (*CONSTANTS, tuple)) for c in constant
+            ):
+                return self.tuple_of(
+                    [self.as_value(Known(c), at) for c in constant], at, type(constant)
+                )
+            if (
+                isinstance(constant, list)
+                and constant
+                and all(isinstance(c, CONSTANTS) for c in constant)
+            ):
                 return self.list_of([self.as_value(Known(c), at) for c in constant], at)
         raise self.no_value(item, at)
 
-    def tuple_of(self, parts: Sequence[Value], at: Any, kind: Any = tuple,
-                 names: tuple[str, ...] = ()) -> Value:
+    def tuple_of(
+        self, parts: Sequence[Value], at: Any, kind: Any = tuple, names: tuple[str, ...] = ()
+    ) -> Value:
         """A tuple; `kind` may be a named tuple's class."""
         fields = tuple(getattr(kind, "_fields", names))
         named = kind if kind is not tuple else None
@@ -74,8 +85,9 @@ class Expressions(Loops):
         """A list; all its elements have one type."""
         wanted = hint.element if isinstance(hint, types.Optional) else hint
         element = joined([p.type for p in parts]) if parts else types.TENSOR
-        if isinstance(wanted, types.List) and (not parts or element is None or all(
-                wanted.element.contains(p.type) for p in parts)):
+        if isinstance(wanted, types.List) and (
+            not parts or element is None or all(wanted.element.contains(p.type) for p in parts)
+        ):
             element = wanted.element
         if element is None:
             kinds = ", ".join(dict.fromkeys(spelled(p.type) for p in parts))
@@ -123,8 +135,10 @@ class Expressions(Loops):
 
     def on_Tuple(self, node: ast.Tuple, hint: Type | None = None) -> Any:
         hints = hint.elements if isinstance(hint, types.Tuple) else ()
-        items = [self.expression(e, hints[i] if i < len(hints) else None)
-                 for i, e in enumerate(self.no_stars(node.elts))]
+        items = [
+            self.expression(e, hints[i] if i < len(hints) else None)
+            for i, e in enumerate(self.no_stars(node.elts))
+        ]
         return Items(items)
 
     def no_stars(self, nodes: list[ast.expr]) -> list[ast.expr]:
@@ -144,16 +158,25 @@ class Expressions(Loops):
             parts += [self.value(k), self.value(v, inner)]
         keys = joined([p.type for p in parts[::2]]) if parts else types.STR
         values = joined([p.type for p in parts[1::2]]) if parts else types.TENSOR
-        if isinstance(wanted, types.Dict) and (not parts or (
-                wanted.key == keys and all(wanted.value.contains(p.type) for p in parts[1::2]))):
+        if isinstance(wanted, types.Dict) and (
+            not parts
+            or (wanted.key == keys and all(wanted.value.contains(p.type) for p in parts[1::2]))
+        ):
             keys, values = wanted.key, wanted.value
         if keys is None or values is None:
-            raise self.fail("Dict " + ("keys" if keys is None else "values")
-                            + " must contain only a single type", node)
+            raise self.fail(
+                "Dict "
+                + ("keys" if keys is None else "values")
+                + " must contain only a single type",
+                node,
+            )
         if parts and keys not in (types.INT, types.STR, types.FLOAT, types.BOOL, types.COMPLEX):
-            raise self.fail("Cannot create dict for key type "
-                            f"'{spelled(keys)}', only int, float, complex, Tensor, device and "
-                            "string keys are supported", node)
+            raise self.fail(
+                "Cannot create dict for key type "
+                f"'{spelled(keys)}', only int, float, complex, Tensor, device and "
+                "string keys are supported",
+                node,
+            )
         return self.one("prim::DictConstruct", parts, types.Dict(keys, values), node)
 
     def on_ListComp(self, node: ast.ListComp, hint: Type | None = None) -> Value:
@@ -176,8 +199,9 @@ class Expressions(Loops):
                     assert isinstance(inner, ast.JoinedStr)
                     if not all(isinstance(v, ast.Constant) for v in inner.values):
                         raise self.unsupported("computed format specifications", piece)
-                    spec = ":" + "".join(str(v.value) for v in inner.values
-                                         if isinstance(v, ast.Constant))
+                    spec = ":" + "".join(
+                        str(v.value) for v in inner.values if isinstance(v, ast.Constant)
+                    )
                 how = "" if piece.conversion == -1 else "!" + chr(piece.conversion)
                 text += "{" + how + spec + "}"
                 parts.append(self.value(piece.value))
@@ -194,12 +218,19 @@ class Expressions(Loops):
         if isinstance(node.op, ast.Not):
             return self.call_builtin("__not__", [self.condition(node.operand)], node)
         item = self.expression(node.operand)
-        if isinstance(node.op, ast.USub) and isinstance(item, Known) and isinstance(
-                item.object, (int, float, complex)) and not isinstance(item.object, bool):
+        if (
+            isinstance(node.op, ast.USub)
+            and isinstance(item, Known)
+            and isinstance(item.object, (int, float, complex))
+            and not isinstance(item.object, bool)
+        ):
             return Known(-item.object)
         value = self.as_value(item, node.operand)
-        names = {ast.USub: ("neg", "neg"), ast.UAdd: ("positive", "pos"),
-                 ast.Invert: ("bitwise_not", "bitwise_not")}[type(node.op)]
+        names = {
+            ast.USub: ("neg", "neg"),
+            ast.UAdd: ("positive", "pos"),
+            ast.Invert: ("bitwise_not", "bitwise_not"),
+        }[type(node.op)]
         if isinstance(value.type, types.Tensor):
             return self.call_record(names[0], [value], node)
         return self.call_builtin(names[1], [value], node)
@@ -219,7 +250,9 @@ class Expressions(Loops):
         return self.choose(
             self.as_condition(first, at),
             lambda: self.as_condition(self.chain(second, ops[1:], right[1:], at), at),
-            lambda: self.constant(False, at), at)
+            lambda: self.constant(False, at),
+            at,
+        )
 
     def on_BoolOp(self, node: ast.BoolOp) -> Value:
         """and, or: what stands behind is evaluated only if it decides."""
@@ -243,7 +276,9 @@ class Expressions(Loops):
             def more() -> Value:
                 self.refine(parts[0], is_and)
                 return self.same_kind(emit(parts[1:]), first, node)
+
             return self.choose(test, more if is_and else stop, stop if is_and else more, node)
+
         return emit(list(node.values))
 
     def same_kind(self, value: Value, first: Value, at: Any) -> Value:
@@ -258,8 +293,13 @@ class Expressions(Loops):
         def part(expr: ast.expr, outcome: bool) -> Value:
             self.refine(node.test, outcome)
             return self.value(expr, hint)
-        return self.choose(self.condition(node.test), lambda: part(node.body, True),
-                           lambda: part(node.orelse, False), node)
+
+        return self.choose(
+            self.condition(node.test),
+            lambda: part(node.body, True),
+            lambda: part(node.orelse, False),
+            node,
+        )
 
     def condition(self, node: ast.expr) -> Value:
         """An expression as a test."""
@@ -270,7 +310,10 @@ class Expressions(Loops):
         if value.type == types.BOOL:
             return value
         if isinstance(value.type, types.Tensor) or value.type in (
-                types.INT, types.FLOAT, types.NUMBER):
+            types.INT,
+            types.FLOAT,
+            types.NUMBER,
+        ):
             return self.as_value(self.call_builtin("Bool", [value], at), at)
         raise self.fail(f"Could not cast value of type {spelled(value.type)} to bool", at)
 
@@ -280,7 +323,8 @@ class Expressions(Loops):
         """Assigns to what stands left of the equals sign."""
         if isinstance(target, ast.Name):
             if isinstance(item, (Items, Counted)) or (
-                    isinstance(item, Known) and isinstance(item.object, CONSTANTS)):
+                isinstance(item, Known) and isinstance(item.object, CONSTANTS)
+            ):
                 item = self.as_value(item, at)
             self.assign(target.id, item, at)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -299,18 +343,23 @@ class Expressions(Loops):
         if isinstance(item, Counted):
             item = self.as_value(item, at)
         if stars and isinstance(item, Value) and isinstance(item.type, types.List):
-            raise self.fail("Starred unpacking is only possible for tuples: the length of a list "
-                            "is not known", target)
+            raise self.fail(
+                "Starred unpacking is only possible for tuples: the length of a list is not known",
+                target,
+            )
         parts = self.elements(item, target, None if stars else count)
         if len(parts) < count - len(stars) or (not stars and len(parts) != count):
             few = len(parts) < count - len(stars)
-            raise self.fail(f"need {count - len(stars)} values to unpack but found only "
-                            f"{len(parts)}" if few else f"too many values to unpack: need {count} "
-                            f"but found {len(parts)}", target)
+            raise self.fail(
+                f"need {count - len(stars)} values to unpack but found only {len(parts)}"
+                if few
+                else f"too many values to unpack: need {count} but found {len(parts)}",
+                target,
+            )
         behind = count - stars[0] - 1 if stars else 0
         for i, t in enumerate(target.elts):
             if isinstance(t, ast.Starred):
-                taken = [self.as_value(p, at) for p in parts[i:len(parts) - behind]]
+                taken = [self.as_value(p, at) for p in parts[i : len(parts) - behind]]
                 self.bind(t.value, self.list_of(taken, at), at)
             else:
                 self.bind(t, parts[i if not stars or i < stars[0] else i - count], at)

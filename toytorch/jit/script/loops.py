@@ -20,9 +20,11 @@ from toytorch.jit.script.statements import Statements
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
 from toytorch.nn import Module, ModuleDict
 
-UNBOUNDED = 2 ** 63 - 1
-OPEN = "Because a loop over a tuple or a module list is written out, break and continue are not " \
-       "supported in it"
+UNBOUNDED = 2**63 - 1
+OPEN = (
+    "Because a loop over a tuple or a module list is written out, break and continue are not "
+    "supported in it"
+)
 
 
 class Loops(Statements):
@@ -43,11 +45,17 @@ class Loops(Statements):
         items = self.iterable(item, getattr(at, "iter", at))
         if isinstance(items, Items):
             return self.written_out(target, items, statements, at)
-        return self.loop(at, statements, count=items.length(), targets=[target],
-                         start=lambda i: self.bind(target, items.item(i), at))
+        return self.loop(
+            at,
+            statements,
+            count=items.length(),
+            targets=[target],
+            start=lambda i: self.bind(target, items.item(i), at),
+        )
 
-    def written_out(self, target: ast.expr, items: Items, statements: Sequence[Any],
-                    at: Any) -> str:
+    def written_out(
+        self, target: ast.expr, items: Items, statements: Sequence[Any], at: Any
+    ) -> str:
         """A loop over things known one by one: the body once for each."""
         for node in exits_of(statements):
             if not isinstance(node, ast.Return):
@@ -62,9 +70,15 @@ class Loops(Statements):
         self.bind(target, item, at)
         return FALLS
 
-    def loop(self, at: Any, statements: Sequence[Any], count: Value | None = None,
-             test: Callable[[], Value] | None = None, targets: Sequence[ast.expr] = (),
-             start: Callable[[Value], None] | None = None) -> str:
+    def loop(
+        self,
+        at: Any,
+        statements: Sequence[Any],
+        count: Value | None = None,
+        test: Callable[[], Value] | None = None,
+        targets: Sequence[ast.expr] = (),
+        start: Callable[[Value], None] | None = None,
+    ) -> str:
         """A prim::Loop of `count` turns, or while `test` holds; `start` begins a turn."""
         exits = exits_of(statements)
         returns = any(isinstance(n, ast.Return) for n in exits)
@@ -81,14 +95,19 @@ class Loops(Statements):
         trip, first = self.beginning(count, test, counts, at)
         if counts:
             initial.append(self.constant(0, at))
-        node = self.emit("prim::Loop", [trip, first, *initial], [
-            (v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])], at)
+        node = self.emit(
+            "prim::Loop",
+            [trip, first, *initial],
+            [(v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])],
+            at,
+        )
         block = Block()
         node.blocks.append(block)
         with self.inside(block) as scope:
             index = self.graph.value(types.INT)
-            inputs = [self.graph.value(v.type, label(n)) for v, n in zip(
-                initial, [*carried, "#turn"])]
+            inputs = [
+                self.graph.value(v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])
+            ]
             block.inputs = [index, *inputs]
             scope.names.update(zip(carried, inputs))
             if exits:
@@ -111,19 +130,28 @@ class Loops(Statements):
             self.settle(node, block, carried.index("#result"))
         return MAYBE if returns else FALLS
 
-    def beginning(self, count: Value | None, test: Callable[[], Value] | None, counts: bool,
-                  at: Any) -> tuple[Value, Value]:
+    def beginning(
+        self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: Any
+    ) -> tuple[Value, Value]:
         """How many turns there are at most, and whether there is a first."""
         if count is None:
             assert test is not None
             return self.constant(UNBOUNDED, at), test()
         if counts:
             return self.constant(UNBOUNDED, at), self.one_builtin(
-                "gt", [count, self.constant(0, at)], at)
+                "gt", [count, self.constant(0, at)], at
+            )
         return count, self.constant(True, at)
 
-    def turning(self, count: Value | None, test: Callable[[], Value] | None,
-                counter: Value | None, level: int, stops: bool, at: Any) -> Value:
+    def turning(
+        self,
+        count: Value | None,
+        test: Callable[[], Value] | None,
+        counter: Value | None,
+        level: int,
+        stops: bool,
+        at: Any,
+    ) -> Value:
         """Whether there is another turn, seen from the end of one."""
         if not stops:
             return self.constant(True, at) if test is None else test()
@@ -132,12 +160,16 @@ class Loops(Statements):
             return self.one_builtin("__not__", [stopped], at)
         return self.choose(stopped, lambda: self.constant(False, at), test, at)
 
-    def carried(self, statements: Sequence[Any], level: int, stops: bool,
-                returns: bool) -> list[str]:
+    def carried(
+        self, statements: Sequence[Any], level: int, stops: bool, returns: bool
+    ) -> list[str]:
         """The names that a turn gives to the next one."""
         hidden = self.local_names()
-        names = [n for n in assigned_names(statements)
-                 if n not in hidden and isinstance(self.scope.find(n), Value)]
+        names = [
+            n
+            for n in assigned_names(statements)
+            if n not in hidden and isinstance(self.scope.find(n), Value)
+        ]
         if stops:
             names.append(f"#break{level}")
         if returns:
@@ -150,8 +182,11 @@ class Loops(Statements):
         if not isinstance(value, Value):
             raise self.fail(self.scope.reason(name) or f"undefined value {name}", at)
         if name != "#result" and not before.type.contains(value.type):
-            raise self.fail(f"Variable '{name}' previously had type {spelled(before.type)} but is "
-                            f"now being assigned to a value of type {spelled(value.type)}", at)
+            raise self.fail(
+                f"Variable '{name}' previously had type {spelled(before.type)} but is "
+                f"now being assigned to a value of type {spelled(value.type)}",
+                at,
+            )
         return value
 
     def settle(self, node: Any, block: Block, place: int) -> None:
@@ -171,9 +206,14 @@ class Loops(Statements):
         """Something as items known one by one, or as a length and an item at a place."""
         if isinstance(item, (Items, Counted)):
             return item
-        if isinstance(item, ModuleValue) and not isinstance(item.module, ModuleDict) and (
+        if (
+            isinstance(item, ModuleValue)
+            and not isinstance(item.module, ModuleDict)
+            and (
                 type(item.module).__name__ in ("Sequential", "ModuleList", "ParameterList")
-                or hasattr(type(item.module), "__iter__")):
+                or hasattr(type(item.module), "__iter__")
+            )
+        ):
             return Items([self.attribute(item, name, at) for name in keys_of(item.module)])
         if isinstance(item, ModuleValue) and isinstance(item.module, ModuleDict):
             return Items([Known(k) for k in item.module._modules])
@@ -185,12 +225,16 @@ class Loops(Statements):
         if isinstance(value.type, types.Dict):
             value = self.one_builtin("keys", [value], at)
         if isinstance(value.type, types.Tensor):
-            return Counted(lambda: self.one_builtin("len", [value], at), lambda i: self.call_record(
-                "select", [value, self.constant(0, at), i], at))
+            return Counted(
+                lambda: self.one_builtin("len", [value], at),
+                lambda i: self.call_record("select", [value, self.constant(0, at), i], at),
+            )
         if isinstance(value.type, types.List) or value.type == types.STR:
-            return Counted(lambda: self.one_builtin("len", [value], at),
-                           lambda i: self.call_builtin("__getitem__", [value, i], at),
-                           lambda: value)
+            return Counted(
+                lambda: self.one_builtin("len", [value], at),
+                lambda i: self.call_builtin("__getitem__", [value, i], at),
+                lambda: value,
+            )
         raise self.fail(f"'{spelled(value.type)}' object is not iterable", at)
 
     def zipped(self, parts: Sequence[Any], at: Any) -> Items | Counted:
@@ -207,6 +251,7 @@ class Loops(Statements):
             for s in counted[1:]:
                 shortest = self.one_builtin("min", [shortest, s.length()], at)
             return shortest
+
         return Counted(length, lambda i: Items([s.item(i) for s in counted]))
 
     def at_place(self, source: Items | Counted, k: int, at: Any) -> Any:
@@ -225,42 +270,56 @@ class Loops(Statements):
         def place(i: Value) -> Value:
             if offset == 0:
                 return i
-            return self.one_builtin("add", [i, self.as_value(
-                offset if isinstance(offset, Value) else Known(offset), at)], at)
+            return self.one_builtin(
+                "add",
+                [i, self.as_value(offset if isinstance(offset, Value) else Known(offset), at)],
+                at,
+            )
+
         return Counted(source.length, lambda i: Items([place(i), source.item(i)]))
 
     def counting(self, parts: Sequence[Value], at: Any) -> Counted:
         """range."""
         for p in parts:
             if p.type != types.INT:
-                raise self.fail(f"range() arguments must be of type int, but found "
-                                f"{spelled(p.type)}", at)
+                raise self.fail(
+                    f"range() arguments must be of type int, but found {spelled(p.type)}", at
+                )
         if not 1 <= len(parts) <= 3:
-            raise self.fail(f"range expected at most 3 arguments, got {len(parts)}" if parts else
-                            "range expected at least 1 arguments, got 0", at)
+            raise self.fail(
+                f"range expected at most 3 arguments, got {len(parts)}"
+                if parts
+                else "range expected at least 1 arguments, got 0",
+                at,
+            )
 
         def bounds() -> list[Value]:
             low = parts[0] if len(parts) > 1 else self.constant(0, at)
             step = parts[2] if len(parts) == 3 else self.constant(1, at)
             return [low, parts[min(1, len(parts) - 1)], step]
+
         if len(parts) == 1:
-            return Counted(lambda: parts[0], lambda i: i,
-                           lambda: self.one_builtin("range_list", bounds(), at))
+            return Counted(
+                lambda: parts[0], lambda i: i, lambda: self.one_builtin("range_list", bounds(), at)
+            )
         whole = bounds()
-        return Counted(lambda: self.one_builtin("__range_length", whole, at),
-                       lambda i: self.one_builtin("__derive_index", [i, whole[0], whole[2]], at),
-                       lambda: self.one_builtin("range_list", whole, at))
+        return Counted(
+            lambda: self.one_builtin("__range_length", whole, at),
+            lambda i: self.one_builtin("__derive_index", [i, whole[0], whole[2]], at),
+            lambda: self.one_builtin("range_list", whole, at),
+        )
 
     # -- comprehensions ----------------------------------------------------------------------------
 
-    def collected(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp,
-                  hint: types.Type | None) -> Value:
+    def collected(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, hint: types.Type | None
+    ) -> Value:
         """A list or a dictionary from a comprehension: a loop that appends."""
         is_dict = isinstance(node, ast.DictComp)
-        kind: types.Type = types.Dict(types.NEVER, types.NEVER) if is_dict else types.List(
-            types.NEVER)
-        made = self.one("prim::DictConstruct" if is_dict else "prim::ListConstruct", [], kind,
-                        node)
+        kind: types.Type = (
+            types.Dict(types.NEVER, types.NEVER) if is_dict else types.List(types.NEVER)
+        )
+        made = self.one("prim::DictConstruct" if is_dict else "prim::ListConstruct", [], kind, node)
 
         def add() -> str:
             if isinstance(node, ast.DictComp):
@@ -269,10 +328,14 @@ class Loops(Statements):
                 self.call_builtin("_set_item", [made, key, value], node)
             else:
                 element = self.value(node.elt)
-                made.type = hint if isinstance(hint, types.List) and hint.element.contains(
-                    element.type) else types.List(element.type)
+                made.type = (
+                    hint
+                    if isinstance(hint, types.List) and hint.element.contains(element.type)
+                    else types.List(element.type)
+                )
                 self.call_builtin("append", [made, element], node)
             return FALLS
+
         before = self.scope.names.copy(), self.scope.assigned.copy()
         own = {n for g in node.generators for n in assigned_names([g.target])}
         outer = self.scope.own
@@ -282,8 +345,9 @@ class Loops(Statements):
         self.scope.names, self.scope.assigned = before
         return made
 
-    def generators(self, parts: Sequence[ast.comprehension], add: Callable[[], str],
-                   at: Any) -> str:
+    def generators(
+        self, parts: Sequence[ast.comprehension], add: Callable[[], str], at: Any
+    ) -> str:
         """The loops of a comprehension, one inside the other."""
         if not parts:
             return add()
@@ -294,13 +358,18 @@ class Loops(Statements):
         def inner() -> str:
             if not first.ifs:
                 return self.generators(rest, add, at)
-            test = first.ifs[0] if len(first.ifs) == 1 else ast.copy_location(
-                ast.BoolOp(ast.And(), first.ifs), first.ifs[0])
+            test = (
+                first.ifs[0]
+                if len(first.ifs) == 1
+                else ast.copy_location(ast.BoolOp(ast.And(), first.ifs), first.ifs[0])
+            )
 
             def taken() -> str:
                 self.refine(test, True)
                 return self.generators(rest, add, at)
+
             return self.branch(self.condition(test), taken, lambda: FALLS, test)
+
         return self.for_loop(first.target, self.expression(first.iter), [inner], at)
 
 
@@ -327,8 +396,11 @@ def assigned_names(nodes: Sequence[Any]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         if isinstance(node, ast.AST):
-            found += [n.id for n in _walk(node) if isinstance(n, ast.Name)
-                      and isinstance(n.ctx, (ast.Store, ast.Del))]
+            found += [
+                n.id
+                for n in _walk(node)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))
+            ]
         elif isinstance(node, partial):
             found += [n for a in node.args[:1] for n in assigned_names([a])]
     return list(dict.fromkeys(found))
@@ -339,5 +411,3 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
             yield from _walk(child)
-
-

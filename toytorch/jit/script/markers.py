@@ -40,16 +40,21 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
         setattr(drop, MODIFIER, "ignore")
         return drop
     if not isinstance(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got "
-                           f"{drop}")
+        raise RuntimeError(
+            f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}"
+        )
 
     def decorate(function: F) -> F:
         setattr(function, MODIFIER, "unused" if drop else "ignore")
         return function
+
     if drop:
-        warnings.warn("ignore(drop=True) has been deprecated. TorchScript will now drop the "
-                      "function call on compilation. Use torch.jit.unused now.", FutureWarning,
-                      stacklevel=2)
+        warnings.warn(
+            "ignore(drop=True) has been deprecated. TorchScript will now drop the "
+            "function call on compilation. Use torch.jit.unused now.",
+            FutureWarning,
+            stacklevel=2,
+        )
     return decorate
 
 
@@ -114,6 +119,7 @@ def is_scripting() -> bool:
 def is_tracing() -> bool:
     """Whether this thread is being traced; in compiled code False."""
     from toytorch.jit.tracer import running
+
     return running() is not None
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.package import is_ours
+from toytorch.facts.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script import markers
@@ -17,9 +17,13 @@ from toytorch.nn import ModuleDict
 
 PAIR = types.Tuple((types.TENSOR, types.TENSOR))
 RESULTS: dict[str, types.Type] = {  # of modules that Python runs, where it is not one tensor
-    "LSTM": types.Tuple((types.TENSOR, PAIR)), "GRU": PAIR, "RNN": PAIR, "LSTMCell": PAIR,
+    "LSTM": types.Tuple((types.TENSOR, PAIR)),
+    "GRU": PAIR,
+    "RNN": PAIR,
+    "LSTMCell": PAIR,
     "MultiheadAttention": types.Tuple((types.TENSOR, types.Optional(types.TENSOR))),
-    "AdaptiveLogSoftmaxWithLoss": PAIR}
+    "AdaptiveLogSoftmaxWithLoss": PAIR,
+}
 CONTAINER = ("values", "items", "keys", "children", "named_children")
 
 
@@ -29,13 +33,17 @@ class Modules(Calls):
     def module_attribute(self, item: ModuleValue, name: str, at: Any) -> Any:
         if name == "_modules":
             return item  # its values() and items() are asked next
-        if name in CONTAINER and (name.endswith("children") or not hasattr(
-                type(item.module), name) or isinstance(item.module, ModuleDict)):
+        if name in CONTAINER and (
+            name.endswith("children")
+            or not hasattr(type(item.module), name)
+            or isinstance(item.module, ModuleDict)
+        ):
             return ModuleMethod(item, name, None)
         return super().module_attribute(item, name, at)
 
-    def call_bound(self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any],
-                   at: Any) -> Any:
+    def call_bound(
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """A method of a module or of an object: compiled when it is first called."""
         owner = method.owner
         if isinstance(owner, ModuleValue) and method.name in CONTAINER and not args:
@@ -59,20 +67,29 @@ class Modules(Calls):
             return Items([p.items[1] for p in pairs])
         return Items(pairs)
 
-    def call_module(self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any],
-                    at: Any) -> Any:
+    def call_module(
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """module(…): its forward, with its hooks if it has some."""
         module = item.module
-        if any(getattr(module, name, None) for name in (
-                "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")):
+        if any(
+            getattr(module, name, None)
+            for name in (
+                "_forward_hooks",
+                "_forward_pre_hooks",
+                "_backward_hooks",
+                "_backward_pre_hooks",
+            )
+        ):
             return self.call_outside_module(item, args, kwargs, at)
         forward = inspect.getattr_static(type(module), "forward", None)
         if "_methods" in module.__dict__ or not inspect.isfunction(forward):
             return self.call_scripted(item, args, kwargs, at)
         return self.call_bound(ModuleMethod(item, "forward", forward), args, kwargs, at)
 
-    def call_scripted(self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any],
-                      at: Any) -> Any:
+    def call_scripted(
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
         compiled = getattr(forward, "compiled", None)
@@ -80,11 +97,18 @@ class Modules(Calls):
             return self.call_outside_module(item, args, kwargs, at)
         return self.call_compiled(compiled, args, kwargs, at, item.value)
 
-    def call_library_method(self, owner: ModuleValue, method: ModuleMethod, args: Sequence[Any],
-                            kwargs: dict[str, Any], at: Any) -> Any:
+    def call_library_method(
+        self,
+        owner: ModuleValue,
+        method: ModuleMethod,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: Any,
+    ) -> Any:
         """A method of one of the framework's modules: compiled if it can be, else run by Python."""
-        given = [a if isinstance(a, (ModuleValue, ModuleMethod)) else self.as_value(a, at)
-                 for a in args]
+        given = [
+            a if isinstance(a, (ModuleValue, ModuleMethod)) else self.as_value(a, at) for a in args
+        ]
         kinds = tuple(v.type for v in given if isinstance(v, Value))
         try:
             compiled = self.compile_method(owner, method.name, method.function, at, kinds)
@@ -93,12 +117,17 @@ class Modules(Calls):
             if method.name != "forward":
                 raise
             return self.call_outside_module(owner, given, kwargs, at)
-        return self.one("prim::CallMethod", [owner.value, *inputs], compiled.returns, at,
-                        {"name": compiled.name, "Subgraph": compiled.graph,
-                         "_compiled": compiled})
+        return self.one(
+            "prim::CallMethod",
+            [owner.value, *inputs],
+            compiled.returns,
+            at,
+            {"name": compiled.name, "Subgraph": compiled.graph, "_compiled": compiled},
+        )
 
-    def call_outside_module(self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any],
-                            at: Any) -> Any:
+    def call_outside_module(
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """One node that calls the module."""
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
@@ -106,10 +135,12 @@ class Modules(Calls):
         if named:
             attributes["_names"] = tuple(named)
         result = RESULTS.get(type(item.module).__name__) or self.declared_result(
-            type(item.module).forward)
+            type(item.module).forward
+        )
         result = types.TENSOR if result in (types.ANY, types.NONE) else result
-        return self.one("prim::CallMethod", [item.value, *inputs, *named.values()], result, at,
-                        attributes)
+        return self.one(
+            "prim::CallMethod", [item.value, *inputs, *named.values()], result, at, attributes
+        )
 
 
 def is_library(kind: Any) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
-from toytorch.core.schema import REQUIRED
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, Builtin, resolve
 from toytorch.jit.ir import Value
@@ -19,19 +19,45 @@ from toytorch.jit.script.values import Known
 from toytorch.jit.types import Type
 from toytorch.ops.define import PUBLIC
 
-TENSOR_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div",
-                 ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow",
-                 ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
-                 ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift"}
-BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div",
-          ast.FloorDiv: "floordiv", ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "__and__",
-          ast.BitOr: "__or__", ast.BitXor: "__xor__", ast.LShift: "__lshift__",
-          ast.RShift: "__rshift__"}
+TENSOR_BINARY = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift",
+    ast.RShift: "bitwise_right_shift",
+}
+BINARY = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.BitAnd: "__and__",
+    ast.BitOr: "__or__",
+    ast.BitXor: "__xor__",
+    ast.LShift: "__lshift__",
+    ast.RShift: "__rshift__",
+}
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
-ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self",
-           "x2": "other"}
+ALIASES = {
+    "input": "self",
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "self",
+    "x1": "self",
+    "x2": "other",
+}
 COMPOUND = (types.Tuple, types.Dict, types.Optional, types.Class)
 
 
@@ -48,11 +74,17 @@ class Operators(Expressions):
         if kind is ast.MatMult:
             raise self.invalid("matmul", [left, right], at)
         if kind is ast.Mod and left.type == types.STR:
-            parts = list(right.node.inputs) if right.node is not None and (
-                right.node.kind == "prim::TupleConstruct") else [right]
+            parts = (
+                list(right.node.inputs)
+                if right.node is not None and (right.node.kind == "prim::TupleConstruct")
+                else [right]
+            )
             return self.one("aten::percentFormat", [left, *parts], types.STR, at)
-        if kind is ast.Add and isinstance(left.type, types.Tuple) and isinstance(
-                right.type, types.Tuple):
+        if (
+            kind is ast.Add
+            and isinstance(left.type, types.Tuple)
+            and isinstance(right.type, types.Tuple)
+        ):
             return self.tuple_of([*self.elements(left, at), *self.elements(right, at)], at)
         return self.call_builtin(BINARY[kind], [left, right], at)
 
@@ -64,8 +96,9 @@ class Operators(Expressions):
             found = self.call_builtin("__contains__", [right, left], at)
             return found if isinstance(op, ast.In) else self.call_builtin("__not__", [found], at)
         if isinstance(op, (ast.Is, ast.IsNot)):
-            return self.call_builtin("__is__" if isinstance(op, ast.Is) else "__isnot__",
-                                     [left, right], at)
+            return self.call_builtin(
+                "__is__" if isinstance(op, ast.Is) else "__isnot__", [left, right], at
+            )
         name = COMPARE[type(op)]
         if isinstance(left.type, types.Tensor):
             return self.call_record(name, [left, right], at)
@@ -75,8 +108,9 @@ class Operators(Expressions):
 
     # -- builtins ----------------------------------------------------------------------------------
 
-    def call_builtin(self, name: str, args: Sequence[Any], at: Any,
-                     kwargs: dict[str, Any] | None = None) -> Any:
+    def call_builtin(
+        self, name: str, args: Sequence[Any], at: Any, kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
@@ -88,12 +122,13 @@ class Operators(Expressions):
         node = self.emit("aten::" + chosen.name, given, outputs, at)
         return node.output if outputs else Known(None)
 
-    def overload(self, name: str, given: list[Value],
-                 named: dict[str, Value]) -> tuple[Builtin, Type, list[Value]] | None:
+    def overload(
+        self, name: str, given: list[Value], named: dict[str, Value]
+    ) -> tuple[Builtin, Type, list[Value]] | None:
         """The overload, the type of its result and the arguments in its order."""
         if named:
             for candidate in FAMILIES.get(name, ()):
-                order = [p for p, _ in candidate.params[len(given):]]
+                order = [p for p, _ in candidate.params[len(given) :]]
                 if set(order) == set(named):
                     full = [*given, *(named[p] for p in order)]
                     result = candidate.result_for([v.type for v in full])
@@ -104,7 +139,8 @@ class Operators(Expressions):
         if found is None:
             return None
         if found[0].name.endswith(".Any") and not any(
-                isinstance(v.type, COMPOUND) or v.type == types.NONE for v in given):
+            isinstance(v.type, COMPOUND) or v.type == types.NONE for v in given
+        ):
             return None  # an int is never equal to a string: a mistake
         return (*found, given)
 
@@ -115,15 +151,26 @@ class Operators(Expressions):
         if name in registry:
             candidates.insert(0, registry[name])
         for c in candidates:
-            texts.append(f"  {c.text if isinstance(c, Builtin) else 'aten::' + c.schema.text}:\n"
-                         f"  {mismatch(c, given)}\n  \n")
-        return self.fail("Arguments for call are not valid.\nThe following variants are available:"
-                         f"\n  \n{''.join(texts)}\nThe original call is", at)
+            texts.append(
+                f"  {c.text if isinstance(c, Builtin) else 'aten::' + c.schema.text}:\n"
+                f"  {mismatch(c, given)}\n  \n"
+            )
+        return self.fail(
+            "Arguments for call are not valid.\nThe following variants are available:"
+            f"\n  \n{''.join(texts)}\nThe original call is",
+            at,
+        )
 
     # -- records ----------------------------------------------------------------------------------
 
-    def call_record(self, name: str, args: Sequence[Any], at: Any, writes: bool = False,
-                    kwargs: dict[str, Any] | None = None) -> Any:
+    def call_record(
+        self,
+        name: str,
+        args: Sequence[Any],
+        at: Any,
+        writes: bool = False,
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         """Calls an op record, with all inputs of its signature."""
         op = registry[name]
         given = self.arguments(op, args, kwargs or {}, at)
@@ -136,8 +183,9 @@ class Operators(Expressions):
         node = self.emit(kind, given, [types.TENSOR] * op.count, at, function=op)
         return self.tuple_of(node.outputs, at, names=op.schema.result_names)
 
-    def arguments(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any],
-                  at: Any) -> list[Value]:
+    def arguments(
+        self, op: Op, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> list[Value]:
         """The inputs of a record's node: arguments in the order of its signature."""
         bound: dict[str, Value] = {}
         rest = list(args)
@@ -146,18 +194,26 @@ class Operators(Expressions):
                 break
             if a.is_variadic:
                 values = [self.as_value(v, at) for v in rest]
-                bound[a.name] = values[0] if len(values) == 1 and isinstance(
-                    values[0].type, (types.List, types.Tuple)) else self.list_of(values, at)
+                bound[a.name] = (
+                    values[0]
+                    if len(values) == 1 and isinstance(values[0].type, (types.List, types.Tuple))
+                    else self.list_of(values, at)
+                )
                 rest = []
             elif not a.keyword_only:
                 bound[a.name] = self.as_value(rest.pop(0), at)
         if rest:
-            raise self.signature_error(op, f"Expected at most {len(op.schema.args)} arguments but "
-                                       f"found {len(args)} positional arguments.", at)
+            raise self.signature_error(
+                op,
+                f"Expected at most {len(op.schema.args)} arguments but "
+                f"found {len(args)} positional arguments.",
+                at,
+            )
         for key, item in kwargs.items():
             name = key if key in op.schema.index else ALIASES.get(key, key)
             if name in ("size", "dims", "shape", "sizes", "repeats") and name not in (
-                    op.schema.index):
+                op.schema.index
+            ):
                 name = next((a.name for a in op.schema.args if a.is_variadic), name)
             if name not in op.schema.index or name in bound:
                 raise self.signature_error(op, f"Unknown keyword argument '{key}'.", at)
@@ -174,13 +230,17 @@ class Operators(Expressions):
 
     def signature_error(self, op: Op, why: str, at: Any) -> Exception:
         """An error about the arguments of a record."""
-        return self.fail("Arguments for call are not valid.\nThe following variants are available:"
-                         f"\n  \n  aten::{op.schema.text}:\n  {why}\n\nThe original call is", at)
+        return self.fail(
+            "Arguments for call are not valid.\nThe following variants are available:"
+            f"\n  \n  aten::{op.schema.text}:\n  {why}\n\nThe original call is",
+            at,
+        )
 
     # -- composed functions ------------------------------------------------------------------------
 
-    def call_composed(self, function: Any, name: str, args: Sequence[Any],
-                      kwargs: dict[str, Any], at: Any) -> Any:
+    def call_composed(
+        self, function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """Calls a function of the framework that is composed of records: one node."""
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
@@ -194,29 +254,44 @@ class Operators(Expressions):
             return self.tuple_of(node.outputs, at, names=result.names)
         return self.one(kind, inputs, result, at, attributes, function)
 
-    def check_call(self, function: Any, name: str, given: list[Value], named: dict[str, Value],
-                   at: Any) -> None:
+    def check_call(
+        self, function: Any, name: str, given: list[Value], named: dict[str, Value], at: Any
+    ) -> None:
         """Refuses arguments that the function's signature has no place for."""
         op = getattr(function, "__globals__", {}).get("op")  # a record's own function
         try:
-            signature = op.schema.signature(op.has_out) if isinstance(op, Op) else (
-                inspect.signature(function))
+            signature = (
+                op.schema.signature(op.has_out)
+                if isinstance(op, Op)
+                else (inspect.signature(function))
+            )
         except (TypeError, ValueError):
             return
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
-            raise self.fail("Arguments for call are not valid.\nThe following variants are "
-                            f"available:\n  \n  aten::{name}{signature}:\n  {error}\n\nThe "
-                            "original call is", at) from None
+            raise self.fail(
+                "Arguments for call are not valid.\nThe following variants are "
+                f"available:\n  \n  aten::{name}{signature}:\n  {error}\n\nThe "
+                "original call is",
+                at,
+            ) from None
         first = next(iter(bound.arguments), "")
         value = bound.arguments.get(first)
-        if first in ("self", "input") and isinstance(value, Value) and (
+        if (
+            first in ("self", "input")
+            and isinstance(value, Value)
+            and (
                 value.type in (*NUMBERS, types.STR, types.NONE)
-                or isinstance(value.type, (types.Dict, types.Optional))):
-            raise self.fail("Arguments for call are not valid.\nThe following variants are "
-                            f"available:\n  \n  aten::{name}{signature}:\n  "
-                            f"{expected('Tensor', first, value.type)}\n\nThe original call is", at)
+                or isinstance(value.type, (types.Dict, types.Optional))
+            )
+        ):
+            raise self.fail(
+                "Arguments for call are not valid.\nThe following variants are "
+                f"available:\n  \n  aten::{name}{signature}:\n  "
+                f"{expected('Tensor', first, value.type)}\n\nThe original call is",
+                at,
+            )
 
 
 def accepts(wanted: str, have: Type) -> bool:
@@ -234,9 +309,12 @@ def accepts(wanted: str, have: Type) -> bool:
     if wanted == "Tensor[]":
         return isinstance(have, (types.List, types.Tuple))
     if wanted in ("int", "float"):
-        return tensor or have in (types.INT, types.NUMBER) or (
-            wanted == "float" and have == types.FLOAT) or (
-            wanted == "int" and isinstance(have, types.List))
+        return (
+            tensor
+            or have in (types.INT, types.NUMBER)
+            or (wanted == "float" and have == types.FLOAT)
+            or (wanted == "int" and isinstance(have, types.List))
+        )
     if wanted == "bool":
         return have == types.BOOL or tensor
     if wanted == "str":
@@ -251,8 +329,10 @@ def accepts(wanted: str, have: Type) -> bool:
 def expected(wanted: str, name: str, have: Type) -> str:
     """The sentence about an argument of the wrong type."""
     word = {"Operand": "Tensor", "Scalar": "number", "int[]": "List[int]"}.get(wanted, wanted)
-    return (f"Expected a value of type '{word}' for argument '{name}' but instead found type "
-            f"'{spelled(have)}'.")
+    return (
+        f"Expected a value of type '{word}' for argument '{name}' but instead found type "
+        f"'{spelled(have)}'."
+    )
 
 
 def mismatch(candidate: Any, given: Sequence[Value]) -> str:
@@ -260,16 +340,21 @@ def mismatch(candidate: Any, given: Sequence[Value]) -> str:
     if isinstance(candidate, Builtin):
         params = candidate.params
         if len(given) > len(params):
-            return (f"Expected at most {len(params)} arguments but found {len(given)} positional "
-                    "arguments.")
+            return (
+                f"Expected at most {len(params)} arguments but found {len(given)} positional "
+                "arguments."
+            )
         if len(given) < len(params):
             return f"Argument {params[len(given)][0]} not provided."
         from toytorch.jit.builtins import fits
+
         bound: dict[str, Type] = {}
         for (name, wanted), value in zip(params, given):
             if not fits(wanted, value.type, bound):
-                return (f"Expected a value of type '{spelled(wanted)}' for argument '{name}' but "
-                        f"instead found type '{spelled(value.type)}'.")
+                return (
+                    f"Expected a value of type '{spelled(wanted)}' for argument '{name}' but "
+                    f"instead found type '{spelled(value.type)}'."
+                )
         return "The types do not fit each other."
     for a, value in zip(candidate.schema.args, given):
         if not accepts(a.type, value.type):

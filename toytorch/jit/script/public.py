@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from toytorch.core.schema import REQUIRED
 from toytorch.core.tensor import Tensor
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.function import ScriptFunction
@@ -47,9 +47,11 @@ class CompiledFunction(ScriptFunction):
         params, name = self.compiled.params, self.name
         given = dict(kwargs or {})
         if len(args) > len(params):
-            raise RuntimeError(f"{name}() expected at most {len(params)} argument(s) but received "
-                               f"{len(args) + len(given)} argument(s). Declaration: "
-                               f"{self.compiled.declaration()}")
+            raise RuntimeError(
+                f"{name}() expected at most {len(params)} argument(s) but received "
+                f"{len(args) + len(given)} argument(s). Declaration: "
+                f"{self.compiled.declaration()}"
+            )
         values = []
         for i, p in enumerate(params):
             if i < len(args):
@@ -59,18 +61,23 @@ class CompiledFunction(ScriptFunction):
             elif p.default is not REQUIRED:
                 value = p.default
             else:
-                raise RuntimeError(f"{name}() is missing value for argument '{p.name}'. "
-                                   f"Declaration: {self.compiled.declaration()}")
+                raise RuntimeError(
+                    f"{name}() is missing value for argument '{p.name}'. "
+                    f"Declaration: {self.compiled.declaration()}"
+                )
             if not is_a(value, p.type):
                 shown = spelled(p.type) + (" (inferred)" if p.inferred else "")
                 raise RuntimeError(
                     f"{name}() Expected a value of type '{shown}' for argument '{p.name}' but "
                     f"instead found type '{type(value).__name__}'.\nPosition: {i}\nValue: "
-                    f"{value!r}\nDeclaration: {self.compiled.declaration()}")
+                    f"{value!r}\nDeclaration: {self.compiled.declaration()}"
+                )
             values.append(value)
         if given:
-            raise RuntimeError(f"{name}() got unexpected keyword argument '{next(iter(given))}'. "
-                               f"Declaration: {self.compiled.declaration()}")
+            raise RuntimeError(
+                f"{name}() got unexpected keyword argument '{next(iter(given))}'. "
+                f"Declaration: {self.compiled.declaration()}"
+            )
         return values
 
 
@@ -88,17 +95,26 @@ def is_a(value: Any, kind: types.Type) -> bool:
         return isinstance(value, list) and (not value or is_a(value[0], kind.element))
     if isinstance(kind, types.Dict):
         return isinstance(value, dict) and all(
-            is_a(k, kind.key) and is_a(v, kind.value) for k, v in list(value.items())[:1])
+            is_a(k, kind.key) and is_a(v, kind.value) for k, v in list(value.items())[:1]
+        )
     if isinstance(kind, types.Tuple):
-        return isinstance(value, tuple) and len(value) == len(kind.elements) and all(
-            map(is_a, value, kind.elements))
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(kind.elements)
+            and all(map(is_a, value, kind.elements))
+        )
     if isinstance(kind, types.Class) or kind == types.ANY:
         return True
     return fits(kind, types.of(value), {})
 
 
-def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
-           example_inputs: Any = None) -> Any:
+def script(
+    obj: Any,
+    optimize: Any = None,
+    _frames_up: int = 0,
+    _rcb: Any = None,
+    example_inputs: Any = None,
+) -> Any:
     """Compiles typed Python: a function, a module with everything it calls, or a class.
 
     Parameters without an annotation are tensors. What a compiled function calls is compiled too.
@@ -121,8 +137,10 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         return script_module(obj)
     if isinstance(obj, type):
         if issubclass(obj, Module):
-            raise RuntimeError(f"Type '{obj}' cannot be compiled since it inherits from nn.Module, "
-                               "consider passing an instance instead")
+            raise RuntimeError(
+                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, "
+                "consider passing an instance instead"
+            )
         if not issubclass(obj, tuple):
             register(obj)
         return obj
@@ -143,10 +161,14 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
         module.__dict__["_jit_attributes"] = held
         module.__dict__.update({k: v.value for k, v in held.items()})
     if names is None:
-        names = [n for n in dir(type(module)) if getattr(
-            getattr(type(module), n, None), MODIFIER, "") == "export"]
+        names = [
+            n
+            for n in dir(type(module))
+            if getattr(getattr(type(module), n, None), MODIFIER, "") == "export"
+        ]
         if type(module).forward is not Module.forward and getattr(
-                type(module).forward, MODIFIER, "") not in ("ignore", "unused"):
+            type(module).forward, MODIFIER, ""
+        ) not in ("ignore", "unused"):
             names.insert(0, "forward")
     session = Session()
     try:
@@ -163,11 +185,15 @@ def script_module(module: Module, names: list[str] | None = None) -> RecursiveSc
 
 def outside(module: Module) -> RecursiveScriptModule:
     """One of the framework's modules that Python runs: a graph of one call."""
-    params = [Parameter(name, types.ANY, REQUIRED if p.default is p.empty else p.default)
-              for name, p in inspect.signature(module.forward).parameters.items()]
+    params = [
+        Parameter(name, types.ANY, REQUIRED if p.default is p.empty else p.default)
+        for name, p in inspect.signature(module.forward).parameters.items()
+    ]
     graph = Graph("forward")
-    given = [graph.add_input(types.Class(type(module).__name__), "self"),
-             *(graph.add_input(p.type, p.name) for p in params)]
+    given = [
+        graph.add_input(types.Class(type(module).__name__), "self"),
+        *(graph.add_input(p.type, p.name) for p in params),
+    ]
     kind = RESULTS.get(type(module).__name__, types.ANY)
     node = graph.make("prim::CallMethod", given, [kind], {"name": "__call__"})
     graph.nodes.append(node)
@@ -193,9 +219,11 @@ class Scripted(RecursiveScriptModule):
         programs = {p.tree.name: p for p in text_programs(src)}
         for name, program in programs.items():
             session = Session()
-            compiled = compile_methods(self._original, [name], session, {name: program}) \
-                if hasattr(type(self._original), name) else {
-                    name: method_from_text(self._original, name, program, session)}
+            compiled = (
+                compile_methods(self._original, [name], session, {name: program})
+                if hasattr(type(self._original), name)
+                else {name: method_from_text(self._original, name, program, session)}
+            )
             made = CompiledFunction(compiled[name], self)
             made.executor.owner = self
             self._methods[name] = made
@@ -219,8 +247,9 @@ class CompilationUnit:
     tensor([2.])
     """
 
-    def __init__(self, lang: str | None = None, _frames_up: int = 0,
-                 names: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, lang: str | None = None, _frames_up: int = 0, names: dict[str, Any] | None = None
+    ) -> None:
         self._functions: dict[str, CompiledFunction] = {}
         self._names = dict(names or {})
         if lang is not None:

@@ -32,12 +32,15 @@ class Pythons(Subscripts):
         found = getattr(self, "_pythons", None)
         if found is None:
             found = self._pythons = {
-                getattr(builtins, name[4:]): getattr(self, name) for name in dir(self)
-                if name.startswith("run_")}
+                getattr(builtins, name[4:]): getattr(self, name)
+                for name in dir(self)
+                if name.startswith("run_")
+            }
         return found
 
-    def call_python(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any],
-                    at: Any) -> Any:
+    def call_python(
+        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+    ) -> Any:
         """Calls a builtin."""
         try:
             return self.pythons()[function](at, *args, **kwargs)
@@ -103,6 +106,7 @@ class Pythons(Subscripts):
 
     def run_pow(self, at: Any, x: Any, y: Any) -> Any:
         import ast
+
         return self.binary(ast.Pow(), self.as_value(x, at), self.as_value(y, at), at)
 
     def run_min(self, at: Any, *args: Any) -> Any:
@@ -122,8 +126,9 @@ class Pythons(Subscripts):
         found: Any = values[0]
         for v in values[1:]:
             if isinstance(v.type, types.Tensor) or isinstance(found.type, types.Tensor):
-                raise self.fail(f"{name} of tensors has no meaning in compiled code; use "
-                                f"torch.{name}imum", at)
+                raise self.fail(
+                    f"{name} of tensors has no meaning in compiled code; use torch.{name}imum", at
+                )
             found = self.as_value(self.call_builtin(name, [found, v], at), at)
         return found
 
@@ -197,8 +202,9 @@ class Pythons(Subscripts):
         value = x if isinstance(x, Items) else self.as_value(x, at)
         if isinstance(value, Items) or isinstance(value.type, types.Tuple):
             return value
-        raise self.fail(f"a tuple cannot be made of {spelled(value.type)}: its length is not known",
-                        at)
+        raise self.fail(
+            f"a tuple cannot be made of {spelled(value.type)}: its length is not known", at
+        )
 
     def run_dict(self, at: Any, x: Any = None) -> Any:
         if x is None:

@@ -41,8 +41,9 @@ class Program:
         same_line = getattr(node, "end_lineno", line) == line
         end = characters(text, node.end_col_offset) if same_line else len(text)
         shown = " " * self.indent + text
-        return Source(self.file, self.first + line - 1, column + self.indent, shown,
-                      end + self.indent)
+        return Source(
+            self.file, self.first + line - 1, column + self.indent, shown, end + self.indent
+        )
 
 
 def characters(text: str, offset: int) -> int:
@@ -57,22 +58,30 @@ def read_function(function: Any) -> Program:
     """
     function = inspect.unwrap(function)
     if function.__name__ == "<lambda>":
-        raise RuntimeError("Expected a single top-level function: a lambda cannot be compiled; "
-                           "write it as a def")
+        raise RuntimeError(
+            "Expected a single top-level function: a lambda cannot be compiled; write it as a def"
+        )
     try:
         lines, first = inspect.getsourcelines(function)
     except OSError as error:
-        raise OSError(f"Can't get source for {function}. TorchScript requires source access in "
-                      "order to carry out compilation, make sure original .py files are available."
-                      ) from error
+        raise OSError(
+            f"Can't get source for {function}. TorchScript requires source access in "
+            "order to carry out compilation, make sure original .py files are available."
+        ) from error
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip())
     tree = parse(text).body[0]
     if not isinstance(tree, ast.FunctionDef):
-        raise NotSupportedError(None, f"{function.__name__} is no plain function: "
-                                "async functions and classes are not compiled")
-    defaults = {k: p.default for k, p in inspect.signature(function).parameters.items()
-                if p.default is not p.empty}
+        raise NotSupportedError(
+            None,
+            f"{function.__name__} is no plain function: "
+            "async functions and classes are not compiled",
+        )
+    defaults = {
+        k: p.default
+        for k, p in inspect.signature(function).parameters.items()
+        if p.default is not p.empty
+    }
     file = inspect.getsourcefile(function) or "<unknown>"
     return Program(tree, file, text.splitlines(), first, indent, surroundings(function), defaults)
 
@@ -81,14 +90,17 @@ def read_text(text: str, names: Callable[[str], Any], file: str = "<string>") ->
     """The programs of all functions of a text, nested definitions in classes left out."""
     tree = parse(textwrap.dedent(text))
     lines = textwrap.dedent(text).splitlines()
-    return [Program(node, file, lines, 1, 0, names, literal_defaults(node)) for node in tree.body
-            if isinstance(node, ast.FunctionDef)]
+    return [
+        Program(node, file, lines, 1, 0, names, literal_defaults(node))
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    ]
 
 
 def literal_defaults(tree: ast.FunctionDef) -> dict[str, Any]:
     """Defaults of parameters that are written as literals."""
     given = tree.args.defaults
-    names = [a.arg for a in tree.args.args[len(tree.args.args) - len(given):]]
+    names = [a.arg for a in tree.args.args[len(tree.args.args) - len(given) :]]
     return {name: ast.literal_eval(node) for name, node in zip(names, given)}
 
 
@@ -103,6 +115,7 @@ def parse(text: str) -> ast.Module:
 def surroundings(function: Any) -> Callable[[str], Any]:
     """Looks names up as the function does: in the functions around it, its module, builtins."""
     import builtins
+
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
 
     def find(name: str) -> Any:
@@ -114,4 +127,5 @@ def surroundings(function: Any) -> Callable[[str], Any]:
         if name in function.__globals__:
             return function.__globals__[name]
         return vars(builtins)[name]
+
     return find

@@ -8,32 +8,75 @@ from typing import Any
 from toytorch.jit import types
 from toytorch.jit.types import Type
 
-LISTS = frozenset((
-    "split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes",
-    "broadcast_tensors", "meshgrid", "unsafe_chunk", "unflatten_dense_tensors"))
-BOOLS = frozenset((
-    "allclose", "equal", "is_floating_point", "is_complex", "is_tensor", "is_signed", "is_pinned",
-    "is_coalesced", "is_neg", "is_conj", "is_inference", "can_cast", "is_grad_enabled",
-    "is_available", "is_nonzero", "is_storage"))
+LISTS = frozenset(
+    (
+        "split",
+        "chunk",
+        "unbind",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "split_with_sizes",
+        "broadcast_tensors",
+        "meshgrid",
+        "unsafe_chunk",
+        "unflatten_dense_tensors",
+    )
+)
+BOOLS = frozenset(
+    (
+        "allclose",
+        "equal",
+        "is_floating_point",
+        "is_complex",
+        "is_tensor",
+        "is_signed",
+        "is_pinned",
+        "is_coalesced",
+        "is_neg",
+        "is_conj",
+        "is_inference",
+        "can_cast",
+        "is_grad_enabled",
+        "is_available",
+        "is_nonzero",
+        "is_storage",
+    )
+)
 PAIRS: dict[str, tuple[str, ...]] = {
-    "topk": ("values", "indices"), "sort": ("values", "indices"),
-    "kthvalue": ("values", "indices"), "mode": ("values", "indices"),
-    "cummax": ("values", "indices"), "cummin": ("values", "indices"),
-    "aminmax": ("min", "max"), "frexp": ("mantissa", "exponent"), "std_mean": ("std", "mean"),
-    "var_mean": ("var", "mean"), "slogdet": ("sign", "logabsdet"), "qr": ("Q", "R"),
-    "linalg_qr": ("Q", "R"), "linalg_eigh": ("eigenvalues", "eigenvectors"),
-    "linalg_eig": ("eigenvalues", "eigenvectors"), "linalg_svd": ("U", "S", "Vh"),
-    "svd": ("U", "S", "V"), "linalg_slogdet": ("sign", "logabsdet"),
-    "geqrf": ("a", "tau"), "linalg_inv_ex": ("inverse", "info"), "triangular_solve": (
-        "solution", "cloned_coefficient"), "lu": ("LU", "pivots")}
+    "topk": ("values", "indices"),
+    "sort": ("values", "indices"),
+    "kthvalue": ("values", "indices"),
+    "mode": ("values", "indices"),
+    "cummax": ("values", "indices"),
+    "cummin": ("values", "indices"),
+    "aminmax": ("min", "max"),
+    "frexp": ("mantissa", "exponent"),
+    "std_mean": ("std", "mean"),
+    "var_mean": ("var", "mean"),
+    "slogdet": ("sign", "logabsdet"),
+    "qr": ("Q", "R"),
+    "linalg_qr": ("Q", "R"),
+    "linalg_eigh": ("eigenvalues", "eigenvectors"),
+    "linalg_eig": ("eigenvalues", "eigenvectors"),
+    "linalg_svd": ("U", "S", "Vh"),
+    "svd": ("U", "S", "V"),
+    "linalg_slogdet": ("sign", "logabsdet"),
+    "geqrf": ("a", "tau"),
+    "linalg_inv_ex": ("inverse", "info"),
+    "triangular_solve": ("solution", "cloned_coefficient"),
+    "lu": ("LU", "pivots"),
+}
 BY_DIM = {"max": 2, "min": 2, "median": 2, "nanmedian": 2}  # pairs where a dimension is given
 INTS = frozenset(("get_device", "get_num_threads", "dense_dim", "sparse_dim", "__len__"))
 
 
 def result_of(name: str, given: Sequence[Type], named: dict[str, Any]) -> Type:
     """The type of what the composed function `name` gives for arguments of these types."""
-    if name in LISTS or (name.startswith("atleast_") and given
-                         and isinstance(given[0], types.List)):
+    if name in LISTS or (
+        name.startswith("atleast_") and given and isinstance(given[0], types.List)
+    ):
         return types.List(types.TENSOR)
     if name in BOOLS:
         return types.BOOL
@@ -41,8 +84,9 @@ def result_of(name: str, given: Sequence[Type], named: dict[str, Any]) -> Type:
         return types.INT
     if name in PAIRS:
         return several(PAIRS[name])
-    if name in BY_DIM and (("dim" in named) or (
-            len(given) > 1 and not isinstance(given[1], types.Tensor))):
+    if name in BY_DIM and (
+        ("dim" in named) or (len(given) > 1 and not isinstance(given[1], types.Tensor))
+    ):
         return several(("values", "indices"))
     if name == "where" and len(given) == 1:
         return types.List(types.TENSOR)
@@ -55,10 +99,12 @@ def result_of(name: str, given: Sequence[Type], named: dict[str, Any]) -> Type:
 
 def flagged(name: str, named: dict[str, Any]) -> Type:
     """Results whose number depends on flags, which must be constants."""
+
     def on(flag: str) -> bool:
         value = named.get(flag)
         node = getattr(value, "node", None)
         return bool(node is not None and node.attributes.get("value"))
+
     if name == "nonzero":
         return types.List(types.TENSOR) if on("as_tuple") else types.TENSOR
     if name == "histogram":

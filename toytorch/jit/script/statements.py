@@ -29,12 +29,18 @@ from toytorch.jit.script.branches import (
 from toytorch.jit.script.values import Known
 from toytorch.jit.types import Type
 
-NAMES = {ast.FunctionDef: "function definitions",
-         ast.AsyncFunctionDef: "async function definitions",
-         ast.ClassDef: "class definitions", ast.Try: "try blocks", ast.Import: "import statements",
-         ast.ImportFrom: "import statements", ast.Global: "global variables",
-         ast.Nonlocal: "nonlocal variables", ast.AsyncFor: "async for loops",
-         ast.AsyncWith: "async with statements"}
+NAMES = {
+    ast.FunctionDef: "function definitions",
+    ast.AsyncFunctionDef: "async function definitions",
+    ast.ClassDef: "class definitions",
+    ast.Try: "try blocks",
+    ast.Import: "import statements",
+    ast.ImportFrom: "import statements",
+    ast.Global: "global variables",
+    ast.Nonlocal: "nonlocal variables",
+    ast.AsyncFor: "async for loops",
+    ast.AsyncWith: "async with statements",
+}
 
 
 class Statements(Branches):
@@ -43,7 +49,7 @@ class Statements(Branches):
     def body(self, statements: Sequence[Any]) -> str:
         """A list of statements, some of which may be functions that emit; says how it ends."""
         for i, s in enumerate(statements):
-            rest = statements[i + 1:]
+            rest = statements[i + 1 :]
             if isinstance(s, ast.If):
                 end, done = self.if_statement(s, rest)
                 if done:
@@ -92,8 +98,11 @@ class Statements(Branches):
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
         if not fits(kind, value.type, {}):
-            raise self.fail(f"Variable '{name}' is annotated with type {spelled(kind)} but is being"
-                            f" assigned to a value of type {spelled(value.type)}", at)
+            raise self.fail(
+                f"Variable '{name}' is annotated with type {spelled(kind)} but is being"
+                f" assigned to a value of type {spelled(value.type)}",
+                at,
+            )
         return self.cast(value, kind, at)
 
     def on_AugAssign(self, s: ast.AugAssign) -> None:
@@ -113,6 +122,7 @@ class Statements(Branches):
         if isinstance(before.type, types.Tensor):
             from toytorch.core.op import registry
             from toytorch.jit.script.operators import TENSOR_BINARY
+
             name = TENSOR_BINARY.get(type(s.op), "")
             if name in registry and registry[name].has_inplace:
                 return self.as_value(self.call_record(name, [before, right], s, writes=True), s)
@@ -127,12 +137,18 @@ class Statements(Branches):
         if isinstance(outer, Value) and name not in self.local_names():
             value = self.as_value(item, at)
             if not outer.type.contains(value.type) and outer.type != types.NEVER:
-                raise self.fail(f"Variable '{name}' previously had type {spelled(outer.type)} but "
-                                f"is now being assigned to a value of type {spelled(value.type)}",
-                                at)
+                raise self.fail(
+                    f"Variable '{name}' previously had type {spelled(outer.type)} but "
+                    f"is now being assigned to a value of type {spelled(value.type)}",
+                    at,
+                )
             item = value
-        if isinstance(item, Value) and item.name.isdigit() and item.node is not None and (
-                item.node.kind != "prim::Constant"):
+        if (
+            isinstance(item, Value)
+            and item.name.isdigit()
+            and item.node is not None
+            and (item.node.kind != "prim::Constant")
+        ):
             item.name = self.graph.new_name(name)
         self.scope.set(name, item)
 
@@ -152,8 +168,11 @@ class Statements(Branches):
                 owner, place = self.value(target.value), self.value(target.slice)
                 self.call_builtin("Delete", [owner, place], s)
             else:
-                raise self.fail("del statements are only supported for deleting variables, list "
-                                "and dict elements", s)
+                raise self.fail(
+                    "del statements are only supported for deleting variables, list "
+                    "and dict elements",
+                    s,
+                )
 
     # -- what exits ------------------------------------------------------------------------------
 
@@ -163,15 +182,21 @@ class Statements(Branches):
         if self.declared:
             assert self.returns is not None
             if not fits(self.returns, value.type, {}):
-                raise self.fail("Return value was annotated as having type "
-                                f"{spelled(self.returns)} but is actually of type "
-                                f"{spelled(value.type)}", s)
+                raise self.fail(
+                    "Return value was annotated as having type "
+                    f"{spelled(self.returns)} but is actually of type "
+                    f"{spelled(value.type)}",
+                    s,
+                )
         else:
             both = value.type if self.returns is None else types.join(self.returns, value.type)
             if both is None:
-                raise self.fail(f"Previous return statement returned a value of type "
-                                f"{spelled(self.returns or types.NONE)} but this return statement "
-                                f"returns a value of type {spelled(value.type)}", s)
+                raise self.fail(
+                    f"Previous return statement returned a value of type "
+                    f"{spelled(self.returns or types.NONE)} but this return statement "
+                    f"returns a value of type {spelled(value.type)}",
+                    s,
+                )
             self.returns = both
         self.scope.set("#result", value)
         self.raise_flags(s, 0)
@@ -202,8 +227,7 @@ class Statements(Branches):
             raise self.fail("exceptions must derive from BaseException", s)
         args = [self.value(a) for a in call.args] if call else []
         message = self.text_of(args[0], s) if args else self.constant("", s)
-        self.emit("prim::RaiseException", [message], [], s,
-                  {"_class": kind, "name": kind.__name__})
+        self.emit("prim::RaiseException", [message], [], s, {"_class": kind, "name": kind.__name__})
         return RAISES
 
     def text_of(self, value: Value, at: Any) -> Value:
@@ -218,11 +242,16 @@ class Statements(Branches):
             return
 
         def fail() -> str:
-            message = self.constant("", s) if s.msg is None else self.text_of(
-                self.value(s.msg), s)
-            self.emit("prim::RaiseException", [message], [], s,
-                      {"_class": AssertionError, "name": "AssertionError"})
+            message = self.constant("", s) if s.msg is None else self.text_of(self.value(s.msg), s)
+            self.emit(
+                "prim::RaiseException",
+                [message],
+                [],
+                s,
+                {"_class": AssertionError, "name": "AssertionError"},
+            )
             return RAISES
+
         self.branch(self.condition(s.test), lambda: FALLS, fail, s)
         self.refine(s.test, True)
 
@@ -243,8 +272,9 @@ class Statements(Branches):
             callee = self.expression(call.func) if isinstance(call, ast.Call) else None
             name = getattr(callee.object, "__name__", "") if isinstance(callee, Known) else ""
             if name != "no_grad" or item.optional_vars is not None:
-                raise self.fail("With item expressions: only `with torch.no_grad():` is supported",
-                                call)
+                raise self.fail(
+                    "With item expressions: only `with torch.no_grad():` is supported", call
+                )
         self.no_grad += 1
         try:
             return self.body(s.body)
@@ -253,9 +283,11 @@ class Statements(Branches):
 
     def annotation(self, node: ast.expr) -> Type:
         """The type that an annotation names."""
+
         def names(name: str) -> Any:
             item = self.scope.find(name)
             return item.object if isinstance(item, Known) else self.program.names(name)
+
         try:
             return read(node, names)
         except Unreadable as error:

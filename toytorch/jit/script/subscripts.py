@@ -22,8 +22,11 @@ class Subscripts(Operators):
             return self.child(item, node)
         if isinstance(item, Counted):
             item = self.as_value(item, node.value)
-        if isinstance(item, Known) and isinstance(item.object, (tuple, list, dict)) and (
-                constant_of(node.slice) is not None):
+        if (
+            isinstance(item, Known)
+            and isinstance(item.object, (tuple, list, dict))
+            and (constant_of(node.slice) is not None)
+        ):
             return Known(item.object[constant_of(node.slice)])
         if isinstance(item, Items) or isinstance(getattr(item, "type", None), types.Tuple):
             return self.part_of_tuple(item, node)
@@ -40,42 +43,52 @@ class Subscripts(Operators):
 
     def bounds(self, node: ast.Slice) -> list[Value]:
         """Start, end and step of a slice."""
-        return [self.constant(None, node) if part is None else self.value(part)
-                for part in (node.lower, node.upper, node.step)]
+        return [
+            self.constant(None, node) if part is None else self.value(part)
+            for part in (node.lower, node.upper, node.step)
+        ]
 
     def child(self, item: ModuleValue, node: ast.Subscript) -> Any:
         """Children of a module list by number or slice, of a module dictionary by name."""
         names = list(item.module._modules or item.module._parameters)
         place = constant_of(node.slice)
         if isinstance(node.slice, ast.Slice):
-            parts = [None if p is None else constant_of(p) for p in (
-                node.slice.lower, node.slice.upper, node.slice.step)]
+            parts = [
+                None if p is None else constant_of(p)
+                for p in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
             return Items([self.attribute(item, n, node) for n in names[slice(*parts)]])
         if isinstance(place, str) and place in names:
             return self.attribute(item, place, node)
         if not isinstance(place, int) or isinstance(place, bool):
-            raise self.fail("Unable to extract string literal index. ModuleDict indexing is only "
-                            "supported with string literals, ModuleList indexing with integer "
-                            "literals. Enumeration is supported, e.g. 'for k, v in self.items()'",
-                            node)
+            raise self.fail(
+                "Unable to extract string literal index. ModuleDict indexing is only "
+                "supported with string literals, ModuleList indexing with integer "
+                "literals. Enumeration is supported, e.g. 'for k, v in self.items()'",
+                node,
+            )
         if not -len(names) <= place < len(names):
-            raise self.fail(f"module list index {place} is out of range: it has {len(names)} items",
-                            node)
+            raise self.fail(
+                f"module list index {place} is out of range: it has {len(names)} items", node
+            )
         return self.attribute(item, names[place], node)
 
     def part_of_tuple(self, item: Any, node: ast.Subscript) -> Any:
         """An element of a tuple, or some of them; the index must be a constant."""
         count = len(item.items) if isinstance(item, Items) else len(item.type.elements)
         if isinstance(node.slice, ast.Slice):
-            parts = [None if p is None else constant_of(p) for p in (
-                node.slice.lower, node.slice.upper, node.slice.step)]
+            parts = [
+                None if p is None else constant_of(p)
+                for p in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
             return Items(self.elements(item, node)[slice(*parts)])
         place = constant_of(node.slice)
         if not isinstance(place, int):
             raise self.fail("tuple index must be a compile-time integer constant", node.slice)
         if not -count <= place < count:
-            raise self.fail(f"Tuple index {place} is out of range: the tuple has {count} elements",
-                            node)
+            raise self.fail(
+                f"Tuple index {place} is out of range: the tuple has {count} elements", node
+            )
         return self.element(item, place % count, node)
 
     def element(self, item: Any, place: int, at: Any) -> Any:
@@ -84,8 +97,7 @@ class Subscripts(Operators):
             return item.items[place]
         if item.node is not None and item.node.kind == "prim::TupleConstruct":
             return item.node.inputs[place]
-        return self.one("prim::TupleIndex", [item], item.type.elements[place], at,
-                        {"index": place})
+        return self.one("prim::TupleIndex", [item], item.type.elements[place], at, {"index": place})
 
     # -- tensors ----------------------------------------------------------------------------------
 
@@ -93,12 +105,19 @@ class Subscripts(Operators):
         """Ints, slices, None and … are views, one after the other; anything else one gather."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         items = [self.index_part(p) for p in parts]
-        if all(item is not None and not (isinstance(item, Value) and item.type != types.INT)
-               for item in items):
+        if all(
+            item is not None and not (isinstance(item, Value) and item.type != types.INT)
+            for item in items
+        ):
             return self.views(value, items, node)
         index = self.index_value(items, parts, node)
-        return self.one("aten::__getitem__.Tensor", [value, index], types.TENSOR, node,
-                        function=Tensor.__getitem__)
+        return self.one(
+            "aten::__getitem__.Tensor",
+            [value, index],
+            types.TENSOR,
+            node,
+            function=Tensor.__getitem__,
+        )
 
     def index_part(self, node: ast.expr) -> Any:
         """A slice or constant as it stands; anything else as a value."""
@@ -135,8 +154,11 @@ class Subscripts(Operators):
             else:
                 value = self.call_record("select", [value, place, item], at)
                 dim, rest = dim + (1 if behind else 0), rest - 1
-        if all((isinstance(i, ast.Slice) and i.lower is i.upper is i.step is None)
-               or is_constant(i, Ellipsis) for i in items):
+        if all(
+            (isinstance(i, ast.Slice) and i.lower is i.upper is i.step is None)
+            or is_constant(i, Ellipsis)
+            for i in items
+        ):
             value = self.call_record("alias", [value], at)
         return value
 
@@ -160,10 +182,20 @@ class Subscripts(Operators):
             index = self.index_value([self.index_part(p) for p in parts], list(parts), target)
             given = self.as_value(value, at)
             if not isinstance(given.type, types.Tensor) and given.type not in (
-                    types.INT, types.FLOAT, types.BOOL, types.NUMBER, types.COMPLEX):
+                types.INT,
+                types.FLOAT,
+                types.BOOL,
+                types.NUMBER,
+                types.COMPLEX,
+            ):
                 raise self.fail(f"a tensor's elements cannot be set to {spelled(given.type)}", at)
-            self.emit("aten::__setitem__.Tensor", [owner, index, given], [], at,
-                      function=Tensor.__setitem__)
+            self.emit(
+                "aten::__setitem__.Tensor",
+                [owner, index, given],
+                [],
+                at,
+                function=Tensor.__setitem__,
+            )
         elif isinstance(owner.type, (types.List, types.Dict)):
             if isinstance(target.slice, ast.Slice):
                 raise self.unsupported("assignments to a slice of a list", target)
@@ -181,7 +213,11 @@ def constant_of(node: ast.expr) -> Any:
     """The constant that an index is written as, or None."""
     if isinstance(node, ast.Constant):
         return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(
-            node.operand, ast.Constant) and isinstance(node.operand.value, int):
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+        and isinstance(node.operand.value, int)
+    ):
         return -node.operand.value
     return None

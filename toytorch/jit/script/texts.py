@@ -49,8 +49,10 @@ class TextProgram(Program):
         if isinstance(owner, Records):
             return Known(getattr(owner, name, None))
         if owner is sys.modules.get("toytorch") and (
-                name in FAMILIES or name in ("format", "percentFormat") or callable(
-                    getattr(Tensor, name, None))):
+            name in FAMILIES
+            or name in ("format", "percentFormat")
+            or callable(getattr(Tensor, name, None))
+        ):
             return Spelled(name)
         return None
 
@@ -62,10 +64,12 @@ def text_programs(text: str, extra: dict[str, Any] | None = None) -> list[Progra
 
     def find(name: str) -> Any:
         return names[name]
+
     programs = []
     for p in read_text(text, find):
-        program = TextProgram(p.tree, p.file, p.lines, p.first, p.indent, p.names, p.defaults,
-                              closed=True)
+        program = TextProgram(
+            p.tree, p.file, p.lines, p.first, p.indent, p.names, p.defaults, closed=True
+        )
         names[program.tree.name] = LazyFunction(program)
         programs.append(program)
     return list(programs)
@@ -90,11 +94,15 @@ def text_names() -> dict[str, Any]:
     import builtins
     import math
     import typing
+
     torch = sys.modules["toytorch"]
-    names: dict[str, Any] = {n: getattr(typing, n) for n in (
-        "List", "Dict", "Tuple", "Optional", "Union", "Any", "Final")}
-    safe: list[Callable[..., Any]] = [getattr(builtins, n) for n in dir(builtins)
-                                      if not n.startswith("_")]
+    names: dict[str, Any] = {
+        n: getattr(typing, n)
+        for n in ("List", "Dict", "Tuple", "Optional", "Union", "Any", "Final")
+    }
+    safe: list[Callable[..., Any]] = [
+        getattr(builtins, n) for n in dir(builtins) if not n.startswith("_")
+    ]
     names.update({f.__name__: f for f in safe if hasattr(f, "__name__")})
     names.update({w: Word(w) for w in ("annotate", "unchecked_cast", "uninitialized")})
     names.update(ops=Records(), torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)

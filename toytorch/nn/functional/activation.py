@@ -8,16 +8,50 @@ from typing import Any
 from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.ops import activation, pointwise, reduce
-from toytorch.ops.activation import softsign, tanhshrink
 from toytorch.ops.define import PUBLIC, takes_words
-from toytorch.ops.special import gelu as gelu_record
+from toytorch.ops.elementwise import activation, arithmetic
+from toytorch.ops.elementwise.activation import softsign, tanhshrink
+from toytorch.ops.reductions import reduce
+from toytorch.ops.special.error_gamma import gelu as gelu_record
 
-__all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink",
-           "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_",
-           "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu",
-           "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
-           "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
 
 
 prelu = PUBLIC["prelu"]
@@ -26,8 +60,7 @@ prelu = PUBLIC["prelu"]
 @takes_words()
 def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
     """x·Φ(x), with Φ itself or its approximation by "tanh"; Hendrycks and Gimpel 2016."""
-    return gelu_record.function(  # type: ignore[no-any-return]
-        input, approximate=approximate, out=out)
+    return gelu_record.function(input, approximate=approximate, out=out)
 
 
 def _run(op: Op, input: Tensor, inplace: bool, *rest: Any) -> Any:
@@ -37,7 +70,7 @@ def _run(op: Op, input: Tensor, inplace: bool, *rest: Any) -> Any:
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0); Nair and Hinton 2010."""
-    return input.relu_() if inplace else pointwise.relu.function(input)  # type: ignore
+    return input.relu_() if inplace else arithmetic.relu.function(input)
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -50,12 +83,13 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0, 6, inplace)
 
 
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0,
-             inplace: bool = False) -> Tensor:
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """x held between two limits."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _run(activation.hardtanh, input, inplace, min_val, max_val)  # type: ignore
+    return _run(activation.hardtanh, input, inplace, min_val, max_val)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -65,7 +99,7 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x above 0, negative_slope·x below; Maas et al. 2013."""
-    return _run(activation.leaky_relu, input, inplace, negative_slope)  # type: ignore
+    return _run(activation.leaky_relu, input, inplace, negative_slope)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -73,22 +107,28 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return leaky_relu(input, negative_slope, True)
 
 
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
-          inplace: bool = False) -> Tensor:
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
     """A leaky relu with random slopes in training; Xu et al. 2015."""
     noise = activation.random_slopes(input, lower, upper, training)
-    return _run(activation.rrelu_with_noise, input, inplace, noise)  # type: ignore[no-any-return]
+    return _run(activation.rrelu_with_noise, input, inplace, noise)
 
 
-def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3,
-           training: bool = False) -> Tensor:
+def rrelu_(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Tensor:
     """In-place form of `rrelu`."""
     return rrelu(input, lower, upper, training, True)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, α(eˣ - 1) below; Clevert et al. 2016."""
-    return _run(activation.elu, input, inplace, alpha, 1, 1)  # type: ignore[no-any-return]
+    return _run(activation.elu, input, inplace, alpha, 1, 1)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -98,7 +138,7 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """An elu that keeps mean 0 and variance 1; Klambauer et al. 2017."""
-    return _run(activation.selu, input, inplace)  # type: ignore[no-any-return]
+    return _run(activation.selu, input, inplace)
 
 
 def selu_(input: Tensor) -> Tensor:
@@ -108,7 +148,7 @@ def selu_(input: Tensor) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, α(e^{x/α} - 1) below; Barron 2017."""
-    return _run(activation.celu, input, inplace, alpha)  # type: ignore[no-any-return]
+    return _run(activation.celu, input, inplace, alpha)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -118,72 +158,73 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x above a threshold, a fixed value below."""
-    return _run(activation.threshold, input, inplace, threshold, value)  # type: ignore
+    return _run(activation.threshold, input, inplace, threshold, value)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """In-place form of `threshold`."""
-    return _run(activation.threshold, input, True, threshold, value)  # type: ignore
+    return _run(activation.threshold, input, True, threshold, value)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x, and 0 near 0."""
-    return activation.hardshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
+    return activation.hardshrink.function(input, lambd, out=out)
 
 
 @takes_words()
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, and 0 near 0."""
-    return activation.softshrink.function(input, lambd, out=out)  # type: ignore[no-any-return]
+    return activation.softshrink.function(input, lambd, out=out)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6)/6; Courbariaux et al. 2015."""
-    return _run(activation.hardsigmoid, input, inplace)  # type: ignore[no-any-return]
+    return _run(activation.hardsigmoid, input, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·hardsigmoid(x); Howard et al. 2019."""
-    return _run(activation.hardswish, input, inplace)  # type: ignore[no-any-return]
+    return _run(activation.hardswish, input, inplace)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x·sigmoid(x); Elfwing et al. 2018."""
-    return _run(activation.silu, input, inplace)  # type: ignore[no-any-return]
+    return _run(activation.silu, input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·tanh(softplus(x)); Misra 2019."""
-    return _run(activation.mish, input, inplace)  # type: ignore[no-any-return]
+    return _run(activation.mish, input, inplace)
 
 
 @takes_words()
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *,
-             out: Tensor | None = None) -> Tensor:
+def softplus(
+    input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None
+) -> Tensor:
     """log(1 + e^{βx})/β."""
-    return activation.softplus.function(input, beta, threshold, out=out)  # type: ignore[no-any-return]
+    return activation.softplus.function(input, beta, threshold, out=out)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log of sigmoid."""
-    return activation.log_sigmoid.function(input, out=out)  # type: ignore[no-any-return]
+    return activation.log_sigmoid.function(input, out=out)
 
 
 def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent."""
-    return input.tanh()  # type: ignore[no-any-return]
+    return input.tanh()
 
 
 def sigmoid(input: Tensor) -> Tensor:
     """1/(1 + e⁻ˣ)."""
-    return input.sigmoid()  # type: ignore[no-any-return]
+    return input.sigmoid()
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other; Dauphin et al. 2017."""
     if not input.ndim:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    return activation.glu.function(input, dim)  # type: ignore[no-any-return]
+    return activation.glu.function(input, dim)
 
 
 # -- along a dimension ----------------------------------------------------------------------------
@@ -191,7 +232,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 def softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
-    return reduce.softmax.function(input, _chosen(input, dim), dtype)  # type: ignore[no-any-return]
+    return reduce.softmax.function(input, _chosen(input, dim), dtype)
 
 
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -201,19 +242,24 @@ def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = N
 
 def log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """log of softmax."""
-    return reduce.log_softmax.function(input, _chosen(input, dim), dtype)  # type: ignore
+    return reduce.log_softmax.function(input, _chosen(input, dim), dtype)
 
 
 def _chosen(input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
-    warnings.warn("Implicit dimension choice for softmax has been deprecated. Change the call to "
-                  "include dim=X as an argument.", UserWarning, stacklevel=3)
+    warnings.warn(
+        "Implicit dimension choice for softmax has been deprecated. Change the call to "
+        "include dim=X as an argument.",
+        UserWarning,
+        stacklevel=3,
+    )
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10,
-                   dim: int = -1) -> Tensor:
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """A draw from a softmax that has a derivative; Jang et al. 2017, Maddison et al. 2017.
 
     With `hard` the result is one-hot, and only the gradient is that of the soft draw.
@@ -224,4 +270,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
         return soft
     index = soft.detach().max(dim, keepdim=True)[1]
     picked = logits.new_zeros(logits.shape).scatter_(dim, index, 1.0)
-    return picked - soft.detach() + soft  # type: ignore[no-any-return]
+    return picked - soft.detach() + soft

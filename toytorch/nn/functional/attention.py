@@ -9,10 +9,10 @@ from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.activation import softmax
 from toytorch.nn.functional.drop import dropout
 from toytorch.nn.functional.lookup import linear
-from toytorch.ops.attention import additive_mask, scaled_dot_product_attention
-from toytorch.ops.matmul import baddbmm, bmm
-from toytorch.ops.pad import constant_pad_nd
-from toytorch.ops.shape import cat
+from toytorch.ops.linalg.matmul import baddbmm, bmm
+from toytorch.ops.nn.attention import additive_mask, scaled_dot_product_attention
+from toytorch.ops.nn.pad import constant_pad_nd
+from toytorch.ops.shaping.rearrange import cat
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -22,27 +22,37 @@ def _require(condition: bool, message: str) -> None:
         raise AssertionError(message)
 
 
-def _check_dims(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any,
-                attn_mask: Any, num_heads: int) -> bool:
+def _check_dims(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any, num_heads: int
+) -> bool:
     """Whether there is a batch dimension; refuses what does not fit."""
     n = query.ndim
     if n not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D"
-                             " query tensor")
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor"
+        )
     kind = "batched" if n == 3 else "unbatched"
-    _require(key.ndim == n and value.ndim == n,
-             f"For {kind} ({n}-D) `query`, expected `key` and `value` to be {n}-D but found "
-             f"{key.ndim}-D and {value.ndim}-D tensors respectively")
-    _require(key_padding_mask is None or key_padding_mask.ndim == n - 1,
-             f"For {kind} ({n}-D) `query`, expected `key_padding_mask` to be `None` or {n - 1}-D "
-             f"but found {getattr(key_padding_mask, 'ndim', 0)}-D tensor instead")
-    _require(attn_mask is None or attn_mask.ndim in (2, 3),
-             f"For {kind} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-             f"{getattr(attn_mask, 'ndim', 0)}-D tensor instead")
+    _require(
+        key.ndim == n and value.ndim == n,
+        f"For {kind} ({n}-D) `query`, expected `key` and `value` to be {n}-D but found "
+        f"{key.ndim}-D and {value.ndim}-D tensors respectively",
+    )
+    _require(
+        key_padding_mask is None or key_padding_mask.ndim == n - 1,
+        f"For {kind} ({n}-D) `query`, expected `key_padding_mask` to be `None` or {n - 1}-D "
+        f"but found {getattr(key_padding_mask, 'ndim', 0)}-D tensor instead",
+    )
+    _require(
+        attn_mask is None or attn_mask.ndim in (2, 3),
+        f"For {kind} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+        f"{getattr(attn_mask, 'ndim', 0)}-D tensor instead",
+    )
     if n == 2 and attn_mask is not None and attn_mask.ndim == 3:
         wanted = (num_heads, query.shape[0], key.shape[0])
-        _require(tuple(attn_mask.shape) == wanted,
-                 f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
+        _require(
+            tuple(attn_mask.shape) == wanted,
+            f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}",
+        )
     return n == 3
 
 
@@ -55,8 +65,9 @@ def _check_mask(mask: Any, name: str, like: Tensor) -> Any:
     return additive_mask(~mask, like) if mask.dtype.name == "bool" else mask
 
 
-def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Any, weights: Any,
-               bias: Any) -> list[Any]:
+def _projected(
+    query: Tensor, key: Tensor, value: Tensor, weight: Any, weights: Any, bias: Any
+) -> list[Any]:
     """Queries, keys and values from one stacked weight (3E, E) or from three."""
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     if weights is None:
@@ -72,12 +83,14 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Any, weights: 
 def _heads(x: Tensor, given: Any, count: int, size: int, name: str) -> Tensor:
     """(S, B, E) as (B·heads, S, E/heads), unless given in this form."""
     if given is None:
-        return x.reshape([x.shape[0], count, size]).transpose(0, 1)  # type: ignore[no-any-return]
-    _require(given.shape[0] == count,
-             f"expecting {name}.size(0) of {count}, but got {given.shape[0]}")
-    _require(given.shape[2] == size, f"expecting {name}.size(2) of {size}, but got "
-             f"{given.shape[2]}")
-    return given  # type: ignore[no-any-return]
+        return x.reshape([x.shape[0], count, size]).transpose(0, 1)
+    _require(
+        given.shape[0] == count, f"expecting {name}.size(0) of {count}, but got {given.shape[0]}"
+    )
+    _require(
+        given.shape[2] == size, f"expecting {name}.size(2) of {size}, but got {given.shape[2]}"
+    )
+    return given
 
 
 def _one_more(mask: Any) -> Any:
@@ -85,30 +98,46 @@ def _one_more(mask: Any) -> Any:
     return None if mask is None else constant_pad_nd.function(mask, (0, 1), 0)
 
 
-def _merged(attn_mask: Any, padding: Any, batch: int, heads: int, target: int,
-            source: int) -> Any:
+def _merged(attn_mask: Any, padding: Any, batch: int, heads: int, target: int, source: int) -> Any:
     """Both masks as one that can be added to scores (B·heads, L, S)."""
     if padding is None:
         return attn_mask
     if tuple(padding.shape) != (batch, source):
-        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got "
-                             f"{tuple(padding.shape)}")
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(batch, source)}, but got {tuple(padding.shape)}"
+        )
     wide = padding.reshape([batch, 1, 1, source]).expand([-1, heads, -1, -1])
     wide = wide.reshape([batch * heads, 1, source])
     return wide if attn_mask is None else attn_mask + wide
 
 
 def multi_head_attention_forward(
-        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
-        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
-        bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
-        out_proj_bias: Tensor | None, training: bool = True,
-        key_padding_mask: Tensor | None = None, need_weights: bool = True,
-        attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
-        q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
-        v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
-        static_v: Tensor | None = None, average_attn_weights: bool = True,
-        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
     """Attention with several heads (Vaswani et al. 2017): the result and the weights.
 
     query (L, B, E), key and value (S, B, E), or all without B; the result is as the query, the
@@ -121,17 +150,22 @@ def multi_head_attention_forward(
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    _require(width == embed_dim_to_check,
-             f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    _require(
+        width == embed_dim_to_check,
+        f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}",
+    )
     size = width // num_heads
     _require(size * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
-    _require(key.shape == value.shape or (use_separate_proj_weight
-                                          and key.shape[:2] == value.shape[:2]),
-             f"key shape {key.shape} does not match value shape {value.shape}")
+    _require(
+        key.shape == value.shape or (use_separate_proj_weight and key.shape[:2] == value.shape[:2]),
+        f"key shape {key.shape} does not match value shape {value.shape}",
+    )
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the "
-                           "Transformer module method `generate_square_subsequent_mask` to create "
-                           "this mask.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the "
+            "Transformer module method `generate_square_subsequent_mask` to create "
+            "this mask."
+        )
     padding = _check_mask(key_padding_mask, "key_padding_mask", query)
     only_causal = is_causal and padding is None and not need_weights
     mask = None if only_causal else _check_mask(attn_mask, "attn_mask", query)
@@ -139,12 +173,16 @@ def multi_head_attention_forward(
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _projected(query, key, value, in_proj_weight, separate, in_proj_bias)
     if bias_k is not None or bias_v is not None:
-        _require(bias_k is not None and bias_v is not None,
-                 "bias_k and bias_v must be set both or neither")
+        _require(
+            bias_k is not None and bias_v is not None,
+            "bias_k and bias_v must be set both or neither",
+        )
         _require(static_k is None, "bias cannot be added to static key.")
         _require(static_v is None, "bias cannot be added to static value.")
-        k, v = (cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]
-                for x, b in ((k, bias_k), (v, bias_v)))
+        k, v = (
+            cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]
+            for x, b in ((k, bias_k), (v, bias_v))
+        )
         mask, padding = _one_more(mask), _one_more(padding)
     count = batch * num_heads
     q = _heads(q, None, count, size, "q")
@@ -161,12 +199,17 @@ def multi_head_attention_forward(
     else:
         heads = [x.reshape([batch, num_heads, -1, size]) for x in (q, k, v)]
         if mask is not None:
-            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else \
-                mask.reshape([batch, num_heads, -1, k.shape[1]])
-        made = scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, chance,
-                                            only_causal).reshape([count, length, size])
-    made = linear(made.transpose(0, 1).reshape([length * batch, width]), out_proj_weight,
-                  out_proj_bias)
+            mask = (
+                mask.unsqueeze(0)
+                if mask.shape[0] == 1
+                else mask.reshape([batch, num_heads, -1, k.shape[1]])
+            )
+        made = scaled_dot_product_attention(
+            heads[0], heads[1], heads[2], mask, chance, only_causal
+        ).reshape([count, length, size])
+    made = linear(
+        made.transpose(0, 1).reshape([length * batch, width]), out_proj_weight, out_proj_bias
+    )
     made = made.reshape([length, batch, -1])
     if not need_weights:
         return (made if batched else made.squeeze(1)), None
@@ -181,16 +224,18 @@ def _fitted(mask: Any, length: int, source: int, count: int) -> Any:
         return None
     wanted = (length, source) if mask.ndim == 2 else (count, length, source)
     if tuple(mask.shape) != wanted:
-        raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be"
-                           f" {wanted}.")
+        raise RuntimeError(
+            f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {wanted}."
+        )
     return mask.unsqueeze(0) if mask.ndim == 2 else mask
 
 
 def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Any, chance: float) -> tuple[Any, Any]:
     """Attention with its weights, over (B·heads, L, E)."""
     scaled, turned = q * math.sqrt(1 / q.shape[-1]), k.transpose(1, 2)
-    scores = bmm.function(scaled, turned) if mask is None else \
-        baddbmm.function(mask, scaled, turned)
+    scores = (
+        bmm.function(scaled, turned) if mask is None else baddbmm.function(mask, scaled, turned)
+    )
     weights = softmax(scores, -1)
     weights = dropout(weights, chance) if chance > 0 else weights
     return bmm.function(weights, v), weights

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.composed import cast_to
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.activation import log_softmax
 from toytorch.nn.functional.lookup import linear
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
-from toytorch.ops.loss import nll
+from toytorch.ops.nn.loss import nll
 
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
-def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-input[target], weighted by class; from log-probabilities."""
     reduction = legacy_reduction(reduction, size_average, reduce)
     return nll(input, target, weight, ignore_index, reduction)
 
 
 @cast_to("float32")
-def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None,
-                  ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """-Σ p·log softmax(input): from scores and class numbers, or probabilities.
 
     >>> import toytorch as torch
@@ -33,8 +47,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
-                           f"{label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
     logs = log_softmax(input, axis)
     if tuple(target.shape) == tuple(input.shape):
@@ -49,23 +62,25 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     spread = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
     spread = spread.masked_fill(~known, 0)
     if reduction == "mean":
-        total = known.sum() if weight is None else (
-            weight[target.clamp(0)] * known).sum()
+        total = known.sum() if weight is None else (weight[target.clamp(0)] * known).sum()
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()
-    return (1 - label_smoothing) * loss + spread * (label_smoothing / classes)  # type: ignore
+    return (1 - label_smoothing) * loss + spread * (label_smoothing / classes)
 
 
 def _along(weight: Any, like: Tensor, axis: int) -> Any:
     return weight.reshape([-1 if d == axis else 1 for d in range(like.ndim)])
 
 
-def _soft_targets(logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float,
-                  axis: int) -> Tensor:
+def _soft_targets(
+    logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float, axis: int
+) -> Tensor:
     if not target.dtype.is_floating_point:
-        raise RuntimeError("Expected floating point type for target with class probabilities, got "
-                           f"{target.dtype.legacy}")
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{target.dtype.legacy}"
+        )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / logs.shape[axis]
     weighted = logs * target
@@ -73,14 +88,22 @@ def _soft_targets(logs: Tensor, target: Tensor, weight: Any, reduction: str, smo
         weighted = weighted * _along(weight, logs, axis)
     loss = -weighted.sum(axis)
     if reduction == "mean":
-        return loss.sum() / max(loss.numel(), 1)  # type: ignore[no-any-return]
+        return loss.sum() / max(loss.numel(), 1)
     return reduced(loss, reduction)
 
 
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
-                         linear_bias: Tensor | None = None, weight: Tensor | None = None,
-                         reduction: str = "mean", ignore_index: int | None = None,
-                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
     """cross_entropy of a linear layer: input (N, in), linear_weight (C, …, in).
 
     `options` says in PyTorch how to save memory; here the result is the same without.
@@ -88,24 +111,34 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if input.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     if linear_weight.ndim < 2:
-        raise RuntimeError("expected linear_weight with dimensionality at least 2, got "
-                           f"{linear_weight.ndim}")
+        raise RuntimeError(
+            f"expected linear_weight with dimensionality at least 2, got {linear_weight.ndim}"
+        )
     classes, *places, features = linear_weight.shape
     if input.shape[-1] != features:
-        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "
-                           f"got {input.shape[-1]} and {features}, respectively")
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), "
+            f"got {input.shape[-1]} and {features}, respectively"
+        )
     shape = (classes, *places)
     if linear_bias is not None and tuple(linear_bias.shape) != shape:
         raise RuntimeError(f"expected linear_bias shape {shape}, got {tuple(linear_bias.shape)}")
     if places and input.ndim == 1:
-        raise RuntimeError("K-dimensional loss defined by linear_weight shape "
-                           f"{tuple(linear_weight.shape)} requires batched input, (N, {features}), "
-                           f"got unbatched input with shape {tuple(input.shape)}")
+        raise RuntimeError(
+            "K-dimensional loss defined by linear_weight shape "
+            f"{tuple(linear_weight.shape)} requires batched input, (N, {features}), "
+            f"got unbatched input with shape {tuple(input.shape)}"
+        )
     if tuple(target.shape) == (*input.shape[:-1], *shape) and ignore_index is not None:
         raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     flat = linear_bias if linear_bias is None else linear_bias.reshape([-1])
     logits = linear(input, linear_weight.reshape([-1, features]), flat)
     logits = logits.reshape([*input.shape[:-1], *shape])
-    return cross_entropy(logits, target, weight, reduction=reduction,
-                         ignore_index=-100 if ignore_index is None else ignore_index,
-                         label_smoothing=label_smoothing)
+    return cross_entropy(
+        logits,
+        target,
+        weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops import fold as columns
-from toytorch.ops.conv import (
+from toytorch.ops.nn import fold as columns
+from toytorch.ops.nn.conv import (
     conv1d,
     conv2d,
     conv3d,
@@ -15,25 +15,54 @@ from toytorch.ops.conv import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from toytorch.ops.windows import spread_over
+from toytorch.ops.nn.windows import spread_over
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-           "conv_transpose3d", "fold", "unfold"]
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
+    "unfold",
+]
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-           stride: Any = 1) -> Tensor:
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
-    sizes = [spread_over("unfold", v, 2, what) for v, what in (
-        (kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
-        (stride, "stride"))]
-    return columns.im2col.function(input, *sizes)  # type: ignore[no-any-return]
+    sizes = [
+        spread_over("unfold", v, 2, what)
+        for v, what in (
+            (kernel_size, "kernel_size"),
+            (dilation, "dilation"),
+            (padding, "padding"),
+            (stride, "stride"),
+        )
+    ]
+    return columns.im2col.function(input, *sizes)
 
 
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> Tensor:
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
     """Columns (B, C·KH·KW, P) added where their windows lie in images (B, C, H, W)."""
-    sizes = [spread_over("fold", v, 2, what) for v, what in (
-        (output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"),
-        (padding, "padding"), (stride, "stride"))]
-    return columns.col2im.function(input, *sizes)  # type: ignore[no-any-return]
+    sizes = [
+        spread_over("fold", v, 2, what)
+        for v, what in (
+            (output_size, "output_size"),
+            (kernel_size, "kernel_size"),
+            (dilation, "dilation"),
+            (padding, "padding"),
+            (stride, "stride"),
+        )
+    ]
+    return columns.col2im.function(input, *sizes)

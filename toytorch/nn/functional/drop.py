@@ -5,10 +5,16 @@ from __future__ import annotations
 import warnings
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops.drop import drop, drop_alpha
+from toytorch.ops.nn.dropout import drop, drop_alpha
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d",
-           "feature_alpha_dropout"]
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
 
 
 def _check(p: float) -> None:
@@ -22,15 +28,17 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return drop(input, p, training, inplace)
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
-                  inplace: bool = False) -> Tensor:
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Dropout that keeps mean and variance where selu is used; Klambauer et al. 2017."""
     _check(p)
     return drop_alpha(input, p, training, inplace)
 
 
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
-                          inplace: bool = False) -> Tensor:
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """alpha_dropout of whole channels."""
     _check(p)
     return drop_alpha(input, p, training, inplace, channels=True)
@@ -40,12 +48,16 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     """Dropout of whole channels, of one image or a batch."""
     _check(p)
     if input.ndim not in (n + 1, n + 2):
-        warnings.warn(f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and "
-                      f"will result in an error in a future release. To retain the behavior and "
-                      "silence this warning, please use dropout instead. Note that "
-                      f"{name} exists to provide channel-wise dropout on inputs with {n} spatial "
-                      f"dimensions, a channel dimension, and an optional batch dimension (i.e. "
-                      f"{n + 1}D or {n + 2}D inputs).", UserWarning, stacklevel=3)
+        warnings.warn(
+            f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and "
+            f"will result in an error in a future release. To retain the behavior and "
+            "silence this warning, please use dropout instead. Note that "
+            f"{name} exists to provide channel-wise dropout on inputs with {n} spatial "
+            f"dimensions, a channel dimension, and an optional batch dimension (i.e. "
+            f"{n + 1}D or {n + 2}D inputs).",
+            UserWarning,
+            stacklevel=3,
+        )
     single = input.ndim == n + 1 and n != 2
     if inplace:
         drop(input.unsqueeze(0) if single else input, p, training, True, channels=True)
@@ -54,24 +66,29 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     return made.squeeze(0) if single else made
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,
-              inplace: bool = False) -> Tensor:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zeros whole channels of (B, C, L) with probability p."""
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D "
-                           "input. Note that dropout1d exists to provide channel-wise dropout on "
-                           "inputs with 1 spatial dimension, a channel dimension, and an optional "
-                           "batch dimension (i.e. 2D or 3D inputs).")
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D "
+            "input. Note that dropout1d exists to provide channel-wise dropout on "
+            "inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
+        )
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True,
-              inplace: bool = False) -> Tensor:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zeros whole channels of (B, C, H, W) with probability p."""
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True,
-              inplace: bool = False) -> Tensor:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Zeros whole channels of (B, C, D, H, W) with probability p."""
     return _channels("dropout3d", input, p, training, inplace, 3)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import int64
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops import embedding as tables
-from toytorch.ops.attention import bilinear
+from toytorch.facts.dtype import int64
 from toytorch.ops.define import takes_words
-from toytorch.ops.products import linear
+from toytorch.ops.linalg.matmul_calls import linear
+from toytorch.ops.nn import embedding as tables
+from toytorch.ops.nn.attention import bilinear
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
@@ -20,8 +20,9 @@ __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A vector of zeros with a 1 at each class number."""
     if not isinstance(tensor, Tensor):
-        raise TypeError("one_hot(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(tensor).__name__}")
+        raise TypeError(
+            f"one_hot(): argument 'input' (position 1) must be Tensor, not {type(tensor).__name__}"
+        )
     if tensor.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.numel() and int(tensor.min()) < 0:
@@ -31,7 +32,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     elif tensor.numel() and int(tensor.max()) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made: Tensor = tensor.new_zeros((*tensor.shape, num_classes))
-    return made.scatter_(-1, tensor.unsqueeze(-1), 1)  # type: ignore[no-any-return]
+    return made.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
 def _padding(padding_idx: int | None, weight: Tensor) -> int | None:
@@ -44,9 +45,15 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int | None:
     return padding_idx % rows
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
-              max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """The rows of a table (V, D) that indices (…) name: (…, D).
 
     >>> import toytorch as torch
@@ -57,37 +64,51 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
         tables.embedding_renorm_(weight, input, max_norm, norm_type)
-    return tables.embedding_record.function(  # type: ignore[no-any-return]
-        weight, input, -1 if padding is None else padding, scale_grad_by_freq, sparse)
+    return tables.embedding_record.function(
+        weight, input, -1 if padding is None else padding, scale_grad_by_freq, sparse
+    )
 
 
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
-                  max_norm: float | None = None, norm_type: float = 2,
-                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Tensor:
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
     """The sums, means or maxima of bags of rows of a table."""
     modes = {"sum": 0, "mean": 1, "max": 2}
     if weight.dtype is int64 and input.is_floating_point():  # the order of long ago
         input, weight = weight, input
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
-                         "not None, then it must have the same shape as the input "
-                         f"({input.shape})")
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
+            "not None, then it must have the same shape as the input "
+            f"({input.shape})"
+        )
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is "
-                             "a mini-batch of fixed length sequences. However, found offsets of "
-                             f"type {type(offsets)}")
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is "
+                "a mini-batch of fixed length sequences. However, found offsets of "
+                f"type {type(offsets)}"
+            )
         offsets = wrap(np.arange(input.shape[0]) * input.shape[1])
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
     elif input.ndim != 1:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension "
-                         f"{input.ndim}")
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}"
+        )
     elif offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     elif offsets.ndim != 1:
@@ -95,15 +116,27 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     if mode not in modes:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError("max mode does not support "
-                         + ("scaling the gradient by the frequency" if scale_grad_by_freq
-                            else "sparse weights"))
+        raise ValueError(
+            "max mode does not support "
+            + ("scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights")
+        )
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. "
-                                  "per_sample_weights is only supported for mode='sum' (got mode="
-                                  f"'{mode}'). Please open a feature request on GitHub.")
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. "
+            "per_sample_weights is only supported for mode='sum' (got mode="
+            f"'{mode}'). Please open a feature request on GitHub."
+        )
     if max_norm is not None:
         tables.embedding_renorm_(weight, input, max_norm, norm_type)
-    made: Any = tables.embedding_bag(weight, input, offsets, scale_grad_by_freq, modes[mode],
-                                     sparse, per_sample_weights, include_last_offset, padding_idx)
-    return made[0]  # type: ignore[no-any-return]
+    made: Any = tables.embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        modes[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
+    return made[0]

@@ -8,33 +8,51 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.composed import cast_to
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
-from toytorch.ops import loss_pairs as pairs
-from toytorch.ops.activation import log_sigmoid
 from toytorch.ops.define import tensor_first
-from toytorch.ops.loss import mse
-from toytorch.ops.loss_ctc import ctc_loss as ctc_record
-from toytorch.ops.reshaping import broadcast_tensors
-from toytorch.ops.windows import sizes_text
+from toytorch.ops.elementwise.activation import log_sigmoid
+from toytorch.ops.nn import loss_pairs as pairs
+from toytorch.ops.nn.loss import mse
+from toytorch.ops.nn.loss_ctc import ctc_loss as ctc_record
+from toytorch.ops.nn.windows import sizes_text
+from toytorch.ops.shaping.reshape import broadcast_tensors
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-           "ctc_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
-           "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-           "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
-           "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
-           "triplet_margin_with_distance_loss"]
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 
 def _warn_shapes(input: Tensor, target: Tensor) -> None:
     """Warns where input and target differ in shape, and broadcast."""
     if tuple(input.shape) != tuple(target.shape):
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size "
-                      f"({input.shape}). This will likely lead to incorrect results due to "
-                      "broadcasting. Please ensure they have the same size.", UserWarning,
-                      stacklevel=3)
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to "
+            "broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -45,35 +63,54 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
         raise ValueError("Weights and input must have the same size.")
     weighted = loss * weight
     if reduction == "mean":
-        return weighted.sum() / weight.sum()  # type: ignore[no-any-return]
+        return weighted.sum() / weight.sum()
     return reduced(weighted, reduction)
 
 
 # -- of numbers -----------------------------------------------------------------------------------
 
 
-def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """(input - target)², its mean or its sum."""
     _warn_shapes(input, target)
     reduction = legacy_reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(mse.function(input, target, "none"), weight, reduction)
-    return mse.function(input, target, reduction)  # type: ignore[no-any-return]
+    return mse.function(input, target, reduction)
 
 
 @cast_to("float32")
-def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-            reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """|input - target|, its mean or its sum."""
     _warn_shapes(input, target)
     input, target = broadcast_tensors(input, target)
-    return _weighted((input - target).abs(), weight,
-                     legacy_reduction(reduction, size_average, reduce))
+    return _weighted(
+        (input - target).abs(), weight, legacy_reduction(reduction, size_average, reduce)
+    )
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-                   reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d²/2β where d = |input - target| is below β, d - β/2 above; Girshick 2015."""
     _warn_shapes(input, target)
     reduction = legacy_reduction(reduction, size_average, reduce)
@@ -81,69 +118,106 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced((input - target).abs(), reduction)
-    return pairs.smooth_l1.function(input, target, beta, reduction)  # type: ignore[no-any-return]
+    return pairs.smooth_l1.function(input, target, beta, reduction)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
-               weight: Tensor | None = None) -> Tensor:
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
     """d²/2 where d = |input - target| is below δ, δ(d - δ/2) above; Huber 1964."""
     _warn_shapes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
         return _weighted(pairs.huber.function(input, target, delta, "none"), weight, reduction)
-    return pairs.huber.function(input, target, delta, reduction)  # type: ignore[no-any-return]
+    return pairs.huber.function(input, target, delta, reduction)
 
 
 # -- of probabilities -----------------------------------------------------------------------------
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                         size_average: Any = None, reduce: Any = None,
-                         reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-t·log(x) - (1 - t)·log(1 - x) for probabilities x."""
     if tuple(target.shape) != tuple(input.shape):
-        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size"
-                         f" ({input.shape}) is deprecated. Please ensure they have the same size.")
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size"
+            f" ({input.shape}) is deprecated. Please ensure they have the same size."
+        )
     if weight is not None:
         weight = weight.expand(target.shape)
-    return pairs.cross_entropy_of_two.function(  # type: ignore[no-any-return]
-        input, target, weight, legacy_reduction(reduction, size_average, reduce))
+    return pairs.cross_entropy_of_two.function(
+        input, target, weight, legacy_reduction(reduction, size_average, reduce)
+    )
 
 
 def binary_cross_entropy_with_logits(
-        input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-        reduce: Any = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """binary_cross_entropy of sigmoid(x), without overflow."""
     if tuple(target.shape) != tuple(input.shape):
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size "
-                         f"({input.shape})")
-    return pairs.with_logits.function(  # type: ignore[no-any-return]
-        input, target, weight, pos_weight, legacy_reduction(reduction, size_average, reduce))
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+        )
+    return pairs.with_logits.function(
+        input, target, weight, pos_weight, legacy_reduction(reduction, size_average, reduce)
+    )
 
 
 @cast_to("float32")
-def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-           reduction: str = "mean", log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """t·(log t - x) for log-probabilities x; "batchmean" divides the sum by the batch."""
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the "
-                      "support size.'batchmean' divides only by the batch size, and aligns with the"
-                      " KL div math definition.'mean' will be changed to behave the same as "
-                      "'batchmean' in the next major release.", UserWarning, stacklevel=2)
-    loss = target.exp() * (target - input) if log_target else \
-        target.xlogy(target) - target * input
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the "
+            "support size.'batchmean' divides only by the batch size, and aligns with the"
+            " KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in the next major release.",
+            UserWarning,
+            stacklevel=2,
+        )
+    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction == "batchmean" and size_average is None and reduce is None:
         total = loss.sum()
-        return total / input.shape[0] if input.ndim else total  # type: ignore[no-any-return]
+        return total / input.shape[0] if input.ndim else total
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
 @cast_to("float32")
 @tensor_first
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
-                     size_average: Any = None, eps: float = 1e-8, reduce: Any = None,
-                     reduction: str = "mean") -> Tensor:
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """eˣ - t·x, or x - t·log(x + eps); `full` adds Stirling's formula for log t!."""
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -152,8 +226,14 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return reduced(loss, legacy_reduction(reduction, size_average, reduce))
 
 
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False,
-                      eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """(log v + (x - t)²/v)/2 for variances v, held above eps; Nix and Weigend 1994."""
     spread: Any = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
     if bool((spread < 0).any()):
@@ -161,8 +241,10 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     if tuple(spread.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(spread.shape):
             spread = spread.unsqueeze(-1)
-        elif input.ndim != spread.ndim or sum(
-                v for n, v in zip(input.shape, spread.shape) if n != v) != 1:
+        elif (
+            input.ndim != spread.ndim
+            or sum(v for n, v in zip(input.shape, spread.shape) if n != v) != 1
+        ):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
@@ -174,17 +256,28 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
 # -- of signs and rankings ------------------------------------------------------------------------
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
-                     reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """log(1 + e^{-t·x}) for targets of 1 and -1."""
-    return pairs.soft_margin.function(  # type: ignore[no-any-return]
-        input, target, legacy_reduction(reduction, size_average, reduce))
+    return pairs.soft_margin.function(
+        input, target, legacy_reduction(reduction, size_average, reduce)
+    )
 
 
 @cast_to("float32")
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
-                         size_average: Any = None, reduce: Any = None,
-                         reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     near = (margin - input).clamp_min(0).masked_fill(target.eq(1), 0)
     loss = near + input.masked_fill(target.eq(-1), 0)
@@ -192,30 +285,46 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
 
 
 @cast_to("float32")
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-                        size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, margin - t·(x₁ - x₂)) for targets of 1 and -1."""
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but "
-                           f"got sizes: input1: {input1.shape}, input2: {input2.shape}, target: "
-                           f"{target.shape} ")
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but "
+            f"got sizes: input1: {input1.shape}, input2: {input2.shape}, target: "
+            f"{target.shape} "
+        )
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
 @cast_to("float32")
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-                          size_average: Any = None, reduce: Any = None,
-                          reduction: str = "mean") -> Tensor:
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = legacy_reduction(reduction, size_average, reduce)
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
-        raise RuntimeError(f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors,"
-                           f" but found inputs with sizes {sizes_text(input1.shape)} and "
-                           f"{sizes_text(input2.shape)}.")
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors,"
+            f" but found inputs with sizes {sizes_text(input1.shape)} and "
+            f"{sizes_text(input2.shape)}."
+        )
     dot = (input1 * input2).sum(-1)
     square1 = (input1 * input1).sum(-1) + 1e-12
     square2 = (input2 * input2).sum(-1) + 1e-12
@@ -229,14 +338,23 @@ def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: f
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "
-                           f"same number of dimensions, but got: anchor {anchor.ndim}D, positive "
-                           f"{positive.ndim}D, and negative {negative.ndim}D inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the "
+            f"same number of dimensions, but got: anchor {anchor.ndim}D, positive "
+            f"{positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
 
 
 def triplet_margin_with_distance_loss(
-        anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None,
-        margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, margin + d(a, p) - d(a, n)) with a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -249,20 +367,34 @@ def triplet_margin_with_distance_loss(
 
 
 def _smaller(a: Tensor, b: Tensor) -> Any:
-    from toytorch.ops.choice import minimum
+    from toytorch.ops.elementwise.limits import minimum
+
     return minimum.function(a, b)
 
 
 @cast_to("float32")
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0,
-                        p: float = 2, eps: float = 1e-6, swap: bool = False,
-                        size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Tensor:
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, margin + ‖a - p‖ - ‖a - n‖); Balntas et al. 2016."""
     return triplet_margin_with_distance_loss(
-        anchor, positive, negative, margin=margin, swap=swap,
+        anchor,
+        positive,
+        negative,
+        margin=margin,
+        swap=swap,
         distance_function=lambda x, y: pairwise_distance(x, y, p, eps),
-        reduction=legacy_reduction(reduction, size_average, reduce))
+        reduction=legacy_reduction(reduction, size_average, reduce),
+    )
 
 
 # -- of several classes at once -------------------------------------------------------------------
@@ -270,15 +402,24 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
 def _check_scores(input: Tensor) -> None:
     if input.ndim > 2 or 0 in input.shape[1:] or (input.ndim < 2 and not input.numel()):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but"
-                           f" got: {sizes_text(input.shape)}")
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but"
+            f" got: {sizes_text(input.shape)}"
+        )
 
 
 @cast_to("float32")
 @tensor_first
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
-                      weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-                      reduction: str = "mean") -> Tensor:
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ/C for classes y."""
     reduction = legacy_reduction(reduction, size_average, reduce)
     if p not in (1, 2):
@@ -288,29 +429,38 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     _check_scores(input)
     rows = input if input.ndim == 2 else input.reshape([1, -1])
     if target.ndim > 1 or target.numel() != rows.shape[0]:
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the "
-                           f"batch size. Expected target size [{rows.shape[0]}], but got "
-                           f"{sizes_text(target.shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the "
+            f"batch size. Expected target size [{rows.shape[0]}], but got "
+            f"{sizes_text(target.shape)}"
+        )
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     if weight is not None and weight.numel() != rows.shape[1]:
-        raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got "
-                           f"{sizes_text(weight.shape)}")
+        raise RuntimeError(
+            f"inconsistent weight size, expected {rows.shape[1]} but got {sizes_text(weight.shape)}"
+        )
     loss = pairs.margins(rows, target.reshape([-1]), p, margin, weight)
     return reduced(loss.reshape(target.shape) if reduction == "none" else loss, reduction)
 
 
 @cast_to("float32")
 @tensor_first
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
-                           reduce: Any = None, reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Σ_{i in, j out} max(0, 1 - x[i] + x[j])/C; the classes that are in end with a -1."""
     reduction = legacy_reduction(reduction, size_average, reduce)
     _check_scores(input)
-    if tuple(target.shape) != tuple(input.shape) and not (
-            input.ndim == 0 and target.numel() == 1):
-        raise RuntimeError(f"inconsistent target size: {sizes_text(target.shape)} for input of "
-                           f"size: {sizes_text(input.shape)}")
+    if tuple(target.shape) != tuple(input.shape) and not (input.ndim == 0 and target.numel() == 1):
+        raise RuntimeError(
+            f"inconsistent target size: {sizes_text(target.shape)} for input of "
+            f"size: {sizes_text(input.shape)}"
+        )
     if target.dtype.name != "int64":
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.legacy}")
     rows = input if input.ndim == 2 else input.reshape([1, -1])
@@ -318,36 +468,52 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     return reduced(loss if input.ndim == 2 else loss.reshape([]), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                size_average: Any = None, reduce: Any = None,
-                                reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean over classes of binary_cross_entropy_with_logits."""
     log = log_sigmoid.function
     loss = -(target * log(input) + (1 - target) * log(-input))
     loss = loss if weight is None else loss * weight
-    return reduced(loss.sum(-1) / input.shape[-1],
-                   legacy_reduction(reduction, size_average, reduce))
+    return reduced(
+        loss.sum(-1) / input.shape[-1], legacy_reduction(reduction, size_average, reduce)
+    )
 
 
 # -- of alignments --------------------------------------------------------------------------------
 
 
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
-             blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """-log of the probability of a text under all its alignments; Graves et al. 2006.
 
     log_probs (T, N, C); targets (N, S), or the texts one after the other.
     """
-    steps, lengths = (v if isinstance(v, Tensor) else wrap(np.asarray(v, np.int64).reshape(-1))
-                      for v in (input_lengths, target_lengths))
+    steps, lengths = (
+        v if isinstance(v, Tensor) else wrap(np.asarray(v, np.int64).reshape(-1))
+        for v in (input_lengths, target_lengths)
+    )
     single = log_probs.ndim == 2
     logs = log_probs.unsqueeze(1) if single else log_probs
     texts = targets.unsqueeze(0) if single and targets.ndim == 1 else targets
-    loss = ctc_record.function(logs, texts, steps.reshape([-1]), lengths.reshape([-1]), blank,
-                               zero_infinity)
+    loss = ctc_record.function(
+        logs, texts, steps.reshape([-1]), lengths.reshape([-1]), blank, zero_infinity
+    )
     if zero_infinity:
         loss = loss.masked_fill(loss == math.inf, 0)
     if reduction == "mean":
-        return (loss / lengths.reshape([-1]).clamp_min(1).to(loss.dtype)).mean()  # type: ignore
+        return (loss / lengths.reshape([-1]).clamp_min(1).to(loss.dtype)).mean()
     loss = reduced(loss, reduction)
     return loss.squeeze(0) if single and reduction == "none" else loss

@@ -6,12 +6,19 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops import layer_norm as layers
-from toytorch.ops import normalize as norms
-from toytorch.ops.pad import constant_pad_nd
+from toytorch.ops.nn import layer_norm as layers
+from toytorch.ops.nn import normalize as norms
+from toytorch.ops.nn.pad import constant_pad_nd
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
-           "normalize", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 
 def _refuse_single(shape: Any) -> None:
@@ -20,13 +27,21 @@ def _refuse_single(shape: Any) -> None:
     for n in shape[2:]:
         count *= n
     if count == 1:
-        raise ValueError("Expected more than 1 value per channel when training, got input size "
-                         f"{shape}")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {shape}"
+        )
 
 
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
-               weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-               momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """(x - mean)·rstd·weight + bias for each channel; Ioffe and Szegedy 2015.
 
     In training the statistics are the batch's, and move the running ones, in place.
@@ -36,55 +51,77 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if eps < 0 or (training and not eps):
         kind = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {kind}, but got {eps}")
-    return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum,
-                            eps)
+    return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def instance_norm(input: Tensor, running_mean: Tensor | None = None,
-                  running_var: Tensor | None = None, weight: Tensor | None = None,
-                  bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1,
-                  eps: float = 1e-5) -> Tensor:
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Batch norm of every image by itself; Ulyanov et al. 2016."""
     if use_input_stats:
         count = 1
         for n in input.shape[2:]:
             count *= n
         if count == 1:
-            raise ValueError("Expected more than 1 spatial element when training, got input size "
-                             f"{input.shape}")
-    return norms.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats,
-                               momentum, eps)
+            raise ValueError(
+                f"Expected more than 1 spatial element when training, got input size {input.shape}"
+            )
+    return norms.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
 
 
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
-               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """(x - mean)·rstd·weight + bias over the last dimensions; Ba, Kiros and Hinton 2016."""
     return layers.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
-             eps: float | None = None) -> Tensor:
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     return layers.rms_norm(input, normalized_shape, weight, eps)
 
 
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
-               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """(x - mean)·rstd·weight + bias over groups of channels; Wu and He 2018."""
     if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received "
-                           f"{input.ndim}")
-    _refuse_single([input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups,
-                    *input.shape[2:]])
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
+        )
+    _refuse_single(
+        [input.shape[0] * input.shape[1] // max(num_groups, 1), num_groups, *input.shape[2:]]
+    )
     return layers.group_norm(input, num_groups, weight, bias, eps)
 
 
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
-                        k: float = 1.0) -> Tensor:
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """x/(k + α·mean of x² over neighbouring channels)^β; Krizhevsky et al. 2012."""
     if input.ndim < 3:
-        raise ValueError("Expected 3D or higher dimensionality input (got "
-                         f"{input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+        )
     if not input.numel():
         return input
     squares = (input * input).unsqueeze(1)
@@ -97,14 +134,16 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         squares = squares.view([batch, 1, channels, height, -1])
         squares = constant_pad_nd.function(squares, (0, 0, 0, 0, before, after), 0)
         means = avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1).view(input.shape)
-    return input / (means * alpha + k).pow(beta)  # type: ignore[no-any-return]
+    return input / (means * alpha + k).pow(beta)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
-              out: Any = None) -> Tensor:
+def normalize(
+    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Tensor:
     """x/max(‖x‖ₚ, eps) along a dimension."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is not None:
-        from toytorch.ops.create import put_out
+        from toytorch.ops.creation.create import put_out
+
         return put_out(input / length, out)
-    return input / length  # type: ignore[no-any-return]
+    return input / length

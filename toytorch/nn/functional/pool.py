@@ -6,22 +6,43 @@ import math
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops import pool as pools
-from toytorch.ops import resize
 from toytorch.ops.define import takes_words, tensor_first
-from toytorch.ops.pool_arrays import pooled_size
-from toytorch.ops.resize import adaptive_avg_pool1d
-from toytorch.ops.windows import sizes_text
+from toytorch.ops.nn import pool as pools
+from toytorch.ops.nn import resize
+from toytorch.ops.nn.pool_arrays import pooled_size
+from toytorch.ops.nn.resize import adaptive_avg_pool1d
+from toytorch.ops.nn.windows import sizes_text
 
-__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-           "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
-           "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
-           "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-           "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
-           "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-           "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
-           "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
-           "max_unpool3d"]
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
 
 Pair = tuple[Tensor, Tensor]
 
@@ -34,12 +55,15 @@ def _one(name: str, what: str, value: Any) -> Any:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _check_line(input: Tensor, kernel: int, stride: int, padding: int, dilation: int,
-                ceil_mode: bool) -> None:
+def _check_line(
+    input: Tensor, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> None:
     """Raises PyTorch's errors for max_pool1d."""
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
-        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
-                           f"batch size for input, but got: {sizes_text(input.shape)}")
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
+            f"batch size for input, but got: {sizes_text(input.shape)}"
+        )
     for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if value <= 0:
             raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
@@ -48,45 +72,78 @@ def _check_line(input: Tensor, kernel: int, stride: int, padding: int, dilation:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {made}")
 
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                            dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = False) -> Pair:
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pair:
     """The maxima of windows of (B, C, L), and their places."""
     name = "max_pool1d"
-    kernel, padding, dilation = (_one(name, what, v) for what, v in (
-        ("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation)))
+    kernel, padding, dilation = (
+        _one(name, what, v)
+        for what, v in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
+    )
     stride = kernel if stride is None or stride == () else _one(name, "stride", stride)
     _check_line(input, kernel, stride, padding, dilation, ceil_mode)
-    values, places = pools.MAX[2].function(input.unsqueeze(-2), (1, kernel), (1, stride),
-                                           (0, padding), (1, dilation), ceil_mode)
+    values, places = pools.MAX[2].function(
+        input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), (1, dilation), ceil_mode
+    )
     return values.squeeze(-2).contiguous(), places.squeeze(-2).contiguous()
 
 
-def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                            dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = False) -> Pair:
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pair:
     """The maxima of windows of (B, C, H, W), and their places in the flattened image."""
-    return pools.MAX[2].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pools.MAX[2].function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                            dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = False) -> Pair:
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pair:
     """The maxima of windows of (B, C, D, H, W), and their places in the flattened volume."""
-    return pools.MAX[3].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pools.MAX[3].function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of every window of (B, C, L)."""
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
 
 
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of every window of (B, C, H, W).
 
     >>> import toytorch as torch
@@ -98,8 +155,15 @@ def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     return made if return_indices else made[0]
 
 
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of every window of (B, C, D, H, W)."""
     made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return made if return_indices else made[0]
@@ -110,40 +174,51 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     _refuse_few_dims(input, output_size, n)
     sizes = (output_size,) * n if isinstance(output_size, int) else tuple(output_size)
     if len(sizes) != n:
-        raise RuntimeError("adaptive_max_pool1d(): argument 'output_size' should contain one int, "
-                           f"got {len(sizes)}" if n == 1 else
-                           f"{name}(): internal error: output_size.size() must be {n}")
+        raise RuntimeError(
+            "adaptive_max_pool1d(): argument 'output_size' should contain one int, "
+            f"got {len(sizes)}"
+            if n == 1
+            else f"{name}(): internal error: output_size.size() must be {n}"
+        )
     if any(s is not None and s < 0 for s in sizes):
-        raise RuntimeError("Trying to create tensor with negative dimension "
-                           f"{min(s for s in sizes if s is not None)}: {list(sizes)}")
+        raise RuntimeError(
+            "Trying to create tensor with negative dimension "
+            f"{min(s for s in sizes if s is not None)}: {list(sizes)}"
+        )
     sizes = resize.adaptive_sizes(f"{name}()", input, sizes, n)
     if n == 1:
         values, places = pools.ADAPTIVE_MAX[2].function(input.unsqueeze(-2), (1, *sizes))
         return values.squeeze(-2), places.squeeze(-2)
-    return pools.ADAPTIVE_MAX[n].function(input, sizes)  # type: ignore[no-any-return]
+    return pools.ADAPTIVE_MAX[n].function(input, sizes)
 
 
 def _refuse_few_dims(input: Tensor, output_size: Any, n: int) -> None:
     """Refuses images with fewer dimensions than sizes are asked for."""
-    if not isinstance(output_size, int) and output_size is not None and (
-            input.ndim <= len(output_size) and n > 1):
+    if (
+        not isinstance(output_size, int)
+        and output_size is not None
+        and (input.ndim <= len(output_size) and n > 1)
+    ):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
 
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> Pair:
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Pair:
     """The maxima of even bins along a dimension, and their places."""
     return _adaptive_max(1, input, output_size)
 
 
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> Pair:
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Pair:
     """The maxima of even bins of images, and their places."""
     return _adaptive_max(2, input, output_size)
 
 
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any,
-                                     return_indices: bool = False) -> Pair:
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Pair:
     """The maxima of even bins of volumes, and their places."""
     return _adaptive_max(3, input, output_size)
 
@@ -171,38 +246,62 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 @tensor_first
 @takes_words()
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of every window of (B, C, L)."""
     name = "avg_pool1d"
     kernel, padding = _one(name, "kernel_size", kernel_size), _one(name, "padding", padding)
     stride = kernel if stride is None or stride == () else _one(name, "stride", stride)
     if input.ndim not in (2, 3):
-        raise RuntimeError("Expected 2D or 3D (batch mode) tensor, but got: "
-                           f"{sizes_text(input.shape)}")
-    made = pools.AVERAGE[2].function(input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
-                                     ceil_mode, count_include_pad)
-    return made.squeeze(-2)  # type: ignore[no-any-return]
+        raise RuntimeError(
+            f"Expected 2D or 3D (batch mode) tensor, but got: {sizes_text(input.shape)}"
+        )
+    made = pools.AVERAGE[2].function(
+        input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), ceil_mode, count_include_pad
+    )
+    return made.squeeze(-2)
 
 
 @takes_words()
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The mean of every window of (B, C, H, W)."""
-    return pools.AVERAGE[2].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        out=out)
+    return pools.AVERAGE[2].function(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
+    )
 
 
 @takes_words()
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The mean of every window of (B, C, D, H, W)."""
-    return pools.AVERAGE[3].function(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        out=out)
+    return pools.AVERAGE[3].function(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
+    )
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
@@ -220,35 +319,47 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
 
 
-def _power_mean(n: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any,
-                ceil_mode: bool, pool: Any) -> Tensor:
+def _power_mean(
+    n: int,
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    ceil_mode: bool,
+    pool: Any,
+) -> Tensor:
     """(Σ xᵖ)^{1/p} over windows; a negative sum counts as 0."""
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"lp_pool{n}d: Expected {n + 1}D or {n + 2}D input, got "
-                           f"{sizes_text(input.shape)}")
+        raise RuntimeError(
+            f"lp_pool{n}d: Expected {n + 1}D or {n + 2}D input, got {sizes_text(input.shape)}"
+        )
     size = math.prod(pools.full(f"lp_pool{n}d", "kernel_size", kernel_size, n))
     if math.isinf(norm_type):
-        most = MAXIMA[n](input.abs() * math.copysign(1, norm_type), kernel_size, stride, 0, 1,
-                         ceil_mode)
-        return most * math.copysign(1, norm_type)  # type: ignore[no-any-return]
+        most = MAXIMA[n](
+            input.abs() * math.copysign(1, norm_type), kernel_size, stride, 0, 1, ceil_mode
+        )
+        return most * math.copysign(1, norm_type)
     means = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)  # type: ignore
+    return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)
 
 
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
-              ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, L)."""
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode, avg_pool1d)
 
 
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
-              ceil_mode: bool = False) -> Tensor:
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, H, W)."""
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode, avg_pool2d)
 
 
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
-              ceil_mode: bool = False) -> Tensor:
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, D, H, W)."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode, avg_pool3d)
 
@@ -256,8 +367,14 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 # -- with chance, and back ------------------------------------------------------------------------
 
 
-def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
-                samples: Tensor | None) -> Pair:
+def _fractional(
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    samples: Tensor | None,
+) -> Pair:
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -269,87 +386,133 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
     single = input.ndim == n + 1
     images = input.unsqueeze(0) if single else input
     if images.ndim != n + 2 or 0 in images.shape[1:]:
-        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got "
-                           f"{sizes_text(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(input.shape)}"
+        )
     if samples is None:
         samples = images.detach().new_empty([*images.shape[:2], n]).uniform_()
     elif samples.dtype is not input.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     elif samples.shape[0] > images.shape[0]:
-        samples = samples[:images.shape[0]]
+        samples = samples[: images.shape[0]]
     values, places = pools.FRACTIONAL_MAX[n].function(images, kernel, out, samples)
     return (values.squeeze(0), places.squeeze(0)) if single else (values, places)
 
 
 def fractional_max_pool2d_with_indices(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: Tensor | None = None) -> Pair:
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Pair:
     """Maxima of windows of images with pseudo-random steps, and their places."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 def fractional_max_pool3d_with_indices(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: Tensor | None = None) -> Pair:
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Pair:
     """Maxima of windows of volumes with pseudo-random steps, and their places."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 @tensor_first
-def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None,
-                          output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Tensor | None = None) -> Any:
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
     """Maxima of windows of (B, C, H, W) with pseudo-random steps; Graham 2014."""
     made = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return made if return_indices else made[0]
 
 
-def fractional_max_pool3d(input: Tensor, kernel_size: Any, output_size: Any = None,
-                          output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Tensor | None = None) -> Any:
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
     """Maxima of windows of (B, C, D, H, W) with pseudo-random steps; Graham 2014."""
     made = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return made if return_indices else made[0]
 
 
-def _unpooled_sizes(input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any,
-                    output_size: Any) -> tuple[int, ...]:
+def _unpooled_sizes(
+    input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> tuple[int, ...]:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
-    kernel, stride, padding, _ = pools.arguments(f"max_unpool{n}d", n, kernel_size, stride,
-                                                 padding, 1)
-    usual = tuple((i - 1) * s + k - 2 * p
-                  for i, s, k, p in zip(input.shape[-n:], stride, kernel, padding))
+    kernel, stride, padding, _ = pools.arguments(
+        f"max_unpool{n}d", n, kernel_size, stride, padding, 1
+    )
+    usual = tuple(
+        (i - 1) * s + k - 2 * p for i, s, k, p in zip(input.shape[-n:], stride, kernel, padding)
+    )
     if output_size is None:
         return usual
     wanted = tuple(output_size)
     wanted = wanted[2:] if len(wanted) == n + 2 else wanted
     if len(wanted) != n:
-        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, "
-                         f"but it has a length of '{len(wanted)}'")
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, "
+            f"but it has a length of '{len(wanted)}'"
+        )
     for d, (size, base, s) in enumerate(zip(wanted, usual, stride)):
         if not base - s < size < base + s:
-            raise ValueError(f"invalid output_size {list(wanted)} (dim {d} must be between "
-                             f"{base - s} and {base + s})")
+            raise ValueError(
+                f"invalid output_size {list(wanted)} (dim {d} must be between "
+                f"{base - s} and {base + s})"
+            )
     return wanted
 
 
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
-                 padding: Any = 0, output_size: Any = None) -> Tensor:
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
     """Puts maxima (B, C, L) back where max_pool1d found them."""
     (size,) = _unpooled_sizes(input, 1, kernel_size, stride, padding, output_size)
     made = pools.MAX_UNPOOL[2].function(input.unsqueeze(-2), indices.unsqueeze(-2), (1, size))
-    return made.squeeze(-2)  # type: ignore[no-any-return]
+    return made.squeeze(-2)
 
 
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
-                 padding: Any = 0, output_size: Any = None) -> Tensor:
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
     """Puts maxima (B, C, H, W) back where max_pool2d found them."""
     sizes = _unpooled_sizes(input, 2, kernel_size, stride, padding, output_size)
-    return pools.MAX_UNPOOL[2].function(input, indices, sizes)  # type: ignore[no-any-return]
+    return pools.MAX_UNPOOL[2].function(input, indices, sizes)
 
 
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
-                 padding: Any = 0, output_size: Any = None) -> Tensor:
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
     """Puts maxima (B, C, D, H, W) back where max_pool3d found them."""
     sizes = _unpooled_sizes(input, 3, kernel_size, stride, padding, output_size)
-    return pools.MAX_UNPOOL[3].function(input, indices, sizes)  # type: ignore[no-any-return]
+    return pools.MAX_UNPOOL[3].function(input, indices, sizes)

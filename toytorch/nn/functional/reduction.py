@@ -12,9 +12,9 @@ __all__ = ["legacy_reduction", "reduced"]
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """A loss per element, its mean or its sum."""
     if reduction == "mean":
-        return loss.mean()  # type: ignore[no-any-return]
+        return loss.mean()
     if reduction == "sum":
-        return loss.sum()  # type: ignore[no-any-return]
+        return loss.sum()
     if reduction == "none":
         return loss
     raise ValueError(f"{reduction} is not a valid value for reduction")

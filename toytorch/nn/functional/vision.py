@@ -14,15 +14,26 @@ from toytorch.nn.functional.pool import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from toytorch.ops import fold, resize, sampling
-from toytorch.ops import pad as borders
 from toytorch.ops.define import tensor_first
-from toytorch.ops.matmul import bmm
-from toytorch.ops.windows import sizes_text
+from toytorch.ops.linalg.matmul import bmm
+from toytorch.ops.nn import fold, resize
+from toytorch.ops.nn import grid_sample as sampling
+from toytorch.ops.nn import pad as borders
+from toytorch.ops.nn.windows import sizes_text
 
-__all__ = ["affine_grid", "channel_shuffle", "grid_sample", "interpolate",
-           "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "upsample",
-           "upsample_bilinear", "upsample_nearest"]
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "interpolate",
+    "native_channel_shuffle",
+    "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
 channel_shuffle = native_channel_shuffle = fold.channel_shuffle.function
 pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuffle.function
@@ -43,27 +54,30 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pads) > 2 * input.ndim:
-        raise RuntimeError("Padding length should be less than or equal to two times the input "
-                           f"dimension but got padding length {len(pads)} and input of dimension "
-                           f"{input.ndim}")
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input "
+            f"dimension but got padding length {len(pads)} and input of dimension "
+            f"{input.ndim}"
+        )
     if mode == "constant":
-        return borders.constant_pad_nd.function(  # type: ignore[no-any-return]
-            input, pads, 0 if value is None else value)
+        return borders.constant_pad_nd.function(input, pads, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pads) // 2
     if mode == "circular":
         if input.ndim not in (n + 1, n + 2):
-            raise RuntimeError(f"Invalid padding size, expected {2 * (input.ndim - 2)} but got "
-                               f"{len(pads)}")
-        return borders.circular.function(input, pads)  # type: ignore[no-any-return]
+            raise RuntimeError(
+                f"Invalid padding size, expected {2 * (input.ndim - 2)} but got {len(pads)}"
+            )
+        return borders.circular.function(input, pads)
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
     if mode not in kinds or not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
         if mode not in kinds:
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are "
-                                  "supported for now")
-    return kinds[mode][n - 1].function(input, pads)  # type: ignore[no-any-return]
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+        )
+    return kinds[mode][n - 1].function(input, pads)
 
 
 # -- sizes ----------------------------------------------------------------------------------------
@@ -73,26 +87,33 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tupl
     """The sizes to make, and the scales to compute with (None: from the sizes)."""
     n = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ValueError("only one of size or scale_factor should be defined" if size is not None
-                         else "either size or scale_factor should be defined")
+        raise ValueError(
+            "only one of size or scale_factor should be defined"
+            if size is not None
+            else "either size or scale_factor should be defined"
+        )
     if size is not None:
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         if isinstance(size, (list, tuple)):
             if len(size) != n:
-                raise ValueError("Input and output must have the same number of spatial dimensions,"
-                                 f" but got input with spatial dimensions of "
-                                 f"{list(input.shape[2:])} and output size of {size}. Please "
-                                 "provide input tensor in (N, C, d1, d2, ...,dK) format and output "
-                                 "size in (o1, o2, ...,oK) format.")
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions,"
+                    f" but got input with spatial dimensions of "
+                    f"{list(input.shape[2:])} and output size of {size}. Please "
+                    "provide input tensor in (N, C, d1, d2, ...,dK) format and output "
+                    "size in (o1, o2, ...,oK) format."
+                )
             return tuple(int(s) for s in size), None
         return (int(size),) * n, None
     scales = tuple(scale_factor) if isinstance(scale_factor, (list, tuple)) else (scale_factor,) * n
     if len(scales) != n:
-        raise ValueError("Input and scale_factor must have the same number of spatial dimensions, "
-                         f"but got input with spatial dimensions of {list(input.shape[2:])} and "
-                         f"scale_factor of shape {scale_factor}. Please provide input tensor in (N,"
-                         " C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, "
+            f"but got input with spatial dimensions of {list(input.shape[2:])} and "
+            f"scale_factor of shape {scale_factor}. Please provide input tensor in (N,"
+            " C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+        )
     sizes = tuple(math.floor(s * f) for s, f in zip(input.shape[2:], scales))
     return sizes, None if recompute else tuple(map(float, scales))
 
@@ -101,9 +122,15 @@ AREA = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-                antialias: bool = False) -> Tensor:
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
     """Images (B, C, …) in another size, given directly or as a factor.
 
     >>> import toytorch as torch
@@ -112,13 +139,17 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     n = input.ndim - 2
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: "
-                         "linear | bilinear | bicubic | trilinear")
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: "
+            "linear | bilinear | bicubic | trilinear"
+        )
     corners = bool(align_corners)
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and "
-                         "requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and "
+            "requires a 4-D tensor as input"
+        )
     if mode == "area" and 1 <= n <= 3:
         return AREA[n](input, sizes)
     if mode in ("nearest", "nearest-exact") and 1 <= n <= 3:
@@ -129,20 +160,27 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         record = resize.bicubic_antialias if antialias else resize.bicubic
     else:
         raise NotImplementedError(_no_such_mode(input, mode))
-    return record.function(input, sizes, corners, scales)  # type: ignore[no-any-return]
+    return record.function(input, sizes, corners, scales)
 
 
 def _no_such_mode(input: Tensor, mode: str) -> str:
     if mode in LINEAR or mode == "bicubic":
         wanted = LINEAR.get(mode, 2) + 2
         return f"Got {input.ndim}D input, but {mode} mode needs {wanted}D input"
-    return ("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
-            f"area | nearest-exact (got {mode})")
+    return (
+        "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+        f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+        f"area | nearest-exact (got {mode})"
+    )
 
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Tensor:
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """The old name of `interpolate`."""
     _old("upsample", "interpolate")
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -161,55 +199,79 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _old(name: str, new: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{new}` instead.",
-                  UserWarning, stacklevel=3)
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.{new}` instead.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 # -- points ---------------------------------------------------------------------------------------
 
 
 @tensor_first
-def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
-                align_corners: bool | None = None) -> Tensor:
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
     """Images read at the points of a grid, in coordinates from -1 to 1; Jaderberg et al. 2015."""
     if mode not in sampling.MODES:
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or"
-                         f" 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or"
+            f" 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in sampling.PADDING:
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
-                         f"'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
+            f"'border', or 'reflection', but got: '{padding_mode}'"
+        )
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners="
-                      "False since 1.3.0. Please specify align_corners=True if the old behavior is "
-                      "desired. See the documentation of grid_sample for details.", UserWarning,
-                      stacklevel=2)
-    return sampling.grid_sampler(input, grid, sampling.MODES[mode], sampling.PADDING[padding_mode],
-                                 bool(align_corners))
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners="
+            "False since 1.3.0. Please specify align_corners=True if the old behavior is "
+            "desired. See the documentation of grid_sample for details.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return sampling.grid_sampler(
+        input, grid, sampling.MODES[mode], sampling.PADDING[padding_mode], bool(align_corners)
+    )
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample that turns, shifts and scales images by matrices (N, n, n + 1)."""
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners="
-                      "False since 1.3.0. Please specify align_corners=True if the old behavior is "
-                      "desired. See the documentation of grid_sample for details.", UserWarning,
-                      stacklevel=2)
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners="
+            "False since 1.3.0. Please specify align_corners=True if the old behavior is "
+            "desired. See the documentation of grid_sample for details.",
+            UserWarning,
+            stacklevel=2,
+        )
     if not theta.is_floating_point():
-        raise ValueError("Expected theta to have floating point type, but got "
-                         f"{theta.dtype}")
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2
     if n not in (2, 3):
-        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine "
-                                  f"transforms, respectively. Got size {sizes_text(size)}.")
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine "
+            f"transforms, respectively. Got size {sizes_text(size)}."
+        )
     if theta.ndim != 3 or tuple(theta.shape[-2:]) != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size"
-                         f" {sizes_text(size)}. Got {sizes_text(theta.shape)}.")
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size"
+            f" {sizes_text(size)}. Got {sizes_text(theta.shape)}."
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {sizes_text(size)}")
     kind = theta._array.dtype
-    lines = [np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1
-             for s in size[2:]]
+    lines = [
+        np.linspace(-1, 1, s) if align_corners and s > 1 else (2 * np.arange(s) + 1) / s - 1
+        for s in size[2:]
+    ]
     points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1)
     base = wrap(points.reshape(1, -1, n + 1).astype(kind)).expand(theta.shape[0], -1, -1)
     made = bmm.function(base, theta.transpose(1, 2))
-    return made.view([theta.shape[0], *size[2:], n])  # type: ignore[no-any-return]
+    return made.view([theta.shape[0], *size[2:], n])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.homes import finder
+from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.create import full
+from toytorch.ops.creation.create import full
 
 
 class InPlace(Module):
@@ -49,15 +49,22 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return _listed(f"lower={self.lower}, upper={self.upper}",
-                       "inplace=True" if self.inplace else "")
+        return _listed(
+            f"lower={self.lower}, upper={self.upper}", "inplace=True" if self.inplace else ""
+        )
 
 
 class Hardtanh(Module):
     """x held between two limits."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
-                 min_value: float | None = None, max_value: float | None = None) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
@@ -69,8 +76,10 @@ class Hardtanh(Module):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        return _listed(f"min_val={self.min_val}, max_val={self.max_val}",
-                       "inplace=True" if self.inplace else "")
+        return _listed(
+            f"min_val={self.min_val}, max_val={self.max_val}",
+            "inplace=True" if self.inplace else "",
+        )
 
 
 class ReLU6(Hardtanh):
@@ -94,8 +103,10 @@ class Threshold(Module):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        return _listed(f"threshold={self.threshold}, value={self.value}",
-                       "inplace=True" if self.inplace else "")
+        return _listed(
+            f"threshold={self.threshold}, value={self.value}",
+            "inplace=True" if self.inplace else "",
+        )
 
 
 class LeakyReLU(Module):
@@ -109,27 +120,31 @@ class LeakyReLU(Module):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        return _listed(f"negative_slope={self.negative_slope}",
-                       "inplace=True" if self.inplace else "")
+        return _listed(
+            f"negative_slope={self.negative_slope}", "inplace=True" if self.inplace else ""
+        )
 
 
 class PReLU(Module):
     """A leaky relu whose slopes are learned; He et al. 2015."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(full((num_parameters,), init, device=device,
-                                     dtype=dtype or Tensor().dtype))
+        self.weight = Parameter(
+            full((num_parameters,), init, device=device, dtype=dtype or Tensor().dtype)
+        )
 
     def reset_parameters(self) -> None:
         """The first slopes again."""
         from toytorch.nn import init
+
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"

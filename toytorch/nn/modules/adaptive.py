@@ -10,7 +10,7 @@ from toytorch.nn import functional as F
 from toytorch.nn.modules.container import ModuleList, Sequential
 from toytorch.nn.modules.linear import Linear
 from toytorch.nn.modules.module import Module
-from toytorch.ops.shape import cat
+from toytorch.ops.shaping.rearrange import cat
 
 
 class ASMoutput(NamedTuple):
@@ -28,16 +28,26 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Cluster i is projected to in_features/div_valueⁱ⁺¹ first.
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs: Any, div_value: float = 4.0,
-                 head_bias: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Any,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
         rising = all(a < b for a, b in pairwise([0, *cutoffs, n_classes]))
         if not rising or any(int(c) != c for c in cutoffs):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in "
-                             "an increasing order, where each value is between 1 and n_classes-1")
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in "
+                "an increasing order, where each value is between 1 and n_classes-1"
+            )
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs = [*cutoffs, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
@@ -48,8 +58,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList()
         for i, (start, end) in enumerate(pairwise(self.cutoffs)):
             width = int(in_features // div_value ** (i + 1))
-            self.tail.append(Sequential(Linear(in_features, width, False, **make),
-                                        Linear(width, end - start, False, **make)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, width, False, **make),
+                    Linear(width, end - start, False, **make),
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draws new starting values."""
@@ -65,8 +79,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.ndim == 1 and input.shape[0] != target.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.ndim != target.ndim + 1:
-            raise RuntimeError(f"{target.ndim}D target tensor expects {target.ndim + 1}D input "
-                               f"tensors, but found inputs with size {input.size()}")
+            raise RuntimeError(
+                f"{target.ndim}D target tensor expects {target.ndim + 1}D input "
+                f"tensors, but found inputs with size {input.size()}"
+            )
 
     def forward(self, input_: Tensor, target_: Tensor) -> ASMoutput:
         """The log-probabilities of the targets, and their mean as a loss."""
@@ -75,9 +91,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         input = input_ if batched else input_.unsqueeze(0)
         target = target_ if batched else target_.unsqueeze(0)
         if int(target.min()) < 0 or int(target.max()) >= self.n_classes:
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values "
-                               f"in range [{target.min().item()}, {target.max().item()}] were "
-                               "found. ")
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values "
+                f"in range [{target.min().item()}, {target.max().item()}] were "
+                "found. "
+            )
         place = target.clone()  # of each target in the head: itself, or its cluster
         output = input.new_zeros(target.shape[0])
         for i, (start, end) in enumerate(pairwise(self.cutoffs)):
@@ -99,8 +117,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         parts = [head[:, :n]]
         for i, projection in enumerate(self.tail):
             parts.append(F.log_softmax(projection(input), dim=1) + head[:, n + i].unsqueeze(1))
-        return cat.function(parts, 1)  # type: ignore[no-any-return]
+        return cat.function(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each sample."""
-        return self.log_prob(input).argmax(1)  # type: ignore[no-any-return]
+        return self.log_prob(input).argmax(1)

@@ -10,7 +10,7 @@ from toytorch.nn import init
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.create import empty
+from toytorch.ops.creation.create import empty
 
 
 class MultiheadAttention(Module):
@@ -26,14 +26,26 @@ class MultiheadAttention(Module):
     [torch.Size([5, 3, 4]), torch.Size([3, 5, 5])]
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
-                 add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
-                 vdim: int | None = None, batch_first: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError("embed_dim and num_heads must be greater than 0, got "
-                             f"embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, got "
+                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
@@ -45,20 +57,24 @@ class MultiheadAttention(Module):
         make: dict[str, Any] = {"device": device, "dtype": dtype}
         same = self._qkv_same_embed_dim
         for name, present, rows, width in (
-                ("in_proj_weight", same, 3 * embed_dim, embed_dim),
-                ("q_proj_weight", not same, embed_dim, embed_dim),
-                ("k_proj_weight", not same, embed_dim, self.kdim),
-                ("v_proj_weight", not same, embed_dim, self.vdim)):
-            self.register_parameter(name, Parameter(empty((rows, width), **make))
-                                    if present else None)
+            ("in_proj_weight", same, 3 * embed_dim, embed_dim),
+            ("q_proj_weight", not same, embed_dim, embed_dim),
+            ("k_proj_weight", not same, embed_dim, self.kdim),
+            ("v_proj_weight", not same, embed_dim, self.vdim),
+        ):
+            self.register_parameter(
+                name, Parameter(empty((rows, width), **make)) if present else None
+            )
         if not same:  # the order of PyTorch's state
             self._parameters["in_proj_weight"] = self._parameters.pop("in_proj_weight")
-        self.register_parameter("in_proj_bias", Parameter(empty(3 * embed_dim, **make))
-                                if bias else None)
+        self.register_parameter(
+            "in_proj_bias", Parameter(empty(3 * embed_dim, **make)) if bias else None
+        )
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, **make)
         for name in ("bias_k", "bias_v"):
-            self.register_parameter(name, Parameter(empty((1, 1, embed_dim), **make))
-                                    if add_bias_kv else None)
+            self.register_parameter(
+                name, Parameter(empty((1, 1, embed_dim), **make)) if add_bias_kv else None
+            )
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -72,10 +88,17 @@ class MultiheadAttention(Module):
             if b is not None:
                 init.xavier_normal_(b)
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor,
-                key_padding_mask: Tensor | None = None, need_weights: bool = True,
-                attn_mask: Tensor | None = None, average_attn_weights: bool = True,
-                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
         """The result, and the weights where they are wanted.
 
         key_padding_mask (B, S) hides keys, attn_mask (L, S) or (B·heads, L, S) hides pairs: where
@@ -84,13 +107,32 @@ class MultiheadAttention(Module):
         turned = self.batch_first and query.ndim == 3
         if turned:  # one tensor given three times stays one
             seen: dict[int, Tensor] = {}
-            query, key, value = (seen.setdefault(id(t), t.transpose(0, 1))
-                                 for t in (query, key, value))
+            query, key, value = (
+                seen.setdefault(id(t), t.transpose(0, 1)) for t in (query, key, value)
+            )
         made, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
-            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
-            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
-            need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
-            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights,
-            is_causal=is_causal)
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            not self._qkv_same_embed_dim,
+            self.q_proj_weight,
+            self.k_proj_weight,
+            self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
         return (made.transpose(0, 1) if turned else made), weights

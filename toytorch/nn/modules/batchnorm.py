@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core import dtype as types
 from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from toytorch.ops.create import empty, ones, zeros
+from toytorch.ops.creation.create import empty, ones, zeros
 
 
 class _NormBase(Module):
@@ -26,21 +26,32 @@ class _NormBase(Module):
     weight: Any
     bias: Any
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-                 affine: bool = True, track_running_stats: bool = True, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         make: dict[str, Any] = {"device": device, "dtype": dtype}
         for name, present in (("weight", affine), ("bias", affine and bias)):
             self.register_parameter(
-                name, Parameter(empty(num_features, **make)) if present else None)
+                name, Parameter(empty(num_features, **make)) if present else None
+            )
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **make) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **make) if tracked else None)
-        self.register_buffer("num_batches_tracked", zeros((), dtype=types.int64, device=device)
-                             if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", zeros((), dtype=types.int64, device=device) if tracked else None
+        )
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -62,12 +73,15 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-                f"affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any,
-                              *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
@@ -93,8 +107,15 @@ class _BatchNorm(_NormBase):
                 share = 1.0 / float(self.num_batches_tracked)
         kept = not self.training or self.track_running_stats
         return F.batch_norm(
-            input, self.running_mean if kept else None, self.running_var if kept else None,
-            self.weight, self.bias, self.training or self.running_mean is None, share, self.eps)
+            input,
+            self.running_mean if kept else None,
+            self.running_var if kept else None,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            share,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -131,11 +152,22 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch norm whose statistics are those of all processes; in one process, a batch norm."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-                 affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
-                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
-                         bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -147,8 +179,15 @@ class SyncBatchNorm(_BatchNorm):
         """The module with every batch norm in it replaced by a synchronised one."""
         made = module
         if isinstance(module, _BatchNorm):
-            made = cls(module.num_features, module.eps, module.momentum, module.affine,
-                       module.track_running_stats, process_group, bias=module.bias is not None)
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
             made._parameters.update(module._parameters)
             made._buffers.update(module._buffers)
             made.training = module.training
@@ -160,9 +199,17 @@ class SyncBatchNorm(_BatchNorm):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A norm that takes num_features from its first input."""
 
-    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats
         make: dict[str, Any] = {"device": device, "dtype": dtype}

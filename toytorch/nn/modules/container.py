@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from toytorch.core.homes import finder
+from toytorch.core.public_modules import finder
 from toytorch.nn.modules.module import Module
 
 T = TypeVar("T", bound="_Numbered")
@@ -51,8 +51,10 @@ class _Numbered(Module):
     def extend(self: T, modules: Any) -> T:
         """Adds modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but "
-                            f"got {type(modules).__name__}")
+            raise TypeError(
+                f"{type(self).__name__}.extend should be called with an iterable, but "
+                f"got {type(modules).__name__}"
+            )
         for module in list(modules):
             self.append(module)
         return self
@@ -80,8 +82,11 @@ class Sequential(_Numbered):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) \
+        named = (
+            args[0].items()
+            if len(args) == 1 and isinstance(args[0], OrderedDict)
             else ((str(i), m) for i, m in enumerate(args))
+        )
         for name, module in named:
             self.add_module(name, module)
 
@@ -110,8 +115,10 @@ class Sequential(_Numbered):
     @staticmethod
     def _need_sequential(other: Any) -> None:
         if not isinstance(other, Sequential):
-            raise ValueError("add operator supports only objects of Sequential class, but "
-                             f"{type(other)} is given.")
+            raise ValueError(
+                "add operator supports only objects of Sequential class, but "
+                f"{type(other)} is given."
+            )
 
     def __add__(self, other: Any) -> Sequential:
         self._need_sequential(other)
@@ -177,8 +184,10 @@ class ModuleList(_Numbered):
                 blocks[-1] = (blocks[-1][0], i, text)
             else:
                 blocks.append((i, i, text))
-        lines = [f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}"
-                 for a, b, text in blocks]
+        lines = [
+            f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}"
+            for a, b, text in blocks
+        ]
         inner = "".join("\n  " + line.replace("\n", "\n  ") for line in lines)
         return f"{self._get_name()}({inner}{chr(10) if lines else ''})"
 
@@ -186,19 +195,23 @@ class ModuleList(_Numbered):
 def pairs_of(name: str, given: Any) -> list[tuple[str, Any]]:
     """The (key, value) pairs of a mapping or of an iterable of pairs."""
     if not isinstance(given, Iterable):
-        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but "
-                        f"got {type(given).__name__}")
+        raise TypeError(
+            f"{name}.update should be called with an iterable of key/value pairs, but "
+            f"got {type(given).__name__}"
+        )
     if isinstance(given, Mapping) or hasattr(given, "items"):
         return list(given.items())
     pairs = []
     for i, pair in enumerate(given):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{name} update sequence element #{i} should be Iterable; "
-                            f"is{type(pair).__name__}")
+            raise TypeError(
+                f"{name} update sequence element #{i} should be Iterable; is{type(pair).__name__}"
+            )
         entry = tuple(pair)
         if len(entry) != 2:
-            raise ValueError(f"{name} update sequence element #{i} has length {len(entry)}; 2 is "
-                             "required")
+            raise ValueError(
+                f"{name} update sequence element #{i} has length {len(entry)}; 2 is required"
+            )
         pairs.append(entry)
     return pairs
 

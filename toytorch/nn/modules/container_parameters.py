@@ -15,8 +15,11 @@ from toytorch.nn.parameter import Parameter
 
 def _as_parameter(value: Any) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) \
+    return (
+        Parameter(value)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter)
         else value
+    )
 
 
 def _line(key: Any, value: Any, kind: str) -> str:
@@ -72,8 +75,10 @@ class ParameterList(Module):
     def extend(self, values: Any) -> ParameterList:
         """Adds several at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError("ParameterList.extend should be called with an iterable, but got "
-                            f"{type(values).__name__}")
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                f"{type(values).__name__}"
+            )
         for value in values:
             self.append(value)
         return self
@@ -100,9 +105,11 @@ class ParameterDict(Module):
     @staticmethod
     def _checked(key: Any) -> str:
         if not isinstance(key, str):
-            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a "
-                            f"string (type is '{type(key).__name__}'). Open an issue on github if "
-                            "you need non-string keys.")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a "
+                f"string (type is '{type(key).__name__}'). Open an issue on github if "
+                "you need non-string keys."
+            )
         return key
 
     def __getitem__(self, key: str) -> Any:
@@ -182,8 +189,9 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(_line(k, p, p.type() if isinstance(p, Tensor) else "")
-                         for k, p in self.items())
+        return "\n".join(
+            _line(k, p, p.type() if isinstance(p, Tensor) else "") for k, p in self.items()
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from toytorch.core.homes import finder
+from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.create import empty
+from toytorch.ops.creation.create import empty
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -36,10 +36,22 @@ class _ConvNd(Module):
     padding_mode: str
     weight: Any
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
-                 stride: tuple[int, ...], padding: Any, dilation: tuple[int, ...],
-                 transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
-                 padding_mode: str, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: Any,
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -49,20 +61,26 @@ class _ConvNd(Module):
             raise ValueError("out_channels must be divisible by groups")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
-                raise ValueError(f"Invalid padding string {padding!r}, should be one of "
-                                 f"{{'valid', 'same'}}")
+                raise ValueError(
+                    f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"
+                )
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got "
-                             f"padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {set(PADDING_MODES)}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
         self.dilation, self.transposed, self.output_padding = dilation, transposed, output_padding
         self.groups, self.padding_mode = groups, padding_mode
         self._reversed_padding_repeated_twice = self._border()
-        channels = (in_channels, out_channels // groups) if transposed \
+        channels = (
+            (in_channels, out_channels // groups)
+            if transposed
             else (out_channels, in_channels // groups)
+        )
         self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
@@ -89,8 +107,10 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
     def extra_repr(self) -> str:
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-                 f"stride={self.stride}"]
+        parts = [
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        ]
         for name, plain in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
             value = getattr(self, name)
             if value != (plain,) * len(value):
@@ -110,21 +130,43 @@ class _Conv(_ConvNd):
     dims = 0
     function: Any = None
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-                 padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         each = _ntuple(self.dims)
-        super().__init__(in_channels, out_channels, each(kernel_size), each(stride),
-                         padding if isinstance(padding, str) else each(padding), each(dilation),
-                         False, each(0), groups, bias, padding_mode, device, dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            each(kernel_size),
+            each(stride),
+            padding if isinstance(padding, str) else each(padding),
+            each(dilation),
+            False,
+            each(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         convolve, padding = type(self).function, self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
             padding = 0
-        return convolve(  # type: ignore[no-any-return]
-            input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -163,24 +205,53 @@ class _ConvTransposeNd(_ConvNd):
     dims = 0
     function: Any = None
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
-                 padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True,
-                 dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if padding_mode != "zeros":
-            raise ValueError('Only "zeros" padding mode is supported for '
-                             f"{type(self).__name__}")
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self.dims)
-        super().__init__(in_channels, out_channels, each(kernel_size), each(stride),
-                         each(padding), each(dilation), True, each(output_padding), groups, bias,
-                         padding_mode, device, dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            each(kernel_size),
+            each(stride),
+            each(padding),
+            each(dilation),
+            True,
+            each(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The result; of the sizes that a stride may come from, `output_size` chooses one."""
         convolve = type(self).function
-        return convolve(  # type: ignore[no-any-return]
-            input, self.weight, self.bias, self.stride, self.padding,
-            self._output_padding(input, output_size), self.groups, self.dilation)
+        return convolve(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self._output_padding(input, output_size),
+            self.groups,
+            self.dilation,
+        )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         if output_size is None:
@@ -189,14 +260,22 @@ class _ConvTransposeNd(_ConvNd):
         sizes = list(output_size)
         sizes = sizes[lead:] if len(sizes) == n + lead else sizes
         if len(sizes) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have "
-                             f"{n} or {n + lead} elements (got {len(sizes)})")
-        smallest = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
-            input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)]
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have "
+                f"{n} or {n + lead} elements (got {len(sizes)})"
+            )
+        smallest = [
+            (i - 1) * s - 2 * p + d * (k - 1) + 1
+            for i, s, p, d, k in zip(
+                input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size
+            )
+        ]
         largest = [m + s - 1 for m, s in zip(smallest, self.stride)]
         if any(not low <= size <= high for low, size, high in zip(smallest, sizes, largest)):
-            raise ValueError(f"requested an output size of {sizes}, but valid sizes range from "
-                             f"{smallest} to {largest} (for an input of {input.size()[2:]})")
+            raise ValueError(
+                f"requested an output size of {sizes}, but valid sizes range from "
+                f"{smallest} to {largest} (for an input of {input.size()[2:]})"
+            )
         return tuple(size - low for size, low in zip(sizes, smallest))
 
 

@@ -16,7 +16,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)  # type: ignore[no-any-return]
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -43,16 +43,19 @@ class Unflatten(Module):
     @staticmethod
     def _check(size: Any, kinds: tuple[type, ...], kind: type, word: str) -> None:
         if not isinstance(size, kinds):
-            raise TypeError(f"unflattened_size must be a tuple of {word}, but found type "
-                            f"{type(size).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of {word}, but found type {type(size).__name__}"
+            )
         sizes: Any = size
         for i, element in enumerate(sizes):
             if not isinstance(element, kind):
-                raise TypeError(f"unflattened_size must be tuple of {word}, but found element of "
-                                f"type {type(element).__name__} at pos {i}")
+                raise TypeError(
+                    f"unflattened_size must be tuple of {word}, but found element of "
+                    f"type {type(element).__name__} at pos {i}"
+                )
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[no-any-return]
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

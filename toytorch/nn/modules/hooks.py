@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from toytorch.autograd.function import Function
-from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor, alias
+from toytorch.facts.node import Handle
 
 
 class Hook(NamedTuple):
@@ -19,8 +19,11 @@ class Hook(NamedTuple):
 
 # Hooks of every module, by the moment of their call.
 EVERYWHERE: dict[str, dict[int, Any]] = {
-    "_forward_pre_hooks": {}, "_forward_hooks": {}, "_backward_pre_hooks": {},
-    "_backward_hooks": {}}
+    "_forward_pre_hooks": {},
+    "_forward_hooks": {},
+    "_backward_pre_hooks": {},
+    "_backward_hooks": {},
+}
 
 
 def add(table: dict[int, Any], hook: Any, prepend: bool = False) -> Handle:
@@ -100,10 +103,12 @@ class BackwardHooks:
             for hook in self.after:
                 changed = hook(self.module, (None,) * self.size, grads)
                 if changed is not None and any(
-                        c is not None for c in (changed if isinstance(changed, tuple)
-                                                else (changed,))):
-                    raise RuntimeError("Backward hook for Modules where no input requires gradient "
-                                       "should always return None or None for all gradients.")
+                    c is not None for c in (changed if isinstance(changed, tuple) else (changed,))
+                ):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient "
+                        "should always return None or None for all gradients."
+                    )
         return grads
 
     def _on_inputs(self, grads: Any) -> Any:
@@ -133,8 +138,9 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     hooks, result = [], None
     try:
         for hook in hooks_of(module, "_forward_pre_hooks"):
-            changed = hook.call(module, args, kwargs) if hook.with_kwargs \
-                else hook.call(module, args)
+            changed = (
+                hook.call(module, args, kwargs) if hook.with_kwargs else hook.call(module, args)
+            )
             if changed is None:
                 continue
             if not hook.with_kwargs:
@@ -142,10 +148,16 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             elif isinstance(changed, tuple) and len(changed) == 2:
                 args, kwargs = changed
             else:
-                raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, "
-                                   f"new_kwargs), but got {changed}.")
-        back = EVERYWHERE["_backward_hooks"] or EVERYWHERE["_backward_pre_hooks"] \
-            or module._backward_hooks or module._backward_pre_hooks
+                raise RuntimeError(
+                    "forward pre-hook must return None or a tuple of (new_args, "
+                    f"new_kwargs), but got {changed}."
+                )
+        back = (
+            EVERYWHERE["_backward_hooks"]
+            or EVERYWHERE["_backward_pre_hooks"]
+            or module._backward_hooks
+            or module._backward_pre_hooks
+        )
         watch = BackwardHooks(module) if back else None
         if watch:
             args = watch.inputs(args)
@@ -153,8 +165,11 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         result = module.forward(*args, **kwargs)
         for i, hook in enumerate(hooks):
             called.add(i)
-            changed = hook.call(module, args, kwargs, result) if hook.with_kwargs \
+            changed = (
+                hook.call(module, args, kwargs, result)
+                if hook.with_kwargs
                 else hook.call(module, args, result)
+            )
             result = result if changed is None else changed
         result = watch.outputs(result) if watch else result
     except Exception:
@@ -167,7 +182,8 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         found = first_tensor(result)
         if found is not None and found.grad_fn is not None:
             found.grad_fn.register_hook(
-                lambda grads_in, grads_out, hook=legacy: hook(module, grads_in, grads_out))
+                lambda grads_in, grads_out, hook=legacy: hook(module, grads_in, grads_out)
+            )
     return result
 
 
@@ -179,8 +195,9 @@ def register_module_forward_pre_hook(hook: Any) -> Handle:
     return add(EVERYWHERE["_forward_pre_hooks"], Hook(hook))
 
 
-def register_module_forward_hook(hook: Any, *, with_kwargs: bool = False,
-                                 always_call: bool = False) -> Handle:
+def register_module_forward_hook(
+    hook: Any, *, with_kwargs: bool = False, always_call: bool = False
+) -> Handle:
     """Calls hook(module, args, output) after the forward of every module."""
     return add(EVERYWHERE["_forward_hooks"], Hook(hook, with_kwargs, always_call))
 

@@ -13,11 +13,21 @@ from toytorch.nn.modules.batchnorm import _LazyNormBase, _NormBase, check_dims
 class _InstanceNorm(_NormBase):
     """Instance norm over any number of dimensions."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = False, track_running_stats: bool = False, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
-                         bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
 
     def _get_no_batch_dim(self) -> int:
         raise NotImplementedError
@@ -26,8 +36,16 @@ class _InstanceNorm(_NormBase):
         n = self._get_no_batch_dim()
         check_dims(input, n, n + 1)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any,
-                              strict: bool, missing: Any, unexpected: Any, errors: Any) -> None:
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing: Any,
+        unexpected: Any,
+        errors: Any,
+    ) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
             old = [prefix + n for n in ("running_mean", "running_var") if prefix + n in state_dict]
             if old:
@@ -40,11 +58,13 @@ class _InstanceNorm(_NormBase):
                     "Please remove these keys from state_dict. If the running stats are actually "
                     f"needed, instead set track_running_stats=True in {type(self).__name__} to "
                     "enable them. See the documentation of "
-                    f"{type(self).__name__} for details.")
+                    f"{type(self).__name__} for details."
+                )
                 for key in old:
                     state_dict.pop(key)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing,
-                                      unexpected, errors)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing, unexpected, errors
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -52,15 +72,26 @@ class _InstanceNorm(_NormBase):
         channels = input.shape[0 if alone else 1]
         if channels != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={0 if alone else 1} to match "
-                                 f"num_features ({self.num_features}), but got: {channels}.")
-            warnings.warn(f"input's size at dim={0 if alone else 1} does not match num_features. "
-                          "You can silence this warning by not passing in num_features, which is "
-                          "not used because affine=False", stacklevel=2)
+                raise ValueError(
+                    f"expected input's size at dim={0 if alone else 1} to match "
+                    f"num_features ({self.num_features}), but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at dim={0 if alone else 1} does not match num_features. "
+                "You can silence this warning by not passing in num_features, which is "
+                "not used because affine=False",
+                stacklevel=2,
+            )
         made = F.instance_norm(
-            input.unsqueeze(0) if alone else input, self.running_mean, self.running_var,
-            self.weight, self.bias, self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum, self.eps)
+            input.unsqueeze(0) if alone else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
         return made.squeeze(0) if alone else made
 
 
@@ -94,7 +125,8 @@ class _LazyInstanceNorm(_LazyNormBase):
     def initialize_parameters(self, input: Tensor) -> None:
         self._check_input_dim(input)
         super().initialize_parameters(
-            input if input.ndim > self._get_no_batch_dim() else input.unsqueeze(0))
+            input if input.ndim > self._get_no_batch_dim() else input.unsqueeze(0)
+        )
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):

@@ -29,25 +29,30 @@ class LazyModuleMixin(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters,
-                                                               with_kwargs=True)
+        self._initialize_hook = self.register_forward_pre_hook(
+            self._infer_parameters, with_kwargs=True
+        )
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Gives parameters their shapes, from the arguments of the first call."""
-        raise NotImplementedError("initialize_parameters is not implemented for "
-                                  f"{type(self).__name__}")
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
-        return any(map(is_lazy, itertools.chain(self._parameters.values(),
-                                                self._buffers.values())))
+        return any(map(is_lazy, itertools.chain(self._parameters.values(), self._buffers.values())))
 
     def _lazy_load_hook(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         """Shapes what is about to be loaded like what was saved."""
         for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
             given = state_dict.get(prefix + name)
-            if value is not None and isinstance(given, Tensor) and is_lazy(value) and (
-                    not is_lazy(given)):
+            if (
+                value is not None
+                and isinstance(given, Tensor)
+                and is_lazy(value)
+                and (not is_lazy(given))
+            ):
                 with no_grad():
                     value.materialize(given.shape)
 

@@ -22,15 +22,25 @@ class _LazyConv(LazyModuleMixin):
     weight: Any
     bias: Any
 
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-                 *rest: Any, bias: bool = True, device: Any = None, dtype: Any = None,
-                 **options: Any) -> None:
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        *rest: Any,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> None:
         if len(rest) > 2:  # bias was given by position
             bias, rest = rest[2], (*rest[:2], False, *rest[3:])
         else:
             options["bias"] = False
-        super().__init__(0, 0, kernel_size, stride, padding, *rest, device=device, dtype=dtype,
-                         **options)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, *rest, device=device, dtype=dtype, **options
+        )
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -47,13 +57,18 @@ class _LazyConv(LazyModuleMixin):
             return
         n, name = self.dims, type(self).__name__
         if input.ndim not in (n + 1, n + 2):
-            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
-                               f"{name}, but got input of size: {input.shape}")
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                f"{name}, but got input of size: {input.shape}"
+            )
         self.in_channels = input.shape[-n - 1]
         if self.in_channels % self.groups:
             raise ValueError("in_channels must be divisible by groups")
-        channels = (self.in_channels, self.out_channels // self.groups) if self.transposed \
+        channels = (
+            (self.in_channels, self.out_channels // self.groups)
+            if self.transposed
             else (self.out_channels, self.in_channels // self.groups)
+        )
         self.weight.materialize((*channels, *self.kernel_size))
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
-from toytorch.core.device import memory_format as memory_format_class
-from toytorch.core.dtype import dtype as dtype_class
-from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.device import memory_format as memory_format_class
+from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.node import Handle
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
     Hook,
@@ -25,8 +25,13 @@ from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import is_lazy
 
 T = TypeVar("T", bound="Module")
-HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks",
-         "_node_hooks")
+HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_node_hooks",
+)
 ANYWHERE = tuple(EVERYWHERE.values())
 
 
@@ -54,11 +59,15 @@ class Module(Stateful):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if kwargs and not self.call_super_init:
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
-                            f"'{next(iter(kwargs))}'")
+            raise TypeError(
+                f"{type(self).__name__}.__init__() got an unexpected keyword argument "
+                f"'{next(iter(kwargs))}'"
+            )
         if args and not self.call_super_init:
-            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but "
-                            f"{len(args) + 1} were given")
+            raise TypeError(
+                f"{type(self).__name__}.__init__() takes 1 positional argument but "
+                f"{len(args) + 1} were given"
+            )
         super().__init__()
         for name in HOOKS:
             object.__setattr__(self, name, {})
@@ -70,16 +79,23 @@ class Module(Stateful):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the output; every subclass defines its own."""
-        raise NotImplementedError(f"Module [{type(self).__name__}] is missing the required "
-                                  "\"forward\" function")
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
 
     # -- calling ------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled is not None:
             return self._compiled(*args, **kwargs)
-        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
-                or self._backward_pre_hooks or self._node_hooks or any(ANYWHERE)):
+        if not (
+            self._forward_pre_hooks
+            or self._forward_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or self._node_hooks
+            or any(ANYWHERE)
+        ):
             return self.forward(*args, **kwargs)
         return call_with_hooks(self, args, kwargs)
 
@@ -89,8 +105,14 @@ class Module(Stateful):
         if compiler is not None:
             self._compiled = compiler(lambda *a, **k: call_with_hooks(self, a, k), *args, **kwargs)
 
-    def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> Handle:
+    def register_forward_hook(
+        self,
+        hook: Any,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> Handle:
         """Calls hook(module, args, output) after forward; it may replace the output.
 
         prepend      before the hooks that are there already
@@ -99,8 +121,9 @@ class Module(Stateful):
         """
         return add(self._forward_hooks, Hook(hook, with_kwargs, always_call), prepend)
 
-    def register_forward_pre_hook(self, hook: Any, *, prepend: bool = False,
-                                  with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(
+        self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
         """Calls hook(module, args) before forward; it may replace the arguments."""
         return add(self._forward_pre_hooks, Hook(hook, with_kwargs), prepend)
 
@@ -111,15 +134,19 @@ class Module(Stateful):
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> Handle:
         """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
         if self._node_hooks:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a"
-                               " single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a"
+                " single Module. Please use only one of them."
+            )
         return add(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Any) -> Handle:
         """The older form: calls hook(module, ...) with the gradients of the last node alone."""
         if self._backward_hooks:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a"
-                               " single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a"
+                " single Module. Please use only one of them."
+            )
         return add(self._node_hooks, hook)
 
     # -- changing everything at once ----------------------------------------------------------
@@ -170,8 +197,10 @@ class Module(Stateful):
         target, form = options.pop("dtype", None), options.pop("memory_format", None)
         options = {k: v for k, v in options.items() if v is not None}
         if target is not None and target.rank < 2:
-            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got "
-                            f"desired dtype={target}")
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got "
+                f"desired dtype={target}"
+            )
 
         def convert(t: Any) -> Any:
             chosen = dict(options)
@@ -181,6 +210,7 @@ class Module(Stateful):
             if form is not None and t.ndim in (4, 5):
                 return moved.contiguous(memory_format=form)
             return moved
+
         return self._apply(convert)
 
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
@@ -264,14 +294,19 @@ class Module(Stateful):
 
     def __repr__(self) -> str:
         extra = [line for line in self.extra_repr().split("\n") if line]
-        children = [f"({name}): " + repr(child).replace("\n", "\n  ")
-                    for name, child in self._modules.items()]
+        children = [
+            f"({name}): " + repr(child).replace("\n", "\n  ")
+            for name, child in self._modules.items()
+        ]
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
 
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "Module",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
 ]

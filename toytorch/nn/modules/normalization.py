@@ -11,7 +11,7 @@ from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.create import empty
+from toytorch.ops.creation.create import empty
 
 
 class LayerNorm(Module):
@@ -21,16 +21,28 @@ class LayerNorm(Module):
     LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)
     """
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
-                 bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) \
-            else tuple(normalized_shape)
+        self.normalized_shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         learned = elementwise_affine
         for name, present in (("weight", learned), ("bias", learned and bias)):
-            self.register_parameter(name, Parameter(
-                empty(self.normalized_shape, device=device, dtype=dtype)) if present else None)
+            self.register_parameter(
+                name,
+                Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+                if present
+                else None,
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -44,22 +56,34 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (f"{self.normalized_shape}, eps={self.eps}, "
-                f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
     """x/√(mean(x²) + ε)·weight over the last dimensions; Zhang and Sennrich 2019."""
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None,
-                 elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) \
-            else tuple(normalized_shape)
+        self.normalized_shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", Parameter(
-            empty(self.normalized_shape, device=device, dtype=dtype))
-            if elementwise_affine else None)
+        self.register_parameter(
+            "weight",
+            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None,
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -71,24 +95,37 @@ class RMSNorm(Module):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return (f"{self.normalized_shape}, eps={self.eps}, "
-                f"elementwise_affine={self.elementwise_affine}")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 class GroupNorm(Module):
     """Normalisation over groups of channels; Wu and He 2018."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
-                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups "
-                             f"({num_groups})")
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
         for name, present in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(
-                empty(num_channels, device=device, dtype=dtype)) if present else None)
+            self.register_parameter(
+                name,
+                Parameter(empty(num_channels, device=device, dtype=dtype)) if present else None,
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -102,8 +139,10 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LocalResponseNorm(Module):
@@ -137,5 +176,4 @@ class CrossMapLRN2d(LocalResponseNorm):
         near[:, 0] |= c > 0
         window = wrap(near.astype(input._array.dtype)).to(input.device)
         sums = window.matmul((input * input).flatten(2)).reshape(input.shape)
-        return input * (sums * (self.alpha / self.size) + self.k).pow(  # type: ignore
-            -self.beta)
+        return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)

@@ -145,8 +145,9 @@ class _CircularPadNd(_PadNd):
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in (self.dims + 1, self.dims + 2):
-            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got "
-                             f"{input.ndim}D input)")
+            raise ValueError(
+                f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)"
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)

@@ -26,17 +26,30 @@ class _Pool(Module):
 class _MaxPoolNd(_Pool):
     shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                 return_indices: bool = False, ceil_mode: bool = False) -> None:
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
         self.stride = kernel_size if stride is None else stride
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding,
-                                   self.dilation, ceil_mode=self.ceil_mode,
-                                   return_indices=self.return_indices)
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -73,8 +86,9 @@ class _MaxUnpoolNd(_Pool):
         self.stride = each(kernel_size if stride is None else stride)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self).function(  # type: ignore[no-any-return]
-            input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self).function(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -99,14 +113,22 @@ class _FractionalMaxPoolNd(Module):
     dims = 0
     function: Any = None
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                 return_indices: bool = False, _random_samples: Any = None) -> None:
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
         super().__init__()
         each, name = _ntuple(self.dims), type(self).__name__
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio"
-                             if output_size is None else
-                             "only one of output_size and output_ratio may be specified")
+            raise ValueError(
+                f"{name} requires specifying either an output size, or a pooling ratio"
+                if output_size is None
+                else "only one of output_size and output_ratio may be specified"
+            )
         self.kernel_size, self.return_indices = each(kernel_size), return_indices
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
@@ -115,8 +137,14 @@ class _FractionalMaxPoolNd(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio,
-                                   self.return_indices, _random_samples=self._random_samples)
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
@@ -141,8 +169,14 @@ class _AvgPoolNd(_Pool):
 class AvgPool1d(_AvgPoolNd):
     """Means of windows of (B, C, L)."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
         super().__init__()
         each = _ntuple(1)
         self.kernel_size, self.padding = each(kernel_size), each(padding)
@@ -150,16 +184,28 @@ class AvgPool1d(_AvgPoolNd):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                            self.count_include_pad)
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
 
 
 class _WidePool(_AvgPoolNd):
     """Means of windows with a divisor of one's own."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override: int | None = None) -> None:
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
         super().__init__()
         self.kernel_size, self.padding = kernel_size, padding
         self.stride = kernel_size if stride is None else stride
@@ -167,9 +213,15 @@ class _WidePool(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(  # type: ignore[no-any-return]
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-            self.count_include_pad, self.divisor_override)
+        return type(self).function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class AvgPool2d(_WidePool):
@@ -187,15 +239,17 @@ class AvgPool3d(_WidePool):
 class _LPPoolNd(_Pool):
     shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None,
-                 ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type, self.kernel_size = norm_type, kernel_size
         self.stride, self.ceil_mode = stride, ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(  # type: ignore[no-any-return]
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return type(self).function(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
 
 class LPPool1d(_LPPoolNd):
@@ -256,7 +310,7 @@ class _AdaptiveAvgPoolNd(_Pool):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.output_size)  # type: ignore[no-any-return]
+        return type(self).function(input, self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):

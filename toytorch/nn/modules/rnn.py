@@ -7,7 +7,7 @@ import warnings
 from itertools import accumulate, pairwise
 from typing import Any
 
-from toytorch.core.homes import finder
+from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn import init
@@ -15,8 +15,8 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
 from toytorch.nn.utils.rnn import PackedSequence
-from toytorch.ops.create import empty, zeros
-from toytorch.ops.shape import cat, stack
+from toytorch.ops.creation.create import empty, zeros
+from toytorch.ops.shaping.rearrange import cat, stack
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -29,13 +29,24 @@ class RNNBase(Module):
 
     states = 1  # tensors in the hidden state
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
-                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-                 bidirectional: bool = False, proj_size: int = 0, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        _check_options(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                       proj_size)
+        _check_options(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size
+        )
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.bidirectional = float(dropout), bidirectional
@@ -44,7 +55,7 @@ class RNNBase(Module):
         gates, out = GATES[mode] * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * (2 if bidirectional else 1)
-            for suffix in ("", "_reverse")[:2 if bidirectional else 1]:
+            for suffix in ("", "_reverse")[: 2 if bidirectional else 1]:
                 shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 if bias:
                     shapes.update(bias_ih=(gates,), bias_hh=(gates,))  # type: ignore[arg-type]
@@ -75,8 +86,14 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]
-        for name, plain in (("proj_size", 0), ("num_layers", 1), ("bias", True),
-                            ("batch_first", False), ("dropout", 0), ("bidirectional", False)):
+        for name, plain in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
             if getattr(self, name) != plain:
                 parts.append(f"{name}={getattr(self, name)}")
         return ", ".join(parts)
@@ -87,24 +104,30 @@ class RNNBase(Module):
         """Refuses inputs of another type or width."""
         kind = self.weight_ih_l0.dtype
         if input.dtype is not kind:
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                             f"({kind}). Convert input: input.to({kind}), or convert model: "
-                             f"model.to({input.dtype})")
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype "
+                f"({kind}). Convert input: input.to({kind}), or convert model: "
+                f"model.to({input.dtype})"
+            )
         wanted = 2 if batch_sizes is not None else 3
         if input.ndim != wanted:
             raise RuntimeError(f"input must have {wanted} dimensions, got {input.ndim}")
         if self.input_size != input.size(-1):
-            raise RuntimeError("input.size(-1) must be equal to input_size. Expected "
-                               f"{self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
+            )
 
     def _sizes(self, batch: int) -> list[tuple[int, int, int]]:
         """The shape of every tensor of the hidden state."""
         lead = self.num_layers * (2 if self.bidirectional else 1)
-        return [(lead, batch, self.proj_size or self.hidden_size),
-                (lead, batch, self.hidden_size)][:self.states]
+        return [(lead, batch, self.proj_size or self.hidden_size), (lead, batch, self.hidden_size)][
+            : self.states
+        ]
 
-    def check_hidden_size(self, hx: Tensor, expected: tuple[int, ...],
-                          msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(
+        self, hx: Tensor, expected: tuple[int, ...], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
         """Refuses a hidden state of another shape."""
         if tuple(hx.shape) != expected:
             raise RuntimeError(msg.format(expected, list(hx.shape)))
@@ -118,10 +141,14 @@ class RNNBase(Module):
         if hx is not None and any(h.ndim != input.ndim for h in hx):
             kind = "batched 3-D" if input.ndim == 3 else "unbatched 2-D"
             if self.states == 1:
-                raise RuntimeError(f"For {kind} input, hx should also be {input.ndim}-D but got "
-                                   f"{hx[0].ndim}-D tensor")
-            raise RuntimeError(f"For {kind} input, hx and cx should also be {input.ndim}-D but got "
-                               f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors")
+                raise RuntimeError(
+                    f"For {kind} input, hx should also be {input.ndim}-D but got "
+                    f"{hx[0].ndim}-D tensor"
+                )
+            raise RuntimeError(
+                f"For {kind} input, hx and cx should also be {input.ndim}-D but got "
+                f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors"
+            )
 
     # -- computing ----------------------------------------------------------------------------
 
@@ -185,8 +212,9 @@ class RNNBase(Module):
             outputs = []
             for d in range(directions):
                 at = layer * directions + d
-                made, *after = self._direction(x, [h[at] for h in hidden], self._all_weights[at],
-                                               spans[::-1] if d else spans)
+                made, *after = self._direction(
+                    x, [h[at] for h in hidden], self._all_weights[at], spans[::-1] if d else spans
+                )
                 outputs.append(made)
                 last.append(after)
             x = outputs[0] if directions == 1 else cat.function(outputs, 1)
@@ -194,8 +222,9 @@ class RNNBase(Module):
                 x = F.dropout(x, self.dropout, self.training)
         return x, [stack.function(list(each), 0) for each in zip(*last)]
 
-    def _direction(self, x: Tensor, hidden: list[Tensor], names: list[str],
-                   spans: Any) -> tuple[Any, ...]:
+    def _direction(
+        self, x: Tensor, hidden: list[Tensor], names: list[str], spans: Any
+    ) -> tuple[Any, ...]:
         """One layer in one direction: outputs, and the state after the last step."""
         w = {name.partition("_l")[0]: getattr(self, name) for name in names}
         b_ih, b_hh = w.get("bias_ih"), w.get("bias_hh")
@@ -208,23 +237,44 @@ class RNNBase(Module):
         return rnn_layer(gates, hidden[0], w["weight_hh"], self.mode == "RNN_RELU", spans)
 
 
-def _check_options(mode: Any, input_size: Any, hidden_size: Any, num_layers: Any, bias: Any,
-                   batch_first: Any, dropout: Any, proj_size: Any) -> None:
+def _check_options(
+    mode: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    bias: Any,
+    batch_first: Any,
+    dropout: Any,
+    proj_size: Any,
+) -> None:
     """Refuses what no network can be made of."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability "
-                         "of an element being zeroed")
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability "
+            "of an element being zeroed"
+        )
     if dropout > 0 and num_layers == 1:
-        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero "
-                      f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
-                      f"num_layers={num_layers}", stacklevel=4)
-    for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
-                              ("input_size", input_size, int), ("hidden_size", hidden_size, int)):
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero "
+            f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={num_layers}",
+            stacklevel=4,
+        )
+    for name, value, kind in (
+        ("bias", bias, bool),
+        ("batch_first", batch_first, bool),
+        ("input_size", input_size, int),
+        ("hidden_size", hidden_size, int),
+    ):
         if not isinstance(value, kind):
-            raise TypeError(f"{name} should be of type {kind.__name__}, got: "
-                            f"{type(value).__name__}")
-    for name, value in (("input_size", input_size), ("hidden_size", hidden_size),
-                        ("num_layers", num_layers)):
+            raise TypeError(
+                f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+            )
+    for name, value in (
+        ("input_size", input_size),
+        ("hidden_size", hidden_size),
+        ("num_layers", num_layers),
+    ):
         if value <= 0:
             raise ValueError(f"{name} must be greater than zero")
     if proj_size < 0:
@@ -252,8 +302,9 @@ class RNN(RNNBase):
         else:
             nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or "
-                             "'relu'.")
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 

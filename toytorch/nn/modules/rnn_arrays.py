@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.loops import Recipe, machine
+from toytorch.loops import Recipe
+from toytorch.loops.runtime import jit
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
@@ -41,12 +42,12 @@ LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j]
 
 def in_one_pass(xp: Any, a: Any) -> bool:
     """Whether compiled loops do the steps: where they work, and there is enough to do."""
-    return xp is np and a.dtype.char in "fd" and a.size >= 4096 and machine.works()
+    return xp is np and a.dtype.char in "fd" and a.size >= 4096 and jit.works()
 
 
 def quarters(a: Any, n: int) -> list[Any]:
     """The four gates in rows of (rows, 4n)."""
-    return [a[:, :n], a[:, n:2 * n], a[:, 2 * n:3 * n], a[:, 3 * n:]]
+    return [a[:, :n], a[:, n : 2 * n], a[:, 2 * n : 3 * n], a[:, 3 * n :]]
 
 
 def squash(xp: Any, a: Any) -> None:
@@ -64,16 +65,17 @@ def before(xp: Any, after: Any, start: Any, spans: Spans) -> Any:
         return xp.concatenate((start, after[:-rows]))
     state, found = start.copy(), xp.empty_like(after)
     for lo, hi in spans:
-        found[lo:hi] = state[:hi - lo]
-        state[:hi - lo] = after[lo:hi]
+        found[lo:hi] = state[: hi - lo]
+        state[: hi - lo] = after[lo:hi]
     return found
 
 
 # -- LSTM -----------------------------------------------------------------------------------------
 
 
-def lstm_forward(xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any,
-                 spans: Spans) -> tuple[Any, ...]:
+def lstm_forward(
+    xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any, spans: Spans
+) -> tuple[Any, ...]:
     """i, f, o = σ(·), g = tanh(·); c ← f·c + i·g; h ← o·tanh c, projected where there is w_hr.
 
     Results: outputs, last h, last c; then what backward needs: the gates, all c, all tanh c.
@@ -89,24 +91,32 @@ def lstm_forward(xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any,
         xp.matmul(h[:rows], turned, out=a)
         if once:
             four, cell = quarters(a, n), c[:rows]
-            LSTM_STEP(*four, cells[lo:hi], cell, tanhs[lo:hi], outputs[lo:hi],
-                      *four, *quarters(gates[lo:hi], n), cell)
+            LSTM_STEP(
+                *four,
+                cells[lo:hi],
+                cell,
+                tanhs[lo:hi],
+                outputs[lo:hi],
+                *four,
+                *quarters(gates[lo:hi], n),
+                cell,
+            )
             h[:rows] = outputs[lo:hi]
             continue
         a += gates[lo:hi]
-        squash(xp, a[:, :2 * n])
-        squash(xp, a[:, 3 * n:])
-        xp.tanh(a[:, 2 * n:3 * n], out=a[:, 2 * n:3 * n])
+        squash(xp, a[:, : 2 * n])
+        squash(xp, a[:, 3 * n :])
+        xp.tanh(a[:, 2 * n : 3 * n], out=a[:, 2 * n : 3 * n])
         cell, tanh = c[:rows], tanhs[lo:hi]
-        cell *= a[:, n:2 * n]
-        cell += xp.multiply(a[:, :n], a[:, 2 * n:3 * n], out=tanh)
+        cell *= a[:, n : 2 * n]
+        cell += xp.multiply(a[:, :n], a[:, 2 * n : 3 * n], out=tanh)
         cells[lo:hi] = cell
         xp.tanh(cell, out=tanh)
         out = outputs[lo:hi]
         if w_hr is None:
-            xp.multiply(a[:, 3 * n:], tanh, out=out)
+            xp.multiply(a[:, 3 * n :], tanh, out=out)
         else:
-            xp.matmul(a[:, 3 * n:] * tanh, w_hr.T, out=out)
+            xp.matmul(a[:, 3 * n :] * tanh, w_hr.T, out=out)
         h[:rows] = out
     return outputs, h, c, acts, cells, tanhs
 
@@ -128,12 +138,19 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
         dm = d if w_hr is None else d @ w_hr
         if once:
             cell = dc[:rows]
-            LSTM_BACK(*quarters(d_gates[lo:hi], n), cell, dm, *quarters(acts[lo:hi], n),
-                      tanhs[lo:hi], c_before[lo:hi], cell)
+            LSTM_BACK(
+                *quarters(d_gates[lo:hi], n),
+                cell,
+                dm,
+                *quarters(acts[lo:hi], n),
+                tanhs[lo:hi],
+                c_before[lo:hi],
+                cell,
+            )
             xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
             continue
-        i, f, g, o = (acts[lo:hi, k * n:(k + 1) * n] for k in range(4))
-        di, df, dg, do = (d_gates[lo:hi, k * n:(k + 1) * n] for k in range(4))
+        i, f, g, o = (acts[lo:hi, k * n : (k + 1) * n] for k in range(4))
+        di, df, dg, do = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(4))
         tanh, cell = tanhs[lo:hi], dc[:rows]
         xp.multiply(dm, tanh, out=do)
         do *= o - o * o
@@ -150,15 +167,16 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
         cell *= f
         xp.matmul(d_gates[lo:hi], w_hh, out=dh[:rows])
     d_w = xp.matmul(d_gates.T, before(xp, outputs, h0, spans))
-    d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n:] * tanhs)
+    d_r = None if w_hr is None else d_projected.T @ (acts[:, 3 * n :] * tanhs)
     return d_gates, dh, dc, d_w, d_r
 
 
 # -- GRU ------------------------------------------------------------------------------------------
 
 
-def gru_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any,
-                spans: Spans) -> tuple[Any, ...]:
+def gru_forward(
+    xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any, spans: Spans
+) -> tuple[Any, ...]:
     """r, z = σ(·); n = tanh(input's share + r·state's share); h ← n + z·(h - n).
 
     Results: outputs, last h; then what backward needs: r, z and n, and the state's share of n.
@@ -172,16 +190,16 @@ def gru_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any,
         xp.matmul(h[:rows], turned, out=a)
         if b_hh is not None:
             a += b_hh
-        shares[lo:hi] = a[:, 2 * n:]
-        a[:, :2 * n] += gates[lo:hi, :2 * n]
-        squash(xp, a[:, :2 * n])
-        new = a[:, 2 * n:]
+        shares[lo:hi] = a[:, 2 * n :]
+        a[:, : 2 * n] += gates[lo:hi, : 2 * n]
+        squash(xp, a[:, : 2 * n])
+        new = a[:, 2 * n :]
         new *= a[:, :n]
-        new += gates[lo:hi, 2 * n:]
+        new += gates[lo:hi, 2 * n :]
         xp.tanh(new, out=new)
         state = h[:rows]
         state -= new
-        state *= a[:, n:2 * n]
+        state *= a[:, n : 2 * n]
         state += new
         outputs[lo:hi] = state
     return outputs, h, acts, shares
@@ -199,8 +217,8 @@ def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> 
         rows = hi - lo
         d = dh[:rows]
         d += g_out[lo:hi]
-        r, z, new = (acts[lo:hi, k * n:(k + 1) * n] for k in range(3))
-        dr, dz, dn = (d_gates[lo:hi, k * n:(k + 1) * n] for k in range(3))
+        r, z, new = (acts[lo:hi, k * n : (k + 1) * n] for k in range(3))
+        dr, dz, dn = (d_gates[lo:hi, k * n : (k + 1) * n] for k in range(3))
         xp.subtract(1, z, out=dn)
         dn *= d
         dn *= 1 - new * new
@@ -210,7 +228,7 @@ def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> 
         xp.multiply(dn, shares[lo:hi], out=dr)
         dr *= r - r * r
         d_state[lo:hi] = d_gates[lo:hi]
-        d_state[lo:hi, 2 * n:] *= r
+        d_state[lo:hi, 2 * n :] *= r
         d *= z
         d += d_state[lo:hi] @ w_hh
     d_b = None if b_hh is None else d_state.sum(0)
@@ -220,31 +238,33 @@ def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> 
 # -- the plain recurrent layer --------------------------------------------------------------------
 
 
-def rnn_forward(xp: Any, gates: Any, h0: Any, w_hh: Any, relu: bool,
-                spans: Spans) -> tuple[Any, ...]:
+def rnn_forward(
+    xp: Any, gates: Any, h0: Any, w_hh: Any, relu: bool, spans: Spans
+) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
     h, outputs, turned = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
     for lo, hi in spans:
         out = outputs[lo:hi]
-        xp.matmul(h[:hi - lo], turned, out=out)
+        xp.matmul(h[: hi - lo], turned, out=out)
         out += gates[lo:hi]
         if relu:
             xp.maximum(out, 0, out=out)
         else:
             xp.tanh(out, out=out)
-        h[:hi - lo] = out
+        h[: hi - lo] = out
     return outputs, h
 
 
-def rnn_backward(xp: Any, grads: Any, inputs: Any, relu: bool, outputs: Any,
-                 spans: Spans) -> tuple[Any, ...]:
+def rnn_backward(
+    xp: Any, grads: Any, inputs: Any, relu: bool, outputs: Any, spans: Spans
+) -> tuple[Any, ...]:
     """The gradients of gates, h0 and w_hh."""
     g_out, g_h = grads
     _, h0, w_hh = inputs
     dh, d_gates = g_h.copy(), xp.empty_like(outputs)
     for lo, hi in reversed(spans):
         d = d_gates[lo:hi]
-        xp.add(dh[:hi - lo], g_out[lo:hi], out=d)
+        xp.add(dh[: hi - lo], g_out[lo:hi], out=d)
         d *= outputs[lo:hi] > 0 if relu else 1 - outputs[lo:hi] ** 2
-        xp.matmul(d, w_hh, out=dh[:hi - lo])
+        xp.matmul(d, w_hh, out=dh[: hi - lo])
     return d_gates, dh, d_gates.T @ before(xp, outputs, h0, spans)

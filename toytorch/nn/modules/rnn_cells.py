@@ -11,22 +11,34 @@ from toytorch.nn import init
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.nn.parameter import Parameter
-from toytorch.ops.create import empty, zeros
+from toytorch.ops.creation.create import empty, zeros
 
 
 class RNNCellBase(Module):
     """Weights of the input and of the state, (gates·hidden, in) and (gates·hidden, hidden)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = num_chunks * hidden_size
-        for name, shape in (("weight_ih", (gates, input_size)), ("weight_hh", (gates, hidden_size)),
-                            ("bias_ih", (gates,)), ("bias_hh", (gates,))):
+        for name, shape in (
+            ("weight_ih", (gates, input_size)),
+            ("weight_hh", (gates, hidden_size)),
+            ("bias_ih", (gates,)),
+            ("bias_hh", (gates,)),
+        ):
             absent = name.startswith("bias") and not bias
             self.register_parameter(
-                name, None if absent else Parameter(empty(shape, device=device, dtype=dtype)))
+                name, None if absent else Parameter(empty(shape, device=device, dtype=dtype))
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -57,31 +69,44 @@ class RNNCellBase(Module):
             input = input.unsqueeze(0)
             states = None if states is None else [h.unsqueeze(0) for h in states]
         if states is None:
-            states = [zeros((input.shape[0], self.hidden_size), dtype=input.dtype,
-                            device=input.device)] * count
+            states = [
+                zeros((input.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
+            ] * count
         if input.shape[1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected "
-                               f"{self.input_size}")
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.shape[1]} expected "
+                f"{self.input_size}"
+            )
         for i, h in enumerate(states):
             if h.shape[0] != input.shape[0]:
-                raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} "
-                                   f"batch size {h.shape[0]}")
+                raise RuntimeError(
+                    f"Input batch size {input.shape[0]} doesn't match hidden{i} "
+                    f"batch size {h.shape[0]}"
+                )
             if h.shape[1] != self.hidden_size:
-                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, "
-                                   f"expected {self.hidden_size}")
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, "
+                    f"expected {self.hidden_size}"
+                )
         return input, list(states), batched
 
     def _gates(self, input: Tensor) -> Tensor:
         """The input's share of the gates, with both biases."""
-        return F.linear(input, self.weight_ih,
-                        self.bias_ih + self.bias_hh if self.bias else None)
+        return F.linear(input, self.weight_ih, self.bias_ih + self.bias_hh if self.bias else None)
 
 
 class RNNCell(RNNCellBase):
     """h' = tanh(W_ih·x + b_ih + W_hh·h + b_hh), or with max(0, ·)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
-                 nonlinearity: str = "tanh", device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -89,9 +114,10 @@ class RNNCell(RNNCellBase):
         x, (h,), batched = self._set_up(input, None if hx is None else [hx], 1)
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        made = rnn_layer(self._gates(x), h, self.weight_hh, self.nonlinearity == "relu",
-                         [(0, len(x))])[0]
-        return made if batched else made.squeeze(0)  # type: ignore[no-any-return]
+        made = rnn_layer(
+            self._gates(x), h, self.weight_hh, self.nonlinearity == "relu", [(0, len(x))]
+        )[0]
+        return made if batched else made.squeeze(0)
 
 
 class LSTMCell(RNNCellBase):
@@ -103,8 +129,14 @@ class LSTMCell(RNNCellBase):
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
@@ -116,12 +148,23 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a GRU: h' from x and h."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         x, (h,), batched = self._set_up(input, None if hx is None else [hx], 1)
-        made = gru_layer(F.linear(x, self.weight_ih, self.bias_ih).to(h.dtype), h, self.weight_hh,
-                         self.bias_hh, [(0, len(x))])[0]
-        return made if batched else made.squeeze(0)  # type: ignore[no-any-return]
+        made = gru_layer(
+            F.linear(x, self.weight_ih, self.bias_ih).to(h.dtype),
+            h,
+            self.weight_hh,
+            self.bias_hh,
+            [(0, len(x))],
+        )[0]
+        return made if batched else made.squeeze(0)

@@ -11,8 +11,8 @@ from typing import Any
 from toytorch.autograd.api import grad as gradients
 from toytorch.autograd.function import Function
 from toytorch.backends import base
-from toytorch.core import state
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import state
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
 
@@ -53,8 +53,9 @@ class Lstm(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.lstm_steps, inputs, (ctx.spans,), grads), None)
-        made = arrays.lstm_backward(ctx.xp, _arrays(grads), _arrays(inputs),
-                                    (outputs._array, *ctx.kept), ctx.spans)
+        made = arrays.lstm_backward(
+            ctx.xp, _arrays(grads), _arrays(inputs), (outputs._array, *ctx.kept), ctx.spans
+        )
         return (*_wrapped(made), None)
 
 
@@ -76,8 +77,9 @@ class Gru(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.gru_steps, inputs, (ctx.spans,), grads), None)
-        made = arrays.gru_backward(ctx.xp, _arrays(grads), _arrays(inputs),
-                                   (outputs._array, *ctx.kept), ctx.spans)
+        made = arrays.gru_backward(
+            ctx.xp, _arrays(grads), _arrays(inputs), (outputs._array, *ctx.kept), ctx.spans
+        )
         return (*_wrapped(made), None)
 
 
@@ -99,8 +101,9 @@ class Rnn(Function):
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.rnn_steps, inputs, (ctx.relu, ctx.spans), grads), None, None)
-        made = arrays.rnn_backward(ctx.xp, _arrays(grads), _arrays(inputs), ctx.relu,
-                                   outputs._array, ctx.spans)
+        made = arrays.rnn_backward(
+            ctx.xp, _arrays(grads), _arrays(inputs), ctx.relu, outputs._array, ctx.spans
+        )
         return (*_wrapped(made), None, None)
 
 
@@ -108,7 +111,8 @@ def run(function: Any, steps: Any, *args: Any) -> tuple[Any, ...]:
     """A layer on bare arrays, or step by step where a mode looks on or derivatives run along."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     watched = bool(state.local.modes) or any(
-        t._batches is not None or t._tangents is not None for t in tensors)
+        t._batches is not None or t._tangents is not None for t in tensors
+    )
     half = None if tensors[0].dtype.itemsize > 2 else tensors[0].dtype
     if half is not None:  # steps of 16 bits would lose too much
         args = tuple(a.float() if isinstance(a, Tensor) else a for a in args)

@@ -6,7 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional import linear
-from toytorch.ops.shape import cat
+from toytorch.ops.shaping.rearrange import cat
 
 Spans = list[tuple[int, int]]
 
@@ -22,7 +22,7 @@ def gru_cell(gates: Tensor, share: Tensor, h: Tensor) -> Tensor:
     """h after a step, from the input's and the state's share of the gates and the old h."""
     (xr, xz, xn), (hr, hz, hn) = gates.chunk(3, 1), share.chunk(3, 1)
     new = (xn + (xr + hr).sigmoid() * hn).tanh()
-    return new + (xz + hz).sigmoid() * (h - new)  # type: ignore[no-any-return]
+    return new + (xz + hz).sigmoid() * (h - new)
 
 
 def steps(spans: Spans, gates: Tensor, states: tuple[Tensor, ...], step: Any) -> tuple[Any, ...]:
@@ -34,32 +34,35 @@ def steps(spans: Spans, gates: Tensor, states: tuple[Tensor, ...], step: Any) ->
     for lo, hi in spans:
         rows = hi - lo
         new = step(gates[lo:hi], *(s[:rows] for s in states))
-        states = tuple(n if rows == len(s) else cat.function([n, s[rows:]])
-                       for n, s in zip(new, states))
+        states = tuple(
+            n if rows == len(s) else cat.function([n, s[rows:]]) for n, s in zip(new, states)
+        )
         outputs[lo] = new[0]
     return cat.function([outputs[lo] for lo in sorted(outputs)]), *states
 
 
-def lstm_steps(gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, w_hr: Any,
-               spans: Spans) -> tuple[Any, ...]:
+def lstm_steps(
+    gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, w_hr: Any, spans: Spans
+) -> tuple[Any, ...]:
     """What `lstm_forward` computes: outputs, last h, last c."""
+
     def step(rows: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         h, c = lstm_cell(rows + linear(h, w_hh), c)
         return (h if w_hr is None else linear(h, w_hr)), c
+
     return steps(spans, gates, (h0, c0), step)
 
 
-def gru_steps(gates: Tensor, h0: Tensor, w_hh: Tensor, b_hh: Any,
-              spans: Spans) -> tuple[Any, ...]:
+def gru_steps(gates: Tensor, h0: Tensor, w_hh: Tensor, b_hh: Any, spans: Spans) -> tuple[Any, ...]:
     """What `gru_forward` computes: outputs, last h."""
-    return steps(spans, gates, (h0,),
-                 lambda rows, h: (gru_cell(rows, linear(h, w_hh, b_hh), h),))
+    return steps(spans, gates, (h0,), lambda rows, h: (gru_cell(rows, linear(h, w_hh, b_hh), h),))
 
 
-def rnn_steps(gates: Tensor, h0: Tensor, w_hh: Tensor, relu: bool,
-              spans: Spans) -> tuple[Any, ...]:
+def rnn_steps(gates: Tensor, h0: Tensor, w_hh: Tensor, relu: bool, spans: Spans) -> tuple[Any, ...]:
     """What `rnn_forward` computes: outputs, last h."""
+
     def step(rows: Tensor, h: Tensor) -> tuple[Tensor]:
         made = rows + linear(h, w_hh)
         return (made.relu() if relu else made.tanh(),)
+
     return steps(spans, gates, (h0,), step)

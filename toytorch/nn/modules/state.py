@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import no_grad
-from toytorch.core.node import Handle
 from toytorch.core.tensor import Tensor
-from toytorch.nn.modules.tree import Tree
+from toytorch.facts.node import Handle
+from toytorch.nn.modules.registration import Tree
 from toytorch.nn.parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
@@ -23,8 +23,10 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return (f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
-                f"unexpected_keys={self.unexpected_keys})")
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"unexpected_keys={self.unexpected_keys})"
+        )
 
 
 class StateDict(OrderedDict[str, Any]):
@@ -44,19 +46,25 @@ class Stateful(Tree):
 
     def __init__(self) -> None:
         super().__init__()
-        for name in ("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-                     "_load_state_dict_post_hooks"):
+        for name in (
+            "_state_dict_hooks",
+            "_state_dict_pre_hooks",
+            "_load_state_dict_pre_hooks",
+            "_load_state_dict_post_hooks",
+        ):
             object.__setattr__(self, name, {})
 
     def get_extra_state(self) -> Any:
         """What a subclass saves beside its tensors."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be "
-                           "called.")
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called."
+        )
 
     def set_extra_state(self, state: Any) -> None:
         """Takes back what `get_extra_state` gave."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be "
-                           "called.")
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called."
+        )
 
     def _has_extra(self, method: str) -> bool:
         return getattr(type(self), method) is not getattr(Stateful, method)
@@ -69,8 +77,9 @@ class Stateful(Tree):
 
     # -- saving -------------------------------------------------------------------------------
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "",
-                   keep_vars: bool = False) -> Any:
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
         """All parameters and persistent buffers by name.
 
         >>> from toytorch import nn
@@ -92,8 +101,9 @@ class Stateful(Tree):
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
-                child.state_dict(destination=destination, prefix=f"{prefix}{name}.",
-                                 keep_vars=keep_vars)
+                child.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
         for hook, public in list(self._state_dict_hooks.values()):
             changed = hook(self, destination, prefix, about)
             if public and changed is not None:
@@ -120,8 +130,9 @@ class Stateful(Tree):
 
     # -- loading ------------------------------------------------------------------------------
 
-    def load_state_dict(self, state_dict: Any, strict: bool = True,
-                        assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copies values by name; with strict, every name must match.
 
         assign: the tensors themselves become the parameters, with their types.
@@ -146,32 +157,59 @@ class Stateful(Tree):
             for name, child in module._modules.items():
                 if child is not None:
                     inner = f"{prefix}{name}."
-                    load(child, OrderedDict((k, v) for k, v in part.items()
-                                            if k.startswith(inner)), inner)
+                    load(
+                        child,
+                        OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
+                        inner,
+                    )
             found = IncompatibleKeys(missing, unexpected)
             for hook in list(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
-                    raise AssertionError("Hooks registered with "
-                                         "``register_load_state_dict_post_hook`` are not expected "
-                                         "to return new values, if incompatible_keys need to be "
-                                         "modified, it should be done inplace.")
+                    raise AssertionError(
+                        "Hooks registered with "
+                        "``register_load_state_dict_post_hook`` are not expected "
+                        "to return new values, if incompatible_keys need to be "
+                        "modified, it should be done inplace."
+                    )
+
         load(self, state, "")
         if strict:
             for kind, names in (("Unexpected", unexpected), ("Missing", missing)):
                 if names:
-                    errors.insert(0, f"{kind} key(s) in state_dict: "
-                                  + ", ".join(f'"{k}"' for k in names) + ". ")
+                    errors.insert(
+                        0,
+                        f"{kind} key(s) in state_dict: "
+                        + ", ".join(f'"{k}"' for k in names)
+                        + ". ",
+                    )
         if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                               + "\n\t".join(errors))
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(errors)
+            )
         return IncompatibleKeys(missing, unexpected)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any,
-                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
-                              error_msgs: list[str]) -> None:
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         for hook, with_module in list(self._load_state_dict_pre_hooks.values()):
-            hook(*[self] * with_module, state_dict, prefix, local_metadata, strict, missing_keys,
-                 unexpected_keys, error_msgs)
+            hook(
+                *[self] * with_module,
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         mine = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, value in mine.items():
@@ -192,21 +230,25 @@ class Stateful(Tree):
         for key in state_dict if strict else ():
             if not key.startswith(prefix) or key == extra:
                 continue
-            first, _, rest = key[len(prefix):].partition(".")
+            first, _, rest = key[len(prefix) :].partition(".")
             if first not in (self._modules if rest else mine):
                 unexpected_keys.append(key)
 
     def _take(self, name: str, key: str, value: Any, given: Any, assign: bool) -> str:
         """Copies one tensor, or puts it in the place of the old one; says what went wrong."""
         if not isinstance(given, Tensor):
-            return (f'While copying the parameter named "{key}", expected torch.Tensor or '
-                    f"Tensor-like object from checkpoint but received {type(given)}")
+            return (
+                f'While copying the parameter named "{key}", expected torch.Tensor or '
+                f"Tensor-like object from checkpoint but received {type(given)}"
+            )
         if not is_lazy(value):
             if not value.ndim and given.ndim == 1:
                 given = given[0]  # numbers were tensors of one element once
             if given.shape != value.shape:
-                return (f"size mismatch for {key}: copying a param with shape {given.shape} from "
-                        f"checkpoint, the shape in current model is {value.shape}.")
+                return (
+                    f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                    f"checkpoint, the shape in current model is {value.shape}."
+                )
         try:
             with no_grad():
                 if not assign:
@@ -220,9 +262,11 @@ class Stateful(Tree):
                 else:
                     setattr(self, name, given)
         except Exception as problem:
-            return (f'While copying the parameter named "{key}", whose dimensions in the model are '
-                    f"{value.size()} and whose dimensions in the checkpoint are {given.size()}, an "
-                    f"exception occurred : {problem.args}.")
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{value.size()} and whose dimensions in the checkpoint are {given.size()}, an "
+                f"exception occurred : {problem.args}."
+            )
         return ""
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> Handle:

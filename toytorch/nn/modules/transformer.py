@@ -15,7 +15,7 @@ from toytorch.nn.modules.dropout import Dropout
 from toytorch.nn.modules.linear import Linear
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.normalization import LayerNorm
-from toytorch.ops.create import full
+from toytorch.ops.creation.create import full
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
@@ -40,7 +40,7 @@ def activation_of(given: Any) -> Any:
 def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
     """-∞ above the diagonal, 0 elsewhere: no position sees those after it."""
     made = full((size, size), -math.inf, device=device, dtype=dtype or Tensor().dtype)
-    return made.triu(1)  # type: ignore[no-any-return]
+    return made.triu(1)
 
 
 def is_causal_mask(mask: Tensor | None, said: bool | None, length: int) -> bool:
@@ -57,14 +57,28 @@ class _Layer(Module):
 
     norm_first: bool
 
-    def _set_up(self, norms: int, cross: bool, d_model: int, nhead: int, width: int,
-                dropout: float, activation: Any, eps: float, batch_first: bool, norm_first: bool,
-                bias: bool, make: dict[str, Any]) -> None:
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias,
-                                            batch_first=batch_first, **make)
+    def _set_up(
+        self,
+        norms: int,
+        cross: bool,
+        d_model: int,
+        nhead: int,
+        width: int,
+        dropout: float,
+        activation: Any,
+        eps: float,
+        batch_first: bool,
+        norm_first: bool,
+        bias: bool,
+        make: dict[str, Any],
+    ) -> None:
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, **make
+        )
         if cross:
-            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias,
-                                                     batch_first=batch_first, **make)
+            self.multihead_attn = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, **make
+            )
         self.linear1 = Linear(d_model, width, bias, **make)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(width, d_model, bias, **make)
@@ -76,13 +90,13 @@ class _Layer(Module):
         self.activation = activation_of(activation)
 
     def _sa_block(self, x: Tensor, mask: Any, padding: Any, causal: bool = False) -> Tensor:
-        made = self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding,
-                              need_weights=False, is_causal=causal)[0]
-        return self.dropout1(made)  # type: ignore[no-any-return]
+        made = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=causal
+        )[0]
+        return self.dropout1(made)
 
     def _ff_block(self, x: Tensor) -> Tensor:
-        return self.linear2(  # type: ignore[no-any-return]
-            self.dropout(self.activation(self.linear1(x))))
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -91,56 +105,118 @@ class TransformerEncoderLayer(_Layer):
     norm_first: x ← x + attention(norm(x)), which trains more easily; Xiong et al. 2020.
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048,
-                 dropout: float = 0.1, activation: Any = F.relu, layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        self._set_up(2, False, d_model, nhead, dim_feedforward, dropout, activation,
-                     layer_norm_eps, batch_first, norm_first, bias,
-                     {"device": device, "dtype": dtype})
+        self._set_up(
+            2,
+            False,
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            {"device": device, "dtype": dtype},
+        )
 
-    def forward(self, src: Tensor, src_mask: Tensor | None = None,
-                src_key_padding_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
         x, masks = src, (src_mask, src_key_padding_mask, is_causal)
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), *masks)
-            return x + self.dropout2(self._ff_block(self.norm2(x)))  # type: ignore[no-any-return]
+            return x + self.dropout2(self._ff_block(self.norm2(x)))
         x = self.norm1(x + self._sa_block(x, *masks))
-        return self.norm2(x + self.dropout2(self._ff_block(x)))  # type: ignore[no-any-return]
+        return self.norm2(x + self.dropout2(self._ff_block(x)))
 
 
 class TransformerDecoderLayer(_Layer):
     """An encoder layer with attention to the encoder's result between its two parts."""
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048,
-                 dropout: float = 0.1, activation: Any = F.relu, layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
-        self._set_up(3, True, d_model, nhead, dim_feedforward, dropout, activation,
-                     layer_norm_eps, batch_first, norm_first, bias,
-                     {"device": device, "dtype": dtype})
+        self._set_up(
+            3,
+            True,
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            {"device": device, "dtype": dtype},
+        )
 
-    def _mha_block(self, x: Tensor, memory: Tensor, mask: Any, padding: Any,
-                   causal: bool) -> Tensor:
-        made = self.multihead_attn(x, memory, memory, attn_mask=mask, key_padding_mask=padding,
-                                   need_weights=False, is_causal=causal)[0]
-        return self.dropout2(made)  # type: ignore[no-any-return]
+    def _mha_block(
+        self, x: Tensor, memory: Tensor, mask: Any, padding: Any, causal: bool
+    ) -> Tensor:
+        made = self.multihead_attn(
+            x,
+            memory,
+            memory,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=causal,
+        )[0]
+        return self.dropout2(made)
 
-    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
-                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-                memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
-                memory_is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
         x, own = tgt, (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), *own)
             x = x + self._mha_block(self.norm2(x), *other)
-            return x + self.dropout3(self._ff_block(self.norm3(x)))  # type: ignore[no-any-return]
+            return x + self.dropout3(self._ff_block(self.norm3(x)))
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, *other))
-        return self.norm3(x + self.dropout3(self._ff_block(x)))  # type: ignore[no-any-return]
+        return self.norm3(x + self.dropout3(self._ff_block(x)))
 
 
 class _Stack(Module):
@@ -162,18 +238,29 @@ class _Stack(Module):
 class TransformerEncoder(_Stack):
     """A stack of encoder layers."""
 
-    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
-                 enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__(encoder_layer, num_layers, norm)
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
-    def forward(self, src: Tensor, mask: Tensor | None = None,
-                src_key_padding_mask: Tensor | None = None,
-                is_causal: bool | None = None) -> Tensor:
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
         causal = is_causal_mask(mask, is_causal, self._length(src))
         for layer in self.layers:
-            src = layer(src, src_mask=mask, is_causal=causal,
-                        src_key_padding_mask=src_key_padding_mask)
+            src = layer(
+                src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
+            )
         return self._normed(src)
 
 
@@ -183,16 +270,29 @@ class TransformerDecoder(_Stack):
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
-    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
-                memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-                memory_key_padding_mask: Tensor | None = None,
-                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
         causal = is_causal_mask(tgt_mask, tgt_is_causal, self._length(tgt))
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                        tgt_key_padding_mask=tgt_key_padding_mask,
-                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
-                        memory_is_causal=memory_is_causal)
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
         return self._normed(tgt)
 
 
@@ -205,22 +305,55 @@ class Transformer(Module):
     torch.Size([4, 3, 8])
     """
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
-                 num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation: Any = F.relu, custom_encoder: Any = None, custom_decoder: Any = None,
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         make: dict[str, Any] = {"device": device, "dtype": dtype}
-        options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-                   batch_first, norm_first, bias)
-        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*options, **make), num_encoder_layers,
-            LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
-        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*options, **make), num_decoder_layers,
-            LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
+        options = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+        )
+        self.encoder = (
+            custom_encoder
+            if custom_encoder is not None
+            else TransformerEncoder(
+                TransformerEncoderLayer(*options, **make),
+                num_encoder_layers,
+                LayerNorm(d_model, layer_norm_eps, bias=bias, **make),
+            )
+        )
+        self.decoder = (
+            custom_decoder
+            if custom_decoder is not None
+            else TransformerDecoder(
+                TransformerDecoderLayer(*options, **make),
+                num_decoder_layers,
+                LayerNorm(d_model, layer_norm_eps, bias=bias, **make),
+            )
+        )
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -234,22 +367,35 @@ class Transformer(Module):
         """-∞ above the diagonal, 0 elsewhere."""
         return causal_mask(sz, device, dtype)
 
-    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None,
-                tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-                src_key_padding_mask: Tensor | None = None,
-                tgt_key_padding_mask: Tensor | None = None,
-                memory_key_padding_mask: Tensor | None = None,
-                src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
-                memory_is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask,
-                              is_causal=src_is_causal)
-        return self.decoder(  # type: ignore[no-any-return]
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal)
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )

@@ -18,9 +18,14 @@ class Upsample(Module):
     Upsample(scale_factor=2.0, mode='nearest')
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                 align_corners: bool | None = None,
-                 recompute_scale_factor: bool | None = None) -> None:
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
         super().__init__()
         self.name, self.size, self.mode = type(self).__name__, size, mode
         if isinstance(scale_factor, tuple):
@@ -30,12 +35,21 @@ class Upsample(Module):
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
-                             self.recompute_scale_factor)
+        return F.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+        )
 
     def extra_repr(self) -> str:
-        size = f"size={self.size!r}" if self.scale_factor is None \
+        size = (
+            f"size={self.size!r}"
+            if self.scale_factor is None
             else f"scale_factor={self.scale_factor!r}"
+        )
         return f"{size}, mode={self.mode!r}"
 
 

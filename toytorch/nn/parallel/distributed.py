@@ -12,5 +12,7 @@ class DistributedDataParallel(Module):
 
     def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        raise ValueError("Default process group has not been initialized, please make sure to call "
-                         "init_process_group.")
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )

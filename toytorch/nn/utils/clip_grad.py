@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor
+from toytorch.ops.creation.create import tensor
 
 
 def _grads(parameters: Any) -> list[Tensor]:
@@ -16,26 +16,34 @@ def _grads(parameters: Any) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
-def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                   foreach: bool | None = None) -> Tensor:
+def get_total_norm(
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The norm of the norms of tensors: that of all their elements together."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
         return tensor(0.0)
     norm, stack = registry["linalg_vector_norm"].function, registry["stack"].function
     first = tensors[0].device
-    total: Tensor = norm(stack([norm(t, float(norm_type)).to(first) for t in tensors], 0),
-                         float(norm_type))
+    total: Tensor = norm(
+        stack([norm(t, float(norm_type)).to(first) for t in tensors], 0), float(norm_type)
+    )
     if error_if_nonfinite and not bool(total.isfinite()):
-        raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from "
-                           "`parameters` is non-finite, so it cannot be clipped. To disable this "
-                           "error and scale the gradients by the non-finite norm anyway, set "
-                           "`error_if_nonfinite=False`")
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from "
+            "`parameters` is non-finite, so it cannot be clipped. To disable this "
+            "error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor,
-                          foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Multiplies gradients by max_norm/total_norm where that is less than 1, in place."""
     with no_grad():
         factor = ((total_norm + 1e-6).reciprocal() * float(max_norm)).clamp(max=1.0)
@@ -43,8 +51,13 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor,
             g.mul_(factor.to(g.device))
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Holds the norm of all gradients together at max_norm, in place; gives the norm before.
 
     Pascanu, Mikolov and Bengio 2013.
@@ -68,9 +81,18 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
             g.clamp_(min=-float(clip_value), max=float(clip_value))
 
 
-def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0,
-                   error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The older name of `clip_grad_norm_`."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-                  "`torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

@@ -10,8 +10,9 @@ from toytorch.core.tensor import Tensor
 
 def _same_device(p: Tensor, device: Any) -> Any:
     if device is not None and p.device != device:
-        raise TypeError("Found two parameters on different devices, this is currently not "
-                        "supported.")
+        raise TypeError(
+            "Found two parameters on different devices, this is currently not supported."
+        )
     return p.device
 
 
@@ -26,7 +27,7 @@ def parameters_to_vector(parameters: Any) -> Tensor:
     for p in parameters:
         device = _same_device(p, device)
         parts.append(p.reshape(-1))
-    return registry["cat"].function(parts)  # type: ignore[no-any-return]
+    return registry["cat"].function(parts)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
@@ -36,5 +37,5 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
     device, at = None, 0
     for p in parameters:
         device = _same_device(p, device)
-        p.data = vec[at:at + p.numel()].reshape(p.shape).data
+        p.data = vec[at : at + p.numel()].reshape(p.shape).data
         at += p.numel()

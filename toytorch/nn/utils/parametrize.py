@@ -46,10 +46,12 @@ def _check_like(found: Any, like: Tensor, action: str, mine: str, theirs: str) -
         raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
     for trait in ("dtype", "shape"):
         if getattr(found, trait) != getattr(like, trait):
-            raise ValueError(f"Registering a parametrization may not change the {trait} of the "
-                             f"tensor, unless {action} flag is enabled.\n"
-                             f"{mine}{trait}: {getattr(like, trait)}\n"
-                             f"{theirs}{trait}: {getattr(found, trait)}")
+            raise ValueError(
+                f"Registering a parametrization may not change the {trait} of the "
+                f"tensor, unless {action} flag is enabled.\n"
+                f"{mine}{trait}: {getattr(like, trait)}\n"
+                f"{theirs}{trait}: {getattr(found, trait)}"
+            )
 
 
 class ParametrizationList(ModuleList):
@@ -73,8 +75,10 @@ class ParametrizationList(ModuleList):
                     except NotImplementedError:
                         continue
         if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                             f"tuple...). Got {type(new).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                f"tuple...). Got {type(new).__name__}"
+            )
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if isinstance(new, Tensor):
@@ -91,19 +95,26 @@ class ParametrizationList(ModuleList):
     def _check_single(original: Any, new: Tensor) -> None:
         for trait in ("dtype", "device"):
             if getattr(original, trait) != getattr(new, trait):
-                raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the "
-                                 f"{trait}.\noriginal.{trait}: {getattr(original, trait)}\n"
-                                 f"right_inverse(original).{trait}: {getattr(new, trait)}")
+                raise ValueError(
+                    f"When `right_inverse` outputs one tensor, it may not change the "
+                    f"{trait}.\noriginal.{trait}: {getattr(original, trait)}\n"
+                    f"right_inverse(original).{trait}: {getattr(new, trait)}"
+                )
 
     def _keep_several(self, original: Any, new: Any) -> None:
         for i, t in enumerate(new):
             if not isinstance(t, Tensor):
-                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors "
-                                 f"(list, tuple...). Got element {i} of the sequence with type "
-                                 f"{type(t).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors "
+                    f"(list, tuple...). Got element {i} of the sequence with type "
+                    f"{type(t).__name__}."
+                )
             t = t.detach()
-            _register(self, f"original{i}", Parameter(t, original.requires_grad)
-                      if isinstance(original, Parameter) else t)
+            _register(
+                self,
+                f"original{i}",
+                Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t,
+            )
 
     def _originals(self) -> list[Any]:
         if self.is_tensor:
@@ -115,24 +126,32 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement"
-                                       " right_inverse.")
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
                 value = module.right_inverse(value)
             values = [value] if self.is_tensor else value
             if not self.is_tensor and not isinstance(value, Sequence):
-                raise ValueError("'right_inverse' must return a sequence of tensors. Got "
-                                 f"{type(value).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors. Got "
+                    f"{type(value).__name__}."
+                )
             if len(values) != self.ntensors:
-                raise ValueError("'right_inverse' must return a sequence of tensors of length "
-                                 f"{self.ntensors}. Got a sequence of length {len(values)}.")
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors of length "
+                    f"{self.ntensors}. Got a sequence of length {len(values)}."
+                )
             for i, (mine, new) in enumerate(zip(self._originals(), values)):
                 if not isinstance(new, Tensor):
-                    raise ValueError("`right_inverse` should return a tensor. Got "
-                                     f"{type(new).__name__}")
+                    raise ValueError(
+                        f"`right_inverse` should return a tensor. Got {type(new).__name__}"
+                    )
                 if mine.dtype is not new.dtype:
                     which = "original" if self.is_tensor else f"original{i}"
-                    raise ValueError("The tensor returned by `right_inverse` has dtype "
-                                     f"{new.dtype} while `{which}` has dtype {mine.dtype}")
+                    raise ValueError(
+                        "The tensor returned by `right_inverse` has dtype "
+                        f"{new.dtype} while `{which}` has dtype {mine.dtype}"
+                    )
                 mine.data = new.detach()
 
     def forward(self) -> Any:
@@ -152,12 +171,14 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _no_pickle(self: Any) -> Any:
-    raise RuntimeError("Serialization of parametrized modules is only supported through "
-                       "state_dict().")
+    raise RuntimeError(
+        "Serialization of parametrized modules is only supported through state_dict()."
+    )
 
 
 def _inject(module: Any, name: str) -> None:
     """Makes `module.<name>` a property."""
+
     def get(self: Any) -> Any:
         if not _depth:
             return self.parametrizations[name]()
@@ -168,6 +189,7 @@ def _inject(module: Any, name: str) -> None:
 
     def put(self: Any, value: Any) -> None:
         self.parametrizations[name].right_inverse(value)
+
     setattr(type(module), name, property(get, put))
 
 
@@ -179,8 +201,9 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def register_parametrization(module: Any, tensor_name: str, parametrization: Any, *,
-                             unsafe: bool = False) -> Any:
+def register_parametrization(
+    module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False
+) -> Any:
     """Makes a parameter or buffer what a module computes from it.
 
     unsafe: the shape and type may change, and nothing is computed to look whether they do.
@@ -198,20 +221,30 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
         entry = module.parametrizations[tensor_name]
         if not unsafe:
             before = getattr(module, tensor_name)
-            _check_like(parametrization(before), before, "the `unsafe`", f"module.{tensor_name}.",
-                        f"parametrization(module.{tensor_name}).")
+            _check_like(
+                parametrization(before),
+                before,
+                "the `unsafe`",
+                f"module.{tensor_name}.",
+                f"parametrization(module.{tensor_name}).",
+            )
         entry.append(parametrization)
         entry.unsafe |= unsafe
         return module
     if tensor_name not in module._buffers and tensor_name not in module._parameters:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized"
-                         f" element with name '{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized"
+            f" element with name '{tensor_name}'"
+        )
     made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
         cls = type(module)
-        module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {
-            "__getstate__": _no_pickle, "__deepcopy__": _deepcopy})
+        module.__class__ = type(
+            f"Parametrized{cls.__name__}",
+            (cls,),
+            {"__getstate__": _no_pickle, "__deepcopy__": _deepcopy},
+        )
         module.parametrizations = ModuleDict()
     _inject(module, tensor_name)
     module.parametrizations[tensor_name] = made
@@ -224,8 +257,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     entry = module.parametrizations[tensor_name]
     if not entry.is_tensor and not leave_parametrized:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is"
-                         " parametrized in terms of a sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is"
+            " parametrized in terms of a sequence of tensors."
+        )
     with no_grad():
         computed = getattr(module, tensor_name)
     wanted = any(t.requires_grad for t in entry._originals())
@@ -249,8 +284,9 @@ def type_before_parametrizations(module: Any) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Any, to_module: Any,
-                                         tensor_name: str | None = None) -> Any:
+def transfer_parametrizations_and_params(
+    from_module: Any, to_module: Any, tensor_name: str | None = None
+) -> Any:
     """Gives a module another's parametrizations, and the tensors they start from."""
     if not is_parametrized(from_module):
         return to_module
@@ -265,6 +301,12 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any,
     return to_module
 
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized",
-           "register_parametrization", "remove_parametrizations",
-           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]

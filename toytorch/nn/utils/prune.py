@@ -17,7 +17,7 @@ from toytorch.nn.utils.prune_methods import (
     RandomStructured,
     RandomUnstructured,
 )
-from toytorch.ops.create import ones_like
+from toytorch.ops.creation.create import ones_like
 
 
 def identity(module: Any, name: str) -> Any:
@@ -51,8 +51,9 @@ def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
     return module
 
 
-def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int,
-                  importance_scores: Any = None) -> Any:
+def ln_structured(
+    module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
+) -> Any:
     """Prunes the channels along a dimension with the smallest norms."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
@@ -64,8 +65,9 @@ def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
     return module
 
 
-def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None,
-                        **kwargs: Any) -> None:
+def global_unstructured(
+    parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any
+) -> None:
     """Prunes elements among all of several parameters, given as (module, name) pairs."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -74,17 +76,23 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found'
-                        f" method {pruning_method} of type {method.PRUNING_TYPE}")
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found'
+            f" method {pruning_method} of type {method.PRUNING_TYPE}"
+        )
     values = [getattr(m, n) for m, n in pairs]
     all_scores = parameters_to_vector(
-        [scores.get(pair, v) for pair, v in zip(pairs, values)]).detach()
+        [scores.get(pair, v) for pair, v in zip(pairs, values)]
+    ).detach()
     before = parameters_to_vector(
-        [getattr(m, n + "_mask", None) if hasattr(m, n + "_mask") else ones_like(v)
-         for (m, n), v in zip(pairs, values)]).detach()
+        [
+            getattr(m, n + "_mask", None) if hasattr(m, n + "_mask") else ones_like(v)
+            for (m, n), v in zip(pairs, values)
+        ]
+    ).detach()
     mask, at = PruningContainer(method).compute_mask(all_scores, before), 0
     for (module, name), v in zip(pairs, values):
-        custom_from_mask(module, name, mask[at:at + v.numel()].reshape(v.shape))
+        custom_from_mask(module, name, mask[at : at + v.numel()].reshape(v.shape))
         at += v.numel()
 
 
@@ -95,19 +103,36 @@ def remove(module: Any, name: str) -> Any:
             hook.call.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be"
-                     " removed")
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+    )
 
 
 def is_pruned(module: Any) -> bool:
     """Whether a parameter of a module, or of one below it, is pruned."""
-    return any(isinstance(hook.call, BasePruningMethod) for m in module.modules()
-               for hook in m._forward_pre_hooks.values())
+    return any(
+        isinstance(hook.call, BasePruningMethod)
+        for m in module.modules()
+        for hook in m._forward_pre_hooks.values()
+    )
 
 
 __all__ = [
-    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
-    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask",
-    "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
-    "random_structured", "random_unstructured", "remove",
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
 ]

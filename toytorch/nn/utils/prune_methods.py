@@ -9,16 +9,18 @@ from typing import Any
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.nn.utils.recomputed import Recomputed
-from toytorch.ops.create import ones_like, zeros_like
-from toytorch.ops.random import rand
+from toytorch.ops.creation.create import ones_like, zeros_like
+from toytorch.ops.creation.random import rand
 
 
 def _check_amount(amount: Any) -> None:
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if float(amount) < 0 or (not isinstance(amount, Integral) and float(amount) > 1):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a "
-                         "non-negative integer")
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a "
+            "non-negative integer"
+        )
 
 
 def _count(amount: Any, size: int) -> int:
@@ -26,8 +28,9 @@ def _count(amount: Any, size: int) -> int:
     if not isinstance(amount, Integral):
         return round(float(amount) * size)
     if int(amount) > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to "
-                         f"prune={size}")
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={size}"
+        )
     return int(amount)
 
 
@@ -64,13 +67,17 @@ class BasePruningMethod(Recomputed, ABC):
         return self.apply_mask(module)
 
     @classmethod
-    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None,
-              **kwargs: Any) -> Any:
+    def apply(
+        cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
+    ) -> Any:
         """Prunes a parameter, beyond what was pruned before."""
         method: Any = cls(*args, **kwargs)
         method.name = name
-        earlier = [(k, h.call) for k, h in module._forward_pre_hooks.items()
-                   if isinstance(h.call, BasePruningMethod) and h.call.name == name]
+        earlier = [
+            (k, h.call)
+            for k, h in module._forward_pre_hooks.items()
+            if isinstance(h.call, BasePruningMethod) and h.call.name == name
+        ]
         for key, old in earlier:
             del module._forward_pre_hooks[key]
             if not isinstance(old, PruningContainer):
@@ -79,9 +86,11 @@ class BasePruningMethod(Recomputed, ABC):
             method = old
         value = getattr(module, name)
         if importance_scores is not None and importance_scores.shape != value.shape:
-            raise AssertionError("importance_scores should have the same shape as parameter "
-                                 f"{name} of {module}, got {importance_scores.shape} vs "
-                                 f"{value.shape}")
+            raise AssertionError(
+                "importance_scores should have the same shape as parameter "
+                f"{name} of {module}, got {importance_scores.shape} vs "
+                f"{value.shape}"
+            )
         scores = value if importance_scores is None else importance_scores
         before = getattr(module, name + "_mask").detach().clone() if earlier else ones_like(value)
         mask = method.compute_mask(scores.detach(), before.detach())
@@ -96,11 +105,13 @@ class BasePruningMethod(Recomputed, ABC):
     def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
         """A tensor with the mask that this method finds for it."""
         if importance_scores is not None and importance_scores.shape != t.shape:
-            raise AssertionError("importance_scores should have the same shape as tensor t, got "
-                                 f"{importance_scores.shape} vs {t.shape}")
+            raise AssertionError(
+                "importance_scores should have the same shape as tensor t, got "
+                f"{importance_scores.shape} vs {t.shape}"
+            )
         before = ones_like(t) if default_mask is None else default_mask
         scores = t if importance_scores is None else importance_scores
-        return t * self.compute_mask(scores, before)  # type: ignore[no-any-return]
+        return t * self.compute_mask(scores, before)
 
     def remove(self, module: Any) -> None:
         """Makes the pruned values the parameter, for good."""
@@ -129,8 +140,10 @@ class PruningContainer(BasePruningMethod):
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self.name != method.name:
-            raise ValueError("Can only add pruning methods acting on the parameter named "
-                             f"'{self.name}' to PruningContainer {self}. Found '{method.name}'")
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self.name}' to PruningContainer {self}. Found '{method.name}'"
+            )
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -152,7 +165,7 @@ class PruningContainer(BasePruningMethod):
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
         mask = default_mask.clone().to(dtype=t.dtype)
         mask[kept] = method.compute_mask(t[kept], default_mask[kept]).to(dtype=mask.dtype)
-        return mask  # type: ignore[no-any-return]
+        return mask
 
 
 class Identity(BasePruningMethod):
@@ -179,21 +192,21 @@ class _Unstructured(BasePruningMethod):
         if count:
             places = registry["topk"].function(self.score(t).reshape(-1), count, largest=False)[1]
             mask[places] = 0
-        return mask.reshape(default_mask.shape)  # type: ignore[no-any-return]
+        return mask.reshape(default_mask.shape)
 
 
 class RandomUnstructured(_Unstructured):
     """Prunes elements at random."""
 
     def score(self, t: Tensor) -> Tensor:
-        return rand(t.shape)  # type: ignore[no-any-return]
+        return rand(t.shape)
 
 
 class L1Unstructured(_Unstructured):
     """Prunes the elements nearest to 0."""
 
     def score(self, t: Tensor) -> Tensor:
-        return t.abs()  # type: ignore[no-any-return]
+        return t.abs()
 
 
 class _Structured(BasePruningMethod):
@@ -211,8 +224,10 @@ class _Structured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.ndim <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
-                             f"Found tensor of shape {t.shape} with {t.ndim} dims")
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. "
+                f"Found tensor of shape {t.shape} with {t.ndim} dims"
+            )
         if self.dim >= t.ndim:
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         size = t.shape[self.dim]
@@ -222,14 +237,14 @@ class _Structured(BasePruningMethod):
         stay = registry["topk"].function(self.score(t), size - count, largest=True)[1]
         mask = zeros_like(t)
         mask.index_fill_(self.dim % t.ndim, stay, 1)
-        return mask * default_mask.to(dtype=mask.dtype)  # type: ignore[no-any-return]
+        return mask * default_mask.to(dtype=mask.dtype)
 
 
 class RandomStructured(_Structured):
     """Prunes channels at random."""
 
     def score(self, t: Tensor) -> Tensor:
-        return rand(t.shape[self.dim])  # type: ignore[no-any-return]
+        return rand(t.shape[self.dim])
 
 
 class LnStructured(_Structured):
@@ -241,7 +256,7 @@ class LnStructured(_Structured):
 
     def score(self, t: Tensor) -> Tensor:
         rest = [d for d in range(t.ndim) if d != self.dim % t.ndim]
-        return t.norm(p=self.n, dim=rest)  # type: ignore[no-any-return]
+        return t.norm(p=self.n, dim=rest)
 
 
 class CustomFromMask(BasePruningMethod):
@@ -254,7 +269,8 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask "
-                                 f"shape {self.mask.shape}")
-        return default_mask * self.mask.to(  # type: ignore[no-any-return]
-            dtype=default_mask.dtype)
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask "
+                f"shape {self.mask.shape}"
+            )
+        return default_mask * self.mask.to(dtype=default_mask.dtype)

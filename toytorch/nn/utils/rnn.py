@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toytorch.core.dtype import int64
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.create import as_tensor
+from toytorch.facts.dtype import int64
+from toytorch.ops.creation.create import as_tensor
 
 
 class PackedSequence_(NamedTuple):
@@ -30,8 +30,13 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None,
-                unsorted_indices: Any = None) -> PackedSequence:
+    def __new__(
+        cls,
+        data: Any,
+        batch_sizes: Any = None,
+        sorted_indices: Any = None,
+        unsorted_indices: Any = None,
+    ) -> PackedSequence:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -39,24 +44,33 @@ class PackedSequence(PackedSequence_):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         elif batch_sizes.device.type != "cpu":
-            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence "
-                             "should never be created manually. They should be instantiated by "
-                             "functions like pack_sequence and pack_padded_sequences in "
-                             "nn.utils.rnn.")
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence "
+                "should never be created manually. They should be instantiated by "
+                "functions like pack_sequence and pack_padded_sequences in "
+                "nn.utils.rnn."
+            )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _over(self, change: Any, orders: Any = None) -> PackedSequence:
         data, orders = change(self.data), orders or (lambda t: t)
         if data is self.data:
             return self
-        return type(self)(data, self.batch_sizes, *(
-            None if t is None else orders(t)
-            for t in (self.sorted_indices, self.unsorted_indices)))
+        return type(self)(
+            data,
+            self.batch_sizes,
+            *(
+                None if t is None else orders(t)
+                for t in (self.sorted_indices, self.unsorted_indices)
+            ),
+        )
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """With the data in another type or on another device."""
+
         def change(t: Tensor) -> Any:
             return t.to(*args, **kwargs)
+
         where = change(self.data).device
         return self._over(change, lambda t: t.to(where))
 
@@ -112,8 +126,9 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return None if permutation is None else permutation.argsort()
 
 
-def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
-                         enforce_sorted: bool = True) -> PackedSequence:
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
     """A padded batch (T, B, …) without its padding.
 
     >>> import toytorch as torch
@@ -130,19 +145,27 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     x = input.transpose(0, 1) if batch_first else input
     sizes = lengths.tolist()
     if len(sizes) != x.shape[1]:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got "
-                           f"{len(sizes)} (batch_size={x.shape[1]})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got "
+            f"{len(sizes)} (batch_size={x.shape[1]})"
+        )
     if not sizes or min(sizes) <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in"
-                           " 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in"
+            " 'lengths' that is <= 0"
+        )
     if any(a < b for a, b in zip(sizes, sizes[1:])):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when "
-                           "`enforce_sorted` is True. You can pass `enforce_sorted=False` to "
-                           "pack_padded_sequence and/or pack_sequence to sidestep this requirement "
-                           "if you do not need ONNX exportability.")
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when "
+            "`enforce_sorted` is True. You can pass `enforce_sorted=False` to "
+            "pack_padded_sequence and/or pack_sequence to sidestep this requirement "
+            "if you do not need ONNX exportability."
+        )
     if sizes[0] > x.shape[0]:
-        raise RuntimeError(f"Expected lengths to be at most {x.shape[0]}, the length of the padded "
-                           f"sequences, but got {sizes[0]}")
+        raise RuntimeError(
+            f"Expected lengths to be at most {x.shape[0]}, the length of the padded "
+            f"sequences, but got {sizes[0]}"
+        )
     batch = x.shape[1]
     counts = (np.asarray(sizes) > np.arange(sizes[0])[:, None]).sum(1)
     rows = np.concatenate([t * batch + np.arange(n) for t, n in enumerate(counts)])
@@ -151,17 +174,22 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     return PackedSequence(data, wrap(counts.astype("int64")), order)
 
 
-def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False,
-                        padding_value: float = 0.0,
-                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
     """The padded batch (T, B, …) of a packed one, and the lengths."""
     counts = sequence.batch_sizes.tolist()
     longest = len(counts)
     if total_length is not None:
         if total_length < longest:
-            raise ValueError("Expected total_length to be at least the length of the longest "
-                             f"sequence in input, but got total_length={total_length} and max "
-                             f"sequence length being {longest}")
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest "
+                f"sequence in input, but got total_length={total_length} and max "
+                f"sequence length being {longest}"
+            )
         longest = total_length
     data, batch = sequence.data, counts[0]
     rows = np.concatenate([t * batch + np.arange(n) for t, n in enumerate(counts)])
@@ -175,8 +203,12 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False,
     return (made.transpose(0, 1) if batch_first else made), lengths
 
 
-def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
-                 padding_side: str = "right") -> Tensor:
+def pad_sequence(
+    sequences: Any,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
     """Sequences (Tᵢ, …) as one tensor (T, B, …) of the longest's length.
 
     >>> import toytorch as torch
@@ -185,11 +217,14 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
             [3, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of "
-                           f"type: {type(sequences)}")
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of "
+            f"type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
-        raise RuntimeError("Expected padding_side to be one of left or right, but got "
-                           f"{padding_side}.")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
     parts = list(sequences)
     if not parts:
         raise RuntimeError("received an empty list of sequences")
@@ -198,12 +233,13 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     made = first.new_full((len(parts), longest, *first.shape[1:]), padding_value)
     for i, p in enumerate(parts):
         start = longest - p.shape[0] if padding_side == "left" else 0
-        made[i, start:start + p.shape[0]] = p
-    return made if batch_first else made.transpose(0, 1)  # type: ignore[no-any-return]
+        made[i, start : start + p.shape[0]] = p
+    return made if batch_first else made.transpose(0, 1)
 
 
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor,
-                   batch_first: bool = False) -> list[Tensor]:
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+) -> list[Tensor]:
     """The sequences of a padded batch, each of its own length."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [x[i, :n] for i, n in enumerate(lengths.tolist())]
@@ -211,8 +247,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor,
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences (Tᵢ, …), packed."""
-    return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences],
-                                enforce_sorted=enforce_sorted)
+    return pack_padded_sequence(
+        pad_sequence(sequences), [s.shape[0] for s in sequences], enforce_sorted=enforce_sorted
+    )
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

@@ -16,7 +16,7 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     """A weight as a matrix whose rows are dimension `dim`."""
     if dim:
         weight = weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
-    return weight.reshape(weight.shape[0], -1)  # type: ignore[no-any-return]
+    return weight.reshape(weight.shape[0], -1)
 
 
 def dim_of_outputs(module: Any, dim: int | None) -> int:
@@ -32,11 +32,14 @@ class SpectralNorm(Recomputed):
     Each call in training brings u and v nearer to the singular vectors: v ← Wᵀu, u ← Wv.
     """
 
-    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0,
-                 eps: float = 1e-12) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
         self.name, self.dim, self.eps = name, dim, eps
         self.n_power_iterations = n_power_iterations
 
@@ -52,8 +55,13 @@ class SpectralNorm(Recomputed):
         return weight / u.dot(matrix.mv(v))
 
 
-def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1,
-                  eps: float = 1e-12, dim: int | None = None) -> Any:
+def spectral_norm(
+    module: Any,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Any:
     """Divides a parameter by its largest singular value in every call."""
     refuse_second(module, SpectralNorm, name, "spectral_norm")
     hook = SpectralNorm(name, n_power_iterations, dim_of_outputs(module, dim), eps)
@@ -61,13 +69,16 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     if is_lazy(weight):
-        raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. "
-                         "Make sure to run the dummy forward before applying spectral "
-                         "normalization")
+        raise ValueError(
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying spectral "
+            "normalization"
+        )
     with no_grad():
         rows, columns = as_matrix(weight, hook.dim).shape
-        u, v = (normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
-                for n in (rows, columns))
+        u, v = (
+            normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps) for n in (rows, columns)
+        )
     delattr(module, name)
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.data)  # until the first call

@@ -31,16 +31,20 @@ def swapped(module: Module, values: dict[str, Tensor], tie_weights: bool) -> Ite
     """Puts other tensors in the places of parameters and buffers, and the old ones back."""
     if tie_weights:
         names: dict[int, list[str]] = {}
-        for pairs in (module.named_parameters(remove_duplicate=False),
-                      module.named_buffers(remove_duplicate=False)):
+        for pairs in (
+            module.named_parameters(remove_duplicate=False),
+            module.named_buffers(remove_duplicate=False),
+        ):
             for name, tensor in pairs:
                 names.setdefault(id(tensor), []).append(name)
         for group in names.values():
             given = [n for n in group if n in values]
             if given and len({id(values[n]) for n in given}) > 1:
-                raise ValueError("functional_call got multiple values for keys "
-                                 f"{sorted(given)}, which are tied. Consider using "
-                                 "tie_weights=False")
+                raise ValueError(
+                    "functional_call got multiple values for keys "
+                    f"{sorted(given)}, which are tied. Consider using "
+                    "tie_weights=False"
+                )
             values = {**values, **{n: values[given[0]] for n in group if given}}
     places = []
     for name, value in values.items():
@@ -58,9 +62,15 @@ def swapped(module: Module, values: dict[str, Tensor], tie_weights: bool) -> Ite
             table[last] = value
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
-                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
-                    strict: bool = False) -> Any:
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """module(*args, **kwargs) with the given tensors in place of its parameters and buffers.
 
     Like `torch.func.functional_call`; the module itself is as before afterwards.
@@ -75,8 +85,10 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
     for one in [dicts] if isinstance(dicts, dict) else dicts:
         repeated = values.keys() & one.keys()
         if repeated:
-            raise ValueError(f"{sorted(repeated)} appear in multiple dictionaries; behavior of "
-                             "functional call is ambiguous")
+            raise ValueError(
+                f"{sorted(repeated)} appear in multiple dictionaries; behavior of "
+                "functional call is ambiguous"
+            )
         values.update(one)
     if strict:
         own = {n for n, _ in module.named_parameters()} | {n for n, _ in module.named_buffers()}
@@ -96,16 +108,19 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if len({type(m) for m in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same "
-                           "training/eval mode.")
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
     stack = registry["stack"].function
 
     def stacked(dicts: list[dict[str, Tensor]]) -> dict[str, Any]:
         made = {}
         for name in dicts[0]:
             like = [d[name] for d in dicts]
-            made[name] = stack([t.detach() for t in like], 0).requires_grad_(
-                like[0].requires_grad)
+            made[name] = stack([t.detach() for t in like], 0).requires_grad_(like[0].requires_grad)
         return made
-    return (stacked([dict(m.named_parameters()) for m in models]),
-            stacked([dict(m.named_buffers()) for m in models]))
+
+    return (
+        stacked([dict(m.named_parameters()) for m in models]),
+        stacked([dict(m.named_buffers()) for m in models]),
+    )

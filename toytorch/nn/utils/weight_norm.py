@@ -15,14 +15,18 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one; over all where it is -1."""
     norm = registry["linalg_vector_norm"].function
     if dim == -1:
-        return norm(v, float(pow))  # type: ignore[no-any-return]
-    return norm(v, float(pow), [d for d in range(v.ndim) if d != dim],  # type: ignore
-                True)
+        return norm(v, float(pow))
+    return norm(
+        v,
+        float(pow),
+        [d for d in range(v.ndim) if d != dim],
+        True,
+    )
 
 
 def weight_of(v: Tensor, g: Tensor, dim: int) -> Tensor:
     """g·v/‖v‖."""
-    return v * (g / norm_except_dim(v, 2, dim))  # type: ignore[no-any-return]
+    return v * (g / norm_except_dim(v, 2, dim))
 
 
 class WeightNorm(Recomputed):
@@ -32,19 +36,26 @@ class WeightNorm(Recomputed):
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Any) -> Any:
-        return weight_of(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"),
-                         self.dim)
+        return weight_of(
+            getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
+        )
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Replaces a parameter by its length `<name>_g` and its direction `<name>_v`."""
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
-                  "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     refuse_second(module, WeightNorm, name, "weight_norm")
     hook, weight = WeightNorm(name, dim), getattr(module, name)
     if is_lazy(weight):
-        raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. "
-                         "Make sure to run the dummy forward before applying weight normalization")
+        raise ValueError(
+            "The module passed to `WeightNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying weight normalization"
+        )
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, hook.dim).data))
     module.register_parameter(name + "_v", Parameter(weight.data))

@@ -11,21 +11,26 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.optim.optimizer import Optimizer
 
-OLD_EPOCH = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
-             "where possible. Please use `scheduler.step()` to step the scheduler. During the "
-             "deprecation, if epoch is different from None, the closed form is used instead of the "
-             "new chainable form, where available.")
-TOO_EARLY = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 "
-             "and later, you should call them in the opposite order: `optimizer.step()` before "
-             "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
-             "value of the learning rate schedule. See more details at "
-             "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
+OLD_EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
+    "where possible. Please use `scheduler.step()` to step the scheduler. During the "
+    "deprecation, if epoch is different from None, the closed form is used instead of the "
+    "new chainable form, where available."
+)
+TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 "
+    "and later, you should call them in the opposite order: `optimizer.step()` before "
+    "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+    "value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 
 
 def values_of(optimizer: Any, key: str) -> list[Any]:
     """A hyperparameter of every group, copied where it is a tensor."""
-    return [g[key].clone() if isinstance(g[key], Tensor) else g[key]
-            for g in optimizer.param_groups]
+    return [
+        g[key].clone() if isinstance(g[key], Tensor) else g[key] for g in optimizer.param_groups
+    ]
 
 
 def put(group: dict[str, Any], key: str, value: Any) -> None:
@@ -41,8 +46,10 @@ def for_groups(name: str, optimizer: Any, value: Any) -> list[Any]:
     n = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):
         if len(value) != n:
-            raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} "
-                             f"has {len(value)} values, param_groups has {n}.")
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} "
+                f"has {len(value)} values, param_groups has {n}."
+            )
         return list(value)
     return [value.clone() if isinstance(value, Tensor) else value for _ in range(n)]
 
@@ -70,11 +77,12 @@ class LRScheduler:
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 rate = group["lr"]
-                group.setdefault("initial_lr",
-                                 rate.clone() if isinstance(rate, Tensor) else rate)
+                group.setdefault("initial_lr", rate.clone() if isinstance(rate, Tensor) else rate)
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when "
-                               "resuming scheduler with last_epoch >= 0.")
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when "
+                    "resuming scheduler with last_epoch >= 0."
+                )
         self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._initial_step()
@@ -116,8 +124,12 @@ class LRScheduler:
 
     def _warn_if_asked(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use "
-                          "`get_last_lr()`.", UserWarning, stacklevel=3)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use "
+                "`get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _update_lr(self, epoch: int | None = None) -> None:
         with self._asking():
@@ -162,8 +174,10 @@ class ByFunction(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer; of functions, the attributes of objects that are called."""
         state = super().state_dict()
-        state["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else f.__dict__.copy()
-                               for f in self.lr_lambdas]
+        state["lr_lambdas"] = [
+            None if isinstance(f, types.FunctionType) else f.__dict__.copy()
+            for f in self.lr_lambdas
+        ]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

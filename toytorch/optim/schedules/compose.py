@@ -20,14 +20,18 @@ class _Several(LRScheduler):
             if not hasattr(s, "optimizer"):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it "
-                                 "requires additional kwargs to be specified when calling `step`, "
-                                 f"but got one at index {i} in the given schedulers sequence.")
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it "
+                    "requires additional kwargs to be specified when calling `step`, "
+                    f"but got one at index {i} in the given schedulers sequence."
+                )
             if s.optimizer is not optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, "
-                                 f"but got scheduler {type(s).__name__} at index {i} has "
-                                 f"{s.optimizer}, which is different from "
-                                 f"{type(optimizer).__name__}.")
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, "
+                    f"but got scheduler {type(s).__name__} at index {i} has "
+                    f"{s.optimizer}, which is different from "
+                    f"{type(optimizer).__name__}."
+                )
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer, with the states of the parts."""
@@ -57,16 +61,19 @@ class SequentialLR(_Several):
     [0.1, 0.1, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer: Any, schedulers: list[Any], milestones: list[int],
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
+    ) -> None:
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         self._check(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one"
-                             " more than the number of milestone points, but got number of "
-                             f"schedulers {len(schedulers)} and the number of milestones to be "
-                             f"equal to {len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one"
+                " more than the number of milestone points, but got number of "
+                f"schedulers {len(schedulers)} and the number of milestones to be "
+                f"equal to {len(milestones)}"
+            )
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:  # undo the first step of every part but one
@@ -102,8 +109,10 @@ class ChainedScheduler(_Several):
 
     def __init__(self, schedulers: Any, optimizer: Any = None) -> None:
         if not schedulers:
-            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but "
-                             "got no scheduler.")
+            raise ValueError(
+                "ChainedScheduler expects at least one scheduler to be chained, but "
+                "got no scheduler."
+            )
         optimizer = optimizer or schedulers[0].optimizer
         self._check(optimizer, schedulers)
         self._schedulers, self.optimizer = schedulers, optimizer

@@ -11,8 +11,9 @@ from toytorch.optim.schedules.base import LRScheduler
 class CosineAnnealingLR(LRScheduler):
     """eta_min + ½(base_lr - eta_min)(1 + cos(π·epoch/T_max)); Loshchilov and Hutter 2017."""
 
-    def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -24,10 +25,13 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
         if (epoch - 1 - most) % (2 * most) == 0:  # the lowest point: nothing to multiply
-            return [lr + (base - least) * (1 - math.cos(math.pi / most)) / 2
-                    for base, lr in zip(self.base_lrs, self._rates())]
+            return [
+                lr + (base - least) * (1 - math.cos(math.pi / most)) / 2
+                for base, lr in zip(self.base_lrs, self._rates())
+            ]
         ratio = (1 + math.cos(math.pi * epoch / most)) / (
-            1 + math.cos(math.pi * (epoch - 1) / most))
+            1 + math.cos(math.pi * (epoch - 1) / most)
+        )
         return [ratio * (lr - least) + least for lr in self._rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -41,15 +45,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Loshchilov and Hutter 2017.
     """
 
-    def __init__(self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         if not isinstance(T_0, int) or T_0 <= 0:
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type "
-                             f"{type(eta_min)}")
+            raise ValueError(
+                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
+            )
         self.T_0 = self.T_i = T_0
         self.T_mult, self.eta_min, self.T_cur = T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
@@ -85,5 +91,5 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch % self.T_0
         elif epoch >= self.T_0:
             n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-            self.T_cur = epoch - self.T_0 * (self.T_mult ** n - 1) / (self.T_mult - 1)
-            self.T_i = self.T_0 * self.T_mult ** n
+            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult**n

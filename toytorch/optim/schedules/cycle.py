@@ -17,14 +17,16 @@ class _WithMomentum(LRScheduler):
 
     def _set_up_momentum(self, optimizer: Any, base: Any, most: Any, first: bool) -> None:
         if not {"momentum", "betas"} & optimizer.defaults.keys():
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option"
-                             " enabled")
+            raise ValueError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
         self.use_beta1 = "betas" in optimizer.defaults
         self.base_momentums = for_groups("base_momentum", optimizer, base)
         self.max_momentums = for_groups("max_momentum", optimizer, most)
         if first:
-            for high, low, group in zip(self.max_momentums, self.base_momentums,
-                                        optimizer.param_groups):
+            for high, low, group in zip(
+                self.max_momentums, self.base_momentums, optimizer.param_groups
+            ):
                 self._put_momentum(group, high)
                 group["max_momentum"], group["base_momentum"] = high, low
 
@@ -42,11 +44,22 @@ class CyclicLR(_WithMomentum):
     scale_fn, of the cycle or of the iteration by `scale_mode`, says the height instead.
     """
 
-    def __init__(self, optimizer: Any, base_lr: Any, max_lr: Any, step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-                 scale_fn: Any = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-                 base_momentum: Any = 0.8, max_momentum: Any = 0.9,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         need_optimizer(optimizer)
         base_lrs = for_groups("base_lr", optimizer, base_lr)
         if last_epoch == -1:
@@ -73,7 +86,7 @@ class CyclicLR(_WithMomentum):
         if self._scale_fn_custom is not None:
             return float(self._scale_fn_custom(x))
         if self.mode == "exp_range":
-            return float(self.gamma ** x)
+            return float(self.gamma**x)
         return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
 
     def get_lr(self) -> list[Any]:
@@ -83,8 +96,9 @@ class CyclicLR(_WithMomentum):
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         part *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums,
-                                        self.max_momentums):
+            for group, low, high in zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums
+            ):
                 self._put_momentum(group, high - (high - low) * part)
         return [low + (high - low) * part for low, high in zip(self.base_lrs, self.max_lrs)]
 
@@ -111,20 +125,31 @@ class OneCycleLR(_WithMomentum):
     dies out.
     """
 
-    def __init__(self, optimizer: Any, max_lr: Any, total_steps: int | None = None,
-                 epochs: int | None = None, steps_per_epoch: int | None = None,
-                 pct_start: float = 0.3, anneal_strategy: str = "cos",
-                 cycle_momentum: bool = True, base_momentum: Any = 0.85,
-                 max_momentum: Any = 0.95, div_factor: float = 25.0,
-                 final_div_factor: float = 1e4, three_phase: bool = False,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         need_optimizer(optimizer)
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
-                             f"{anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         max_lrs = for_groups("max_lr", optimizer, max_lr)
@@ -146,8 +171,10 @@ class OneCycleLR(_WithMomentum):
         self._warn_if_asked()
         step, phases = self.last_epoch, self._schedule_phases
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is "
-                             f"{self.total_steps}")
+            raise ValueError(
+                f"Tried to step {step} times. The specified number of total steps is "
+                f"{self.total_steps}"
+            )
         at = next((i for i, p in enumerate(phases) if step <= p["end_step"]), len(phases) - 1)
         phase, begin = phases[at], phases[at - 1]["end_step"] if at else 0.0
         part = (step - begin) / (phase["end_step"] - begin)
@@ -155,17 +182,23 @@ class OneCycleLR(_WithMomentum):
         for group in self.optimizer.param_groups:
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
-                self._put_momentum(group, self._between(group[phase["start_momentum"]],
-                                                        group[phase["end_momentum"]], part))
+                self._put_momentum(
+                    group,
+                    self._between(
+                        group[phase["start_momentum"]], group[phase["end_momentum"]], part
+                    ),
+                )
         return rates
 
 
 def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     """The number of steps, given directly or as epochs of steps."""
+
     def positive(name: str, value: Any) -> int:
         if not isinstance(value, int) or value <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {value}")
         return value
+
     if total_steps is not None:
         return positive("total_steps", total_steps)
     if epochs is None or steps_per_epoch is None:
@@ -177,10 +210,13 @@ def _phases(total: int, start: float, three: bool) -> list[dict[str, Any]]:
     """The phases of one cycle: where each ends, and between what it goes."""
     names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
     rows: list[tuple[Any, ...]] = [
-        (start * total - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        (start * total - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    ]
     if three:
-        rows += [(2 * start * total - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                 (total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        rows += [
+            (2 * start * total - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+            (total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+        ]
     else:
         rows += [(total - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
     return [dict(zip(names, row)) for row in rows]

@@ -57,8 +57,9 @@ class Factor(LRScheduler):
 class StepLR(Factor):
     """gamma times as much every `step_size` epochs."""
 
-    def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -72,8 +73,9 @@ class StepLR(Factor):
 class MultiStepLR(Factor):
     """gamma times as much at every milestone; one that is named twice counts twice."""
 
-    def __init__(self, optimizer: Any, milestones: Any, gamma: float = 0.1,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -87,8 +89,9 @@ class MultiStepLR(Factor):
 class ConstantLR(Factor):
     """A fraction of the rate for the first epochs, then the rate itself."""
 
-    def __init__(self, optimizer: Any, factor: float = 1.0 / 3, total_iters: int = 5,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -106,11 +109,19 @@ class ConstantLR(Factor):
 class LinearLR(Factor):
     """From one fraction of the rate to another, along a line."""
 
-    def __init__(self, optimizer: Any, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
-                 total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if not 0 < start_factor <= 1:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less"
-                             " or equal to 1.")
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less"
+                " or equal to 1."
+            )
         if not 0 <= end_factor <= 1:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor = start_factor, end_factor
@@ -123,8 +134,7 @@ class LinearLR(Factor):
         if self._is_initial or self.last_epoch > self.total_iters:
             return 1.0
         slope = self.end_factor - self.start_factor
-        return 1.0 + slope / (self.total_iters * self.start_factor
-                              + (self.last_epoch - 1) * slope)
+        return 1.0 + slope / (self.total_iters * self.start_factor + (self.last_epoch - 1) * slope)
 
     def share(self, epoch: int) -> float:
         part = min(self.total_iters, epoch) / self.total_iters
@@ -142,14 +152,15 @@ class ExponentialLR(Factor):
         return 1.0 if self._is_initial else self.gamma
 
     def share(self, epoch: int) -> float:
-        return float(self.gamma ** epoch)
+        return float(self.gamma**epoch)
 
 
 class PolynomialLR(Factor):
     """base_lr·(1 - epoch/total_iters)^power, down to 0."""
 
-    def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Any, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 

@@ -1,6 +1,6 @@
 """Windows that taper a signal, like `torch.signal.windows`."""
 
-from toytorch.ops.signal_windows import (
+from toytorch.ops.signal.windows import (
     bartlett,
     blackman,
     cosine,
@@ -14,5 +14,16 @@ from toytorch.ops.signal_windows import (
     nuttall,
 )
 
-__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
-           "general_hamming", "hamming", "hann", "kaiser", "nuttall"]
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]

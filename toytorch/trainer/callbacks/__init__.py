@@ -6,5 +6,11 @@ from toytorch.trainer.callbacks.model_checkpoint import ModelCheckpoint
 from toytorch.trainer.callbacks.progress import ProgressBar, TextBar
 from toytorch.trainer.hooks import Callback
 
-__all__ = ["Callback", "EarlyStopping", "LearningRateMonitor", "ModelCheckpoint", "ProgressBar",
-           "TextBar"]
+__all__ = [
+    "Callback",
+    "EarlyStopping",
+    "LearningRateMonitor",
+    "ModelCheckpoint",
+    "ProgressBar",
+    "TextBar",
+]

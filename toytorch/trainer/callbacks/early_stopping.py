@@ -25,10 +25,18 @@ class EarlyStopping(Callback):
     `divergence_threshold` where it is hopeless.
     """
 
-    def __init__(self, monitor: str, min_delta: float = 0.0, patience: int = 3,
-                 verbose: bool = False, mode: str = "min", strict: bool = True,
-                 check_finite: bool = True, stopping_threshold: float | None = None,
-                 divergence_threshold: float | None = None) -> None:
+    def __init__(
+        self,
+        monitor: str,
+        min_delta: float = 0.0,
+        patience: int = 3,
+        verbose: bool = False,
+        mode: str = "min",
+        strict: bool = True,
+        check_finite: bool = True,
+        stopping_threshold: float | None = None,
+        divergence_threshold: float | None = None,
+    ) -> None:
         check_mode(mode)
         self.monitor, self.patience, self.verbose, self.mode = monitor, patience, verbose, mode
         self.min_delta, self.strict, self.check_finite = min_delta, strict, check_finite
@@ -44,8 +52,12 @@ class EarlyStopping(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """How long it has waited, and for what."""
-        return {"wait_count": self.wait_count, "stopped_epoch": self.stopped_epoch,
-                "best_score": self.best_score, "patience": self.patience}
+        return {
+            "wait_count": self.wait_count,
+            "stopped_epoch": self.stopped_epoch,
+            "best_score": self.best_score,
+            "patience": self.patience,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on waiting."""
@@ -64,7 +76,8 @@ class EarlyStopping(Callback):
                 raise RuntimeError(
                     f"Early stopping conditioned on metric `{self.monitor}` which is not available."
                     " Pass in or modify your `EarlyStopping` callback to use any of the following: "
-                    f"`{known}`")
+                    f"`{known}`"
+                )
             return
         reason = self._reason(trainer.callback_metrics[self.monitor])
         if reason:
@@ -80,8 +93,7 @@ class EarlyStopping(Callback):
             return f"Monitored metric {name} = {value} is not finite."
         if self.stopping_threshold is not None and self._better(value, self.stopping_threshold):
             return f"Stopping threshold reached: {name} = {value}."
-        if self.divergence_threshold is not None and self._better(self.divergence_threshold,
-                                                                  value):
+        if self.divergence_threshold is not None and self._better(self.divergence_threshold, value):
             return f"Divergence threshold reached: {name} = {value}."
         if self._better(value, self.best_score, self.min_delta):
             self.best_score, self.wait_count = value, 0
@@ -89,5 +101,7 @@ class EarlyStopping(Callback):
         self.wait_count += 1
         if self.wait_count < self.patience:
             return ""
-        return (f"Monitored metric {name} did not improve in the last {self.wait_count} records. "
-                f"Best score: {self.best_score:.3f}.")
+        return (
+            f"Monitored metric {name} did not improve in the last {self.wait_count} records. "
+            f"Best score: {self.best_score:.3f}."
+        )

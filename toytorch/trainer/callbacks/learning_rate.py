@@ -17,20 +17,24 @@ class LearningRateMonitor(Callback):
 
     def __init__(self, logging_interval: str | None = None, log_momentum: bool = False) -> None:
         if logging_interval not in (None, "step", "epoch"):
-            raise MisconfigurationException("logging_interval should be `step` or `epoch` or "
-                                            "`None`.")
+            raise MisconfigurationException(
+                "logging_interval should be `step` or `epoch` or `None`."
+            )
         self.logging_interval, self.log_momentum = logging_interval, log_momentum
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Refuses to log to nowhere."""
         if not trainer.loggers:
-            raise MisconfigurationException("Cannot use `LearningRateMonitor` callback with "
-                                            "`Trainer` that has no logger.")
+            raise MisconfigurationException(
+                "Cannot use `LearningRateMonitor` callback with `Trainer` that has no logger."
+            )
 
     def on_train_batch_start(self, trainer: Any, module: Any, *args: Any) -> None:
         """Logs the rates of a step."""
-        if self.logging_interval != "epoch" and trainer.global_step % (
-                trainer.log_every_n_steps) == 0:
+        if (
+            self.logging_interval != "epoch"
+            and trainer.global_step % (trainer.log_every_n_steps) == 0
+        ):
             trainer.log_metrics(self.rates(trainer), trainer.global_step)
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:

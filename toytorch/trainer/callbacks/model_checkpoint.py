@@ -26,24 +26,38 @@ class ModelCheckpoint(Callback):
 
     last = True  # the other callbacks' states of this moment belong into the file
 
-    def __init__(self, dirpath: str | os.PathLike[str] | None = None, filename: str | None = None,
-                 monitor: str | None = None, verbose: bool = False, save_last: bool | None = None,
-                 save_top_k: int = 1, save_weights_only: bool = False, mode: str = "min",
-                 auto_insert_metric_name: bool = True, every_n_train_steps: int | None = None,
-                 every_n_epochs: int | None = None) -> None:
+    def __init__(
+        self,
+        dirpath: str | os.PathLike[str] | None = None,
+        filename: str | None = None,
+        monitor: str | None = None,
+        verbose: bool = False,
+        save_last: bool | None = None,
+        save_top_k: int = 1,
+        save_weights_only: bool = False,
+        mode: str = "min",
+        auto_insert_metric_name: bool = True,
+        every_n_train_steps: int | None = None,
+        every_n_epochs: int | None = None,
+    ) -> None:
         check_mode(mode)
         if save_top_k < -1:
-            raise MisconfigurationException(f"Invalid value for save_top_k={save_top_k}. Must be "
-                                            ">= -1")
+            raise MisconfigurationException(
+                f"Invalid value for save_top_k={save_top_k}. Must be >= -1"
+            )
         if monitor is None and save_top_k not in (-1, 0, 1):
             raise MisconfigurationException(
                 f"ModelCheckpoint(save_top_k={save_top_k}, monitor=None) is not a valid "
-                "configuration. No quantity for top_k to track.")
+                "configuration. No quantity for top_k to track."
+            )
         if every_n_train_steps is not None and every_n_epochs is not None:
-            raise MisconfigurationException("every_n_train_steps and every_n_epochs should be "
-                                            "mutually exclusive.")
-        for name, value in (("every_n_train_steps", every_n_train_steps),
-                            ("every_n_epochs", every_n_epochs)):
+            raise MisconfigurationException(
+                "every_n_train_steps and every_n_epochs should be mutually exclusive."
+            )
+        for name, value in (
+            ("every_n_train_steps", every_n_train_steps),
+            ("every_n_epochs", every_n_epochs),
+        ):
             if value is not None and value < 1:
                 raise MisconfigurationException(f"Invalid value for {name}={value}. Must be >= 1")
         self.dirpath = None if dirpath is None else os.path.abspath(os.fspath(dirpath))
@@ -65,16 +79,22 @@ class ModelCheckpoint(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """What is kept, and how good it is."""
-        return {"best_k_models": dict(self.best_k_models), "best_model_path": self.best_model_path,
-                "best_model_score": self.best_model_score, "last_model_path": self.last_model_path,
-                "dirpath": self.dirpath}
+        return {
+            "best_k_models": dict(self.best_k_models),
+            "best_model_path": self.best_model_path,
+            "best_model_score": self.best_model_score,
+            "last_model_path": self.last_model_path,
+            "dirpath": self.dirpath,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes the list back; files of another folder are left alone."""
         if state_dict["dirpath"] != self.dirpath and self.dirpath is not None:
-            warnings.warn(f"The dirpath has changed from {state_dict['dirpath']!r} to "
-                          f"{self.dirpath!r}, therefore the kept checkpoints won't be reloaded.",
-                          stacklevel=2)
+            warnings.warn(
+                f"The dirpath has changed from {state_dict['dirpath']!r} to "
+                f"{self.dirpath!r}, therefore the kept checkpoints won't be reloaded.",
+                stacklevel=2,
+            )
             return
         self.best_k_models = dict(state_dict["best_k_models"])
         self.best_model_path = state_dict["best_model_path"]
@@ -126,7 +146,8 @@ class ModelCheckpoint(Callback):
             raise MisconfigurationException(
                 f"`ModelCheckpoint(monitor={self.monitor!r})` could not find the monitored key in "
                 f"the returned metrics: {sorted(trainer.callback_metrics)}. HINT: Did you call "
-                f"`log({self.monitor!r}, value)` in the `TrainerModule`?")
+                f"`log({self.monitor!r}, value)` in the `TrainerModule`?"
+            )
         value = float(trainer.callback_metrics[self.monitor])
         return (math.inf if self.mode == "min" else -math.inf) if math.isnan(value) else value
 
@@ -134,12 +155,16 @@ class ModelCheckpoint(Callback):
         return a < b if self.mode == "min" else a > b
 
     def _worst(self) -> str:
-        return (max if self.mode == "min" else min)(self.best_k_models,
-                                                    key=lambda p: self.best_k_models[p])
+        return (max if self.mode == "min" else min)(
+            self.best_k_models, key=lambda p: self.best_k_models[p]
+        )
 
     def _is_good(self, score: float) -> bool:
-        if self.monitor is None or len(self.best_k_models) < self.save_top_k or (
-                self.save_top_k == -1):
+        if (
+            self.monitor is None
+            or len(self.best_k_models) < self.save_top_k
+            or (self.save_top_k == -1)
+        ):
             return True
         return self._better(score, self.best_k_models[self._worst()])
 
@@ -154,7 +179,8 @@ class ModelCheckpoint(Callback):
             self.best_model_path, self.best_model_score = path, None
         else:
             self.best_model_path = (min if self.mode == "min" else max)(
-                self.best_k_models, key=lambda p: self.best_k_models[p])
+                self.best_k_models, key=lambda p: self.best_k_models[p]
+            )
             self.best_model_score = self.best_k_models[self.best_model_path]
         self._write(trainer, path)
         if surplus is not None and surplus != path and os.path.isfile(surplus):
@@ -163,16 +189,18 @@ class ModelCheckpoint(Callback):
     def _write(self, trainer: Any, path: str) -> None:
         files.write(trainer, path, self.save_weights_only)
         if self.verbose:
-            print(f"Epoch {trainer.current_epoch}, global step {trainer.global_step}: saved "
-                  f"{path}")
+            print(f"Epoch {trainer.current_epoch}, global step {trainer.global_step}: saved {path}")
 
     def _folder(self, trainer: Any) -> str:
         return self.dirpath or os.path.join(trainer.default_root_dir, "checkpoints")
 
     def _path(self, trainer: Any, replaced: str | None) -> str:
         """The file to write; a number is added where another file has the name."""
-        values = {**trainer.callback_metrics, "epoch": trainer.current_epoch,
-                  "step": trainer.global_step}
+        values = {
+            **trainer.callback_metrics,
+            "epoch": trainer.current_epoch,
+            "step": trainer.global_step,
+        }
         start = os.path.join(self._folder(trainer), self.format_checkpoint_name(values))
         path, version = f"{start}.ckpt", 1
         while os.path.exists(path) and path != replaced:
@@ -186,6 +214,7 @@ class ModelCheckpoint(Callback):
         >>> keeper.format_checkpoint_name({"epoch": 2, "val_loss": 0.321})
         'epoch=02-val_loss=0.32'
         """
+
         def value(found: re.Match[str]) -> str:
             name, spec = found[1], found[2] or ""
             text = format(metrics.get(name, 0), spec[1:])

@@ -91,7 +91,8 @@ class ProgressBar(Callback):
 
     def _show(self, metrics: dict[str, float]) -> None:
         self._bar.set_postfix_str(  # type: ignore[attr-defined]
-            ", ".join(f"{k}={v:.4g}" for k, v in metrics.items()), refresh=False)
+            ", ".join(f"{k}={v:.4g}" for k, v in metrics.items()), refresh=False
+        )
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
         """A new bar, with what a resumed epoch has done already."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import float64
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.create import as_tensor, tensor
-from toytorch.ops.shape import stack
+from toytorch.facts.dtype import float64
+from toytorch.ops.creation.create import as_tensor, tensor
+from toytorch.ops.shaping.rearrange import stack
 from toytorch.utils.data import slots
 
 
@@ -25,8 +25,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return stacked(batch)
     if isinstance(first, np.ndarray):
         if first.dtype.kind in "SUO":
-            raise TypeError("default_collate: batch must contain tensors, numpy arrays, numbers, "
-                            f"dicts or lists; found {first.dtype}")
+            raise TypeError(
+                "default_collate: batch must contain tensors, numpy arrays, numbers, "
+                f"dicts or lists; found {first.dtype}"
+            )
         return stacked([as_tensor(a) for a in batch])
     if isinstance(first, np.generic):
         return as_tensor(np.asarray(batch))
@@ -44,17 +46,28 @@ def default_collate(batch: Sequence[Any]) -> Any:
         if any(len(e) != len(first) for e in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         return [default_collate(s) for s in zip(*batch)]
-    raise TypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
-                    f"lists; found {type(first)}")
+    raise TypeError(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
+        f"lists; found {type(first)}"
+    )
 
 
 def stacked(batch: Sequence[Tensor]) -> Any:
     """The tensors as one; a worker makes it in shared memory, where it need not be copied to."""
     first = batch[0]
     arrays = [t._array for t in batch]
-    if slots.outbox is not None and first._array.__class__ is np.ndarray and not first._rg and all(
-            t.dtype is first.dtype and t._array.shape == first._array.shape and not t._rg
-            and t._array.__class__ is np.ndarray for t in batch):
+    if (
+        slots.outbox is not None
+        and first._array.__class__ is np.ndarray
+        and not first._rg
+        and all(
+            t.dtype is first.dtype
+            and t._array.shape == first._array.shape
+            and not t._rg
+            and t._array.__class__ is np.ndarray
+            for t in batch
+        )
+    ):
         room = slots.outbox.room((len(batch), *first._array.shape), first._array.dtype)
         if room is not None:
             return wrap(np.stack(arrays, out=room), first.dtype)

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toytorch.core import state
-from toytorch.ops.random import randint
+from toytorch.facts import state
+from toytorch.ops.creation.random import randint
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
@@ -26,8 +26,9 @@ def timed(kind: str, function: Any, *arguments: Any) -> Any:
     """function(*arguments), which a profiler shows under PyTorch's name for it."""
     if state.profiler is None:
         return function(*arguments)
-    return state.profiler.around(f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__", (),
-                                 function, *arguments)
+    return state.profiler.around(
+        f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__", (), function, *arguments
+    )
 
 
 class DataLoader:
@@ -42,23 +43,40 @@ class DataLoader:
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
-                 sampler: Any = None, batch_sampler: Any = None, num_workers: int = 0,
-                 collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False,
-                 drop_last: bool = False, timeout: float = 0,
-                 worker_init_fn: Callable[[int], None] | None = None,
-                 multiprocessing_context: Any = None, generator: Any = None, *,
-                 prefetch_factor: int | None = None, persistent_workers: bool = False,
-                 pin_memory_device: str = "", in_order: bool = True) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to "
-                             "disable multiprocessing.")
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to "
+                "disable multiprocessing."
+            )
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing."
-                             "let num_workers > 0 to enable multiprocessing, otherwise set "
-                             "prefetch_factor to None.")
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set "
+                "prefetch_factor to None."
+            )
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
         if sampler is not None and shuffle:
@@ -66,23 +84,29 @@ class DataLoader:
         self._stream = isinstance(dataset, IterableDataset)
         if self._stream and (shuffle or sampler is not None or batch_sampler is not None):
             what = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
-            raise ValueError("DataLoader with IterableDataset: expected unspecified "
-                             f"{what} option")
+            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {what} option")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, "
-                                 "shuffle, sampler, and drop_last")
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, "
+                    "shuffle, sampler, and drop_last"
+                )
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually "
-                             "exclusive with drop_last")
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually "
+                "exclusive with drop_last"
+            )
         self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
         self.worker_init_fn, self.generator = worker_init_fn, generator
         self.pin_memory, self.batch_size, self.drop_last = pin_memory, batch_size, drop_last
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         if sampler is None and not self._stream:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else \
-                SequentialSampler(dataset)
+            sampler = (
+                RandomSampler(dataset, generator=generator)
+                if shuffle
+                else SequentialSampler(dataset)
+            )
         if batch_size is not None and batch_sampler is None and not self._stream:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler
@@ -107,15 +131,21 @@ class DataLoader:
         return iter(self.batch_sampler if self.batch_sampler is not None else self.sampler)
 
     def _recipe(self) -> Recipe:
-        return Recipe(self.dataset, self._batching, self.collate_fn, self.batch_size,
-                      self.drop_last)
+        return Recipe(
+            self.dataset, self._batching, self.collate_fn, self.batch_size, self.drop_last
+        )
 
     def _workers(self) -> Pool:
         """Running workers: those of the epoch before, if they persist."""
         if self._kept is not None:
             return self._kept
-        pool = Pool(self._recipe(), self.num_workers, self.multiprocessing_context,
-                    draw_seed(self.generator), self.worker_init_fn)
+        pool = Pool(
+            self._recipe(),
+            self.num_workers,
+            self.multiprocessing_context,
+            draw_seed(self.generator),
+            self.worker_init_fn,
+        )
         if self.persistent_workers:
             self._kept = pool
             self._end_of_kept = weakref.finalize(self, pool.close)
@@ -128,8 +158,9 @@ class DataLoader:
         job, `pool.hear()` waits for one and gives (worker, order, batch), `len(pool)` is how many
         workers there are.
         """
-        return batches(pool, indices, self.prefetch_factor or 2, self.timeout, self._stream,
-                       self.in_order)
+        return batches(
+            pool, indices, self.prefetch_factor or 2, self.timeout, self._stream, self.in_order
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None, "_end_of_kept": None}

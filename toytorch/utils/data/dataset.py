@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops.random import randperm
+from toytorch.ops.creation.random import randperm
 
 
 class Dataset:
@@ -81,8 +81,10 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via "
-                             "``kwargs``) like input/output, but both types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via "
+                "``kwargs``) like input/output, but both types are given."
+            )
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = kwargs or args
@@ -151,4 +153,4 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) ->
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = randperm(n, generator=generator).tolist()
     ends = list(itertools.accumulate(lengths))
-    return [Subset(dataset, order[end - size:end]) for size, end in zip(lengths, ends)]
+    return [Subset(dataset, order[end - size : end]) for size, end in zip(lengths, ends)]

@@ -37,8 +37,11 @@ class Pool:
                 ours, theirs = ctx.Pipe()
                 self.pipes.append(ours)
                 self.inboxes.append(Inbox(prefix))
-                process = ctx.Process(target=work, daemon=True, args=(
-                    theirs, recipe, prefix, i, count, base_seed, init))
+                process = ctx.Process(
+                    target=work,
+                    daemon=True,
+                    args=(theirs, recipe, prefix, i, count, base_seed, init),
+                )
                 try:
                     process.start()
                 finally:
@@ -88,8 +91,12 @@ class Pool:
             self.processes[i].join(1.0)
         pids = ", ".join(str(self.processes[i].pid) for i in dead)
         codes = [self.processes[i].exitcode for i in dead]
-        why = ", ".join(f"killed by signal: {signal.Signals(-c).name}" if c is not None and c < 0
-                        else f"exit code {c}" for c in codes)
+        why = ", ".join(
+            f"killed by signal: {signal.Signals(-c).name}"
+            if c is not None and c < 0
+            else f"exit code {c}"
+            for c in codes
+        )
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly ({why})")
 
     def close(self) -> None:
@@ -116,8 +123,9 @@ class Pool:
         self.processes, self.pipes, self.inboxes = [], [], []
 
 
-def batches(pool: Pool, indices: Iterator[Any], ahead: int, timeout: float, stream: bool,
-            in_order: bool) -> Iterator[Any]:
+def batches(
+    pool: Pool, indices: Iterator[Any], ahead: int, timeout: float, stream: bool, in_order: bool
+) -> Iterator[Any]:
     """The batches of one epoch, `ahead` of them under way in every worker.
 
     Indices go to the workers in turn; a worker whose stream has ended is left out from then on.

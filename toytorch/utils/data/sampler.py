@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toytorch.core.dtype import float64
 from toytorch.core.random import Generator
-from toytorch.ops.create import as_tensor
-from toytorch.ops.random import multinomial, randint, randperm
+from toytorch.facts.dtype import float64
+from toytorch.ops.creation.create import as_tensor
+from toytorch.ops.creation.random import multinomial, randint, randperm
 
 
 class Sampler:
@@ -40,16 +40,24 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """All numbers in random order, or draws with replacement."""
 
-    def __init__(self, data_source: Any, replacement: bool = False,
-                 num_samples: int | None = None, generator: Any = None) -> None:
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+    ) -> None:
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
         if not isinstance(replacement, bool):
-            raise TypeError("replacement should be a boolean value, but got replacement="
-                            f"{replacement}")
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
         if not isinstance(self.num_samples, int) or self.num_samples < 0:
-            raise ValueError("num_samples should be a non-negative integer value, but got "
-                             f"num_samples={self.num_samples}")
+            raise ValueError(
+                "num_samples should be a non-negative integer value, but got "
+                f"num_samples={self.num_samples}"
+            )
 
     @property
     def num_samples(self) -> int:
@@ -87,17 +95,22 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """Numbers drawn with given weights."""
 
-    def __init__(self, weights: Any, num_samples: int, replacement: bool = True,
-                 generator: Any = None) -> None:
+    def __init__(
+        self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
+    ) -> None:
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
-            raise ValueError("num_samples should be a positive integer value, but got num_samples="
-                             f"{num_samples}")
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
         self.weights = as_tensor(weights, dtype=float64)
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        return iter(multinomial(self.weights, self.num_samples, self.replacement,
-                                generator=self.generator).tolist())
+        return iter(
+            multinomial(
+                self.weights, self.num_samples, self.replacement, generator=self.generator
+            ).tolist()
+        )
 
     def __len__(self) -> int:
         return self.num_samples
@@ -112,8 +125,9 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
-            raise ValueError("batch_size should be a positive integer value, but got batch_size="
-                             f"{batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
@@ -143,14 +157,23 @@ class DistributedSampler(Sampler):
     [1, 3, 0]
     """
 
-    def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
-                 shuffle: bool = True, seed: int = 0, drop_last: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available: give num_replicas "
-                               "and rank")
+            raise RuntimeError(
+                "Requires distributed package to be available: give num_replicas and rank"
+            )
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval "
-                             f"[0, {num_replicas - 1}]")
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
         n = len(dataset)
@@ -164,7 +187,7 @@ class DistributedSampler(Sampler):
             order = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
         if not self.drop_last and order:
             order *= -(-self.total_size // n)
-        return iter(order[self.rank:self.total_size:self.num_replicas])
+        return iter(order[self.rank : self.total_size : self.num_replicas])
 
     def __len__(self) -> int:
         return self.num_samples

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import bfloat16
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.dtype import bfloat16
 
 ALIGNMENT = 64
 SMALLEST = 1 << 16
@@ -91,8 +91,10 @@ class Outbox:
         buffers: list[pickle.PickleBuffer] = []
         file = io.BytesIO()
         _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(value)
-        pieces = [np.frombuffer(p, np.uint8) if len(p) else np.empty(0, np.uint8)
-                  for p in (file.getbuffer(), *(b.raw() for b in buffers))]
+        pieces = [
+            np.frombuffer(p, np.uint8) if len(p) else np.empty(0, np.uint8)
+            for p in (file.getbuffer(), *(b.raw() for b in buffers))
+        ]
         draft, self._draft = self._draft, None
         if draft is not None:
             places = self._places(pieces, draft)
@@ -123,8 +125,9 @@ class Outbox:
                 at += -(-piece.nbytes // ALIGNMENT) * ALIGNMENT
         return [*places, (at, at)]
 
-    def _write(self, number: int, pieces: list[Any], places: list[Place]
-               ) -> tuple[int, int, list[Place]]:
+    def _write(
+        self, number: int, pieces: list[Any], places: list[Place]
+    ) -> tuple[int, int, list[Place]]:
         """Copies the pieces that do not lie in their places yet."""
         slot = self._slots[number]
         memory: Any = slot.buf

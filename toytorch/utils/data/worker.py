@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import threads
 from toytorch.core.random import manual_seed
+from toytorch.loops.runtime import blas_threads
 from toytorch.utils.data import slots
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
@@ -96,14 +96,21 @@ def seed_everything(base_seed: int, number: int) -> int:
     return seed
 
 
-def work(connection: Any, recipe: Recipe, prefix: str, number: int, count: int, base_seed: int,
-         init: Callable[[int], None] | None) -> None:
+def work(
+    connection: Any,
+    recipe: Recipe,
+    prefix: str,
+    number: int,
+    count: int,
+    base_seed: int,
+    init: Callable[[int], None] | None,
+) -> None:
     """The life of worker `number` of `count`: until told to end, or its parent is gone."""
     global _info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's affair
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = os.getppid()
-    threads.set_for_blas(1)
+    blas_threads.set_for_blas(1)
     outbox = slots.outbox = Outbox(prefix)
     where = f"in DataLoader worker process {number}"
     fetch: Any = None
@@ -130,8 +137,11 @@ def work(connection: Any, recipe: Recipe, prefix: str, number: int, count: int, 
                     fetch = recipe.start()
                 result = failed or fetch(index)
             except Exception as error:
-                ended = isinstance(error, StopIteration) and fetch is not None and isinstance(
-                    recipe.dataset, IterableDataset)
+                ended = (
+                    isinstance(error, StopIteration)
+                    and fetch is not None
+                    and isinstance(recipe.dataset, IterableDataset)
+                )
                 result = End() if ended else Failure(where)
                 fetch = at_end if ended or fetch is None else fetch
             try:

@@ -26,8 +26,16 @@ def encode(tag: str) -> str:
     return tag
 
 
-def write(folder: str, subfolder: str, step: int, tag: str, points: Any, labels: Any,
-          pictures: Any, header: Any) -> str:
+def write(
+    folder: str,
+    subfolder: str,
+    step: int,
+    tag: str,
+    points: Any,
+    labels: Any,
+    pictures: Any,
+    header: Any,
+) -> str:
     """Writes the files of one set of points; returns its entry for projector_config.pbtxt."""
     if points.ndim != 2:
         raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
@@ -43,9 +51,13 @@ def write(folder: str, subfolder: str, step: int, tag: str, points: Any, labels:
         if len(points) != len(pictures):
             raise AssertionError("#images should equal with #data points")
         put(os.path.join(place, "sprite.png"), images.png(sprite(images.make_np(pictures))))
-        lines += ["  sprite {", f'    image_path: "{subfolder}/sprite.png"',
-                  f"    single_image_dim: {pictures.shape[3]}",
-                  f"    single_image_dim: {pictures.shape[2]}", "  }"]
+        lines += [
+            "  sprite {",
+            f'    image_path: "{subfolder}/sprite.png"',
+            f"    single_image_dim: {pictures.shape[3]}",
+            f"    single_image_dim: {pictures.shape[2]}",
+            "  }",
+        ]
     rows = "".join("\t".join(str(v.item()) for v in point) + "\n" for point in points)
     put(os.path.join(place, "tensors.tsv"), rows.encode())
     lines.append(f'  tensor_path: "{subfolder}/tensors.tsv"')
@@ -65,5 +77,5 @@ def sprite(pictures: Any) -> Any:
     """All pictures on a square sheet, as bytes."""
     sheet = images.grid(pictures, math.ceil(len(pictures) ** 0.5))
     square = np.zeros((sheet.shape[1], sheet.shape[1], 3), sheet.dtype)
-    square[:sheet.shape[0]] = sheet
+    square[: sheet.shape[0]] = sheet
     return (square * 255).clip(0, 255).astype(np.uint8)

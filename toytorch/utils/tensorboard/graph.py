@@ -10,9 +10,9 @@ from typing import Any
 
 from toytorch.autograd.engine import by_sequence, reachable
 from toytorch.autograd.modes import enable_grad
-from toytorch.core.node import Node, as_function, node_of, sequence
-from toytorch.core.pytree import tree_leaves
 from toytorch.core.tensor import Tensor
+from toytorch.facts.node import Node, as_function, node_of, sequence
+from toytorch.facts.pytree import tree_leaves
 from toytorch.utils.tensorboard.protos import proto
 
 
@@ -25,8 +25,10 @@ class Scopes:
         self._handles = []
         for path, module in model.named_modules():
             scope = scope_of(model, path)
-            self._handles += [module.register_forward_pre_hook(self._begin),
-                              module.register_forward_hook(self._end(scope), always_call=True)]
+            self._handles += [
+                module.register_forward_pre_hook(self._begin),
+                module.register_forward_hook(self._end(scope), always_call=True),
+            ]
 
     def _begin(self, module: Any, args: Any) -> None:
         self._open.append(next(sequence))
@@ -34,6 +36,7 @@ class Scopes:
     def _end(self, scope: str) -> Any:
         def hook(module: Any, args: Any, output: Any) -> None:
             self.calls.append((self._open.pop(), next(sequence), scope))
+
         return hook
 
     def of(self, node: Node) -> str:
@@ -109,18 +112,26 @@ def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> 
         counts[name] = counts.get(name, -1) + 1
         if counts[name]:
             name += f".{counts[name]}"
-        messages[id(node)] = message(name, f"aten::{kind.lower()}", sources,
-                                     node.result_shapes[0])
-    results = [message(f"output/output.{i + 1}", "IO Node",
-                       [messages[id(as_function(t._edge)[0])].name], t.shape)
-               for i, t in enumerate(outputs) if t._edge is not None]
-    return proto("graph").GraphDef(node=[*messages.values(), *results],
-                                   versions=proto("versions").VersionDef(producer=22))
+        messages[id(node)] = message(name, f"aten::{kind.lower()}", sources, node.result_shapes[0])
+    results = [
+        message(
+            f"output/output.{i + 1}",
+            "IO Node",
+            [messages[id(as_function(t._edge)[0])].name],
+            t.shape,
+        )
+        for i, t in enumerate(outputs)
+        if t._edge is not None
+    ]
+    return proto("graph").GraphDef(
+        node=[*messages.values(), *results], versions=proto("versions").VersionDef(producer=22)
+    )
 
 
 def message(name: str, kind: str, sources: list[str], shape: Any) -> Any:
     """A node of TensorBoard's graph."""
     sizes, attribute = proto("shape").TensorShapeProto, proto("attribute").AttrValue
     shapes = attribute.ListValue(shape=[sizes(dim=[sizes.Dim(size=n) for n in shape])])
-    return proto("node").NodeDef(name=name, op=kind, input=sources,
-                                 attr={"_output_shapes": attribute(list=shapes)})
+    return proto("node").NodeDef(
+        name=name, op=kind, input=sources, attr={"_output_shapes": attribute(list=shapes)}
+    )

@@ -29,12 +29,16 @@ def summaries(hparams: Any, metrics: Any, discrete: Any) -> list[Any]:
         for choice in (discrete or {}).get(name, ()):
             setattr(info.domain_discrete.values.add(), field, kind_of(choice)[2])
         infos.append(info)
-    experiment = api.Experiment(hparam_infos=infos, metric_infos=[
-        api.MetricInfo(name=api.MetricName(tag=tag)) for tag in metrics])
+    experiment = api.Experiment(
+        hparam_infos=infos,
+        metric_infos=[api.MetricInfo(name=api.MetricName(tag=tag)) for tag in metrics],
+    )
     end = plugin.SessionEndInfo(status=api.Status.Value("STATUS_SUCCESS"))
-    return [message("experiment", experiment=experiment),
-            message("session_start_info", session_start_info=start),
-            message("session_end_info", session_end_info=end)]
+    return [
+        message("experiment", experiment=experiment),
+        message("session_start_info", session_start_info=start),
+        message("session_end_info", session_end_info=end),
+    ]
 
 
 def message(tag: str, **content: Any) -> Any:
@@ -45,15 +49,23 @@ def message(tag: str, **content: Any) -> Any:
 
 def check(hparams: Any, metrics: Any, discrete: Any) -> None:
     """Refuses what is no dictionary, and choices of another type than the value."""
-    for name, given in (("hparam_dict", hparams), ("metric_dict", metrics),
-                        ("hparam_domain_discrete", discrete or {})):
+    for name, given in (
+        ("hparam_dict", hparams),
+        ("metric_dict", metrics),
+        ("hparam_domain_discrete", discrete or {}),
+    ):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
     for name, choices in (discrete or {}).items():
-        if name not in hparams or not isinstance(choices, list) or not all(
-                isinstance(c, type(hparams[name])) for c in choices):
-            raise TypeError(f"parameter: hparam_domain_discrete[{name}] should be a list of same "
-                            f"type as hparam_dict[{name}].")
+        if (
+            name not in hparams
+            or not isinstance(choices, list)
+            or not all(isinstance(c, type(hparams[name])) for c in choices)
+        ):
+            raise TypeError(
+                f"parameter: hparam_domain_discrete[{name}] should be a list of same "
+                f"type as hparam_dict[{name}]."
+            )
 
 
 def kind_of(given: Any) -> tuple[str, str, Any]:

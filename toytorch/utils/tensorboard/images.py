@@ -38,8 +38,12 @@ def png(pixels: Any) -> bytes:
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with its filter: none
     rows[:, 1:] = pixels.reshape(height, -1)
     head = struct.pack(">IIBBBBB", width, height, 8, COLOURS[channels], 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
-            + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b""))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes()))
+        + chunk(b"IEND", b"")
+    )
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -59,11 +63,14 @@ def to_hwc(array: Any, order: str) -> Any:
     `order` names the dimensions: "CHW", "NHWC", "HW" and the like.
     """
     if len(set(order)) != len(order):
-        raise AssertionError("You can not use the same dimension shorthand twice. "
-                             f"input_format: {order}")
+        raise AssertionError(
+            f"You can not use the same dimension shorthand twice. input_format: {order}"
+        )
     if array.ndim != len(order):
-        raise AssertionError("size of input tensor and input format are different. "
-                             f"tensor shape: {array.shape}, input_format: {order}")
+        raise AssertionError(
+            "size of input tensor and input format are different. "
+            f"tensor shape: {array.shape}, input_format: {order}"
+        )
     order = order.upper()
     target = {4: "NCHW", 3: "HWC", 2: "HW"}[len(order)]
     array = array.transpose([order.index(letter) for letter in target])
@@ -92,10 +99,12 @@ def grid(batch: Any, columns: int = 8) -> Any:
 def of_figure(figure: Any, close: bool) -> Any:
     """The pixels (3, height, width) of a matplotlib figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1).copy()
     if close:
         import matplotlib.pyplot as plt
+
         plt.close(figure)
     return pixels

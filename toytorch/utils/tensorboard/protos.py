@@ -9,8 +9,10 @@ import importlib
 from functools import cache
 from typing import Any
 
-MISSING = ("TensorBoard's event writer is not installed: run `pip install toytorch[tensorboard]` "
-           "(or install tensorboardX)")
+MISSING = (
+    "TensorBoard's event writer is not installed: run `pip install toytorch[tensorboard]` "
+    "(or install tensorboardX)"
+)
 PLACES = {  # our name: the module in tensorboard, the module in tensorboardX
     "event": ("tensorboard.compat.proto.event_pb2", "tensorboardX.proto.event_pb2"),
     "summary": ("tensorboard.compat.proto.summary_pb2", "tensorboardX.proto.summary_pb2"),
@@ -20,11 +22,15 @@ PLACES = {  # our name: the module in tensorboard, the module in tensorboardX
     "node": ("tensorboard.compat.proto.node_def_pb2", "tensorboardX.proto.node_def_pb2"),
     "attribute": ("tensorboard.compat.proto.attr_value_pb2", "tensorboardX.proto.attr_value_pb2"),
     "versions": ("tensorboard.compat.proto.versions_pb2", "tensorboardX.proto.versions_pb2"),
-    "hparams": ("tensorboard.plugins.hparams.plugin_data_pb2",
-                "tensorboardX.proto.plugin_hparams_pb2"),
+    "hparams": (
+        "tensorboard.plugins.hparams.plugin_data_pb2",
+        "tensorboardX.proto.plugin_hparams_pb2",
+    ),
     "hparams_api": ("tensorboard.plugins.hparams.api_pb2", "tensorboardX.proto.api_pb2"),
-    "curve": ("tensorboard.plugins.pr_curve.plugin_data_pb2",
-              "tensorboardX.proto.plugin_pr_curve_pb2"),
+    "curve": (
+        "tensorboard.plugins.pr_curve.plugin_data_pb2",
+        "tensorboardX.proto.plugin_pr_curve_pb2",
+    ),
     "text": ("tensorboard.plugins.text.plugin_data_pb2", "tensorboardX.proto.plugin_text_pb2"),
     "layout": ("tensorboard.plugins.custom_scalar.layout_pb2", "tensorboardX.proto.layout_pb2"),
     "writer": ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer"),

@@ -31,13 +31,16 @@ def scalar(tag: str, number: Any, new_style: bool = False, double_precision: boo
     """One number."""
     found = images.make_np(number).squeeze()
     if found.ndim != 0:
-        raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: "
-                             f"{found.size} and {found.ndim} dimensions.")
+        raise AssertionError(
+            f"Tensor should contain one element (0 dimensions). Was given size: "
+            f"{found.size} and {found.ndim} dimensions."
+        )
     found = float(found)
     if new_style:
         kind = "double" if double_precision else "float"
-        return value(tag, "scalars", tensor=tensor(f"DT_{kind.upper()}", None,
-                                                   **{f"{kind}_val": [found]}))
+        return value(
+            tag, "scalars", tensor=tensor(f"DT_{kind.upper()}", None, **{f"{kind}_val": [found]})
+        )
     return value(tag, simple_value=found)
 
 
@@ -65,10 +68,17 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> 
         counts, limits = coarser(counts, limits, len(counts) // max_bins)
     filled = np.flatnonzero(counts)
     first, end = int(filled[0]), int(filled[-1]) + 1
-    counts = counts[first - 1:end] if first > 0 else np.concatenate([[0], counts[:end]])
-    return histogram_of(tag, min=flat.min(), max=flat.max(), num=flat.size, sum=flat.sum(),
-                        sum_squares=flat.dot(flat), bucket_limit=limits[first:end + 1].tolist(),
-                        bucket=counts.tolist())
+    counts = counts[first - 1 : end] if first > 0 else np.concatenate([[0], counts[:end]])
+    return histogram_of(
+        tag,
+        min=flat.min(),
+        max=flat.max(),
+        num=flat.size,
+        sum=flat.sum(),
+        sum_squares=flat.dot(flat),
+        bucket_limit=limits[first : end + 1].tolist(),
+        bucket=counts.tolist(),
+    )
 
 
 def coarser(counts: Any, limits: Any, factor: int) -> tuple[Any, Any]:
@@ -86,23 +96,34 @@ def image(tag: str, array: Any, order: str) -> Any:
     """A picture."""
     pixels = images.as_bytes(images.to_hwc(images.make_np(array), order))
     height, width, channels = pixels.shape
-    return value(tag, image=proto("summary").Summary.Image(
-        height=height, width=width, colorspace=channels, encoded_image_string=images.png(pixels)))
+    return value(
+        tag,
+        image=proto("summary").Summary.Image(
+            height=height, width=width, colorspace=channels, encoded_image_string=images.png(pixels)
+        ),
+    )
 
 
 def text(tag: str, content: str) -> Any:
     """A text, which the page reads as Markdown."""
-    return value(f"{tag}/text_summary", "text",
-                 proto("text").TextPluginData(version=0).SerializeToString(),
-                 tensor=tensor("DT_STRING", (1,), string_val=[content.encode()]))
+    return value(
+        f"{tag}/text_summary",
+        "text",
+        proto("text").TextPluginData(version=0).SerializeToString(),
+        tensor=tensor("DT_STRING", (1,), string_val=[content.encode()]),
+    )
 
 
 def curve(tag: str, rows: Any, thresholds: int) -> Any:
     """A precision-recall curve: rows of tp, fp, tn, fn, precision and recall by threshold."""
     data = proto("curve").PrCurvePluginData(version=0, num_thresholds=min(thresholds, 127))
     rows = np.stack(rows)
-    return value(tag, "pr_curves", data.SerializeToString(),
-                 tensor=tensor("DT_FLOAT", rows.shape, float_val=rows.reshape(-1).tolist()))
+    return value(
+        tag,
+        "pr_curves",
+        data.SerializeToString(),
+        tensor=tensor("DT_FLOAT", rows.shape, float_val=rows.reshape(-1).tolist()),
+    )
 
 
 def compute_curve(labels: Any, predictions: Any, thresholds: int, weights: Any) -> Any:
@@ -114,11 +135,13 @@ def compute_curve(labels: Any, predictions: Any, thresholds: int, weights: Any) 
     def at_least(which: Any) -> Any:  # how many predictions reach each threshold
         found, _ = np.histogram(bucket, thresholds, (0, thresholds - 1), weights=which * weights)
         return np.cumsum(found[::-1])[::-1]
+
     tp, fp = at_least(truth), at_least(1.0 - truth)
     tn, fn = fp[0] - fp, tp[0] - tp
     least = 1e-7  # in place of a division by zero
-    return np.stack((tp, fp, tn, fn, tp / np.maximum(least, tp + fp),
-                     tp / np.maximum(least, tp + fn)))
+    return np.stack(
+        (tp, fp, tn, fn, tp / np.maximum(least, tp + fp), tp / np.maximum(least, tp + fn))
+    )
 
 
 def layout(categories: Any) -> Any:
@@ -132,9 +155,18 @@ def layout(categories: Any) -> Any:
             raise AssertionError("len(tags) != 3")
         series = kinds.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
         return kinds.Chart(title=title, margin=kinds.MarginChartContent(series=[series]))
-    whole = kinds.Layout(category=[
-        kinds.Category(title=name, chart=[chart(title, kind, tags)
-                                          for title, (kind, tags) in charts.items()])
-        for name, charts in categories.items()])
-    return value("custom_scalars__config__", "custom_scalars",
-                 tensor=tensor("DT_STRING", (), string_val=[whole.SerializeToString()]))
+
+    whole = kinds.Layout(
+        category=[
+            kinds.Category(
+                title=name,
+                chart=[chart(title, kind, tags) for title, (kind, tags) in charts.items()],
+            )
+            for name, charts in categories.items()
+        ]
+    )
+    return value(
+        "custom_scalars__config__",
+        "custom_scalars",
+        tensor=tensor("DT_STRING", (), string_val=[whole.SerializeToString()]),
+    )

@@ -17,8 +17,9 @@ from toytorch.utils.tensorboard.protos import event_writer, proto
 class FileWriter:
     """Appends messages to one file of events."""
 
-    def __init__(self, log_dir: str, max_queue: int = 10, flush_secs: int = 120,
-                 filename_suffix: str = "") -> None:
+    def __init__(
+        self, log_dir: str, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""
+    ) -> None:
         self.log_dir = str(log_dir)
         self.event_writer = event_writer(self.log_dir, max_queue, flush_secs, filename_suffix)
 
@@ -33,8 +34,9 @@ class FileWriter:
             event.step = int(step)
         self.event_writer.add_event(event)
 
-    def add_summary(self, summary: Any, global_step: Any = None,
-                    walltime: float | None = None) -> None:
+    def add_summary(
+        self, summary: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Appends a summary as an event."""
         self.add_event(proto("event").Event(summary=summary), global_step, walltime)
 
@@ -64,8 +66,15 @@ class SummaryWriter:
     ...     writer.add_scalar("loss", 0.5, global_step=1)
     """
 
-    def __init__(self, log_dir: Any = None, comment: str = "", purge_step: int | None = None,
-                 max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
+    def __init__(
+        self,
+        log_dir: Any = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: int = 120,
+        filename_suffix: str = "",
+    ) -> None:
         if not log_dir:
             now = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
@@ -84,11 +93,15 @@ class SummaryWriter:
             self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
             if self.purge_step is not None:
                 event = proto("event")
-                self.file_writer.add_event(event.Event(
-                    step=self.purge_step, file_version="brain.Event:2"))
-                self.file_writer.add_event(event.Event(
-                    step=self.purge_step,
-                    session_log=event.SessionLog(status=event.SessionLog.START)))
+                self.file_writer.add_event(
+                    event.Event(step=self.purge_step, file_version="brain.Event:2")
+                )
+                self.file_writer.add_event(
+                    event.Event(
+                        step=self.purge_step,
+                        session_log=event.SessionLog(status=event.SessionLog.START),
+                    )
+                )
                 self.purge_step = None
         return self.file_writer
 
@@ -104,15 +117,27 @@ class SummaryWriter:
 
     # -- numbers ------------------------------------------------------------------------------
 
-    def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None,
-                   walltime: float | None = None, new_style: bool = False,
-                   double_precision: bool = False) -> None:
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
         """Adds one number: a point of the curve `tag`."""
-        self._add(summaries.scalar(tag, scalar_value, new_style, double_precision), global_step,
-                  walltime)
+        self._add(
+            summaries.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime
+        )
 
-    def add_scalars(self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None,
-                    walltime: float | None = None) -> None:
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: dict[str, Any],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Adds one number to each of several curves of one chart; each has a file of its own."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
@@ -123,52 +148,112 @@ class SummaryWriter:
                 writers[place] = self._open(place)
             writers[place].add_summary(summaries.scalar(main_tag, number), global_step, walltime)
 
-    def add_tensor(self, tag: str, tensor: Any, global_step: Any = None,
-                   walltime: float | None = None) -> None:
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Adds a whole tensor of numbers."""
         array = images.make_np(tensor)
-        message = summaries.tensor("DT_FLOAT", array.shape,
-                                   float_val=array.astype(np.float32).reshape(-1).tolist())
+        message = summaries.tensor(
+            "DT_FLOAT", array.shape, float_val=array.astype(np.float32).reshape(-1).tolist()
+        )
         self._add(summaries.value(tag, "tensor", tensor=message), global_step, walltime)
 
-    def add_histogram(self, tag: str, values: Any, global_step: Any = None,
-                      bins: Any = "tensorflow", walltime: float | None = None,
-                      max_bins: int | None = None) -> None:
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = "tensorflow",
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
         """Adds how often values occur; `bins` is "tensorflow", or what `np.histogram` takes."""
         self._add(summaries.histogram(tag, values, bins, max_bins), global_step, walltime)
 
-    def add_histogram_raw(self, tag: str, min: Any, max: Any, num: Any, sum: Any,
-                          sum_squares: Any, bucket_limits: Any, bucket_counts: Any,
-                          global_step: Any = None, walltime: float | None = None) -> None:
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: Any,
+        max: Any,
+        num: Any,
+        sum: Any,
+        sum_squares: Any,
+        bucket_limits: Any,
+        bucket_counts: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Adds a histogram that was counted elsewhere; bucket_limits are the upper ones."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        self._add(summaries.histogram_of(
-            tag, min=min, max=max, num=num, sum=sum, sum_squares=sum_squares,
-            bucket_limit=bucket_limits, bucket=bucket_counts), global_step, walltime)
+        self._add(
+            summaries.histogram_of(
+                tag,
+                min=min,
+                max=max,
+                num=num,
+                sum=sum,
+                sum_squares=sum_squares,
+                bucket_limit=bucket_limits,
+                bucket=bucket_counts,
+            ),
+            global_step,
+            walltime,
+        )
 
-    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: Any = None,
-                     num_thresholds: int = 127, weights: Any = None,
-                     walltime: float | None = None) -> None:
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Adds precision against recall, of labels 0 and 1 and predictions in [0, 1]."""
         thresholds = min(num_thresholds, 127)
-        rows = summaries.compute_curve(images.make_np(labels), images.make_np(predictions),
-                                       thresholds, weights)
+        rows = summaries.compute_curve(
+            images.make_np(labels), images.make_np(predictions), thresholds, weights
+        )
         self._add(summaries.curve(tag, rows, thresholds), global_step, walltime)
 
-    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any,
-                         true_negative_counts: Any, false_negative_counts: Any, precision: Any,
-                         recall: Any, global_step: Any = None, num_thresholds: int = 127,
-                         weights: Any = None, walltime: float | None = None) -> None:
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
         """Adds such a curve that was counted elsewhere."""
-        rows = [images.make_np(a) for a in (true_positive_counts, false_positive_counts,
-                                            true_negative_counts, false_negative_counts,
-                                            precision, recall)]
+        rows = [
+            images.make_np(a)
+            for a in (
+                true_positive_counts,
+                false_positive_counts,
+                true_negative_counts,
+                false_negative_counts,
+                precision,
+                recall,
+            )
+        ]
         self._add(summaries.curve(tag, rows, num_thresholds), global_step, walltime)
 
-    def add_hparams(self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any],
-                    hparam_domain_discrete: dict[str, list[Any]] | None = None,
-                    run_name: str | None = None, global_step: Any = None) -> None:
+    def add_hparams(
+        self,
+        hparam_dict: dict[str, Any],
+        metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: Any = None,
+    ) -> None:
         """Adds a row to the table of runs: the hyperparameters, and the results they led to."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
@@ -182,51 +267,85 @@ class SummaryWriter:
 
     # -- pictures and text --------------------------------------------------------------------
 
-    def add_image(self, tag: str, img_tensor: Any, global_step: Any = None,
-                  walltime: float | None = None, dataformats: str = "CHW") -> None:
+    def add_image(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:
         """Adds a picture: bytes, or numbers in [0, 1]; `dataformats` names its dimensions."""
         self._add(summaries.image(tag, img_tensor, dataformats), global_step, walltime)
 
-    def add_images(self, tag: str, img_tensor: Any, global_step: Any = None,
-                   walltime: float | None = None, dataformats: str = "NCHW") -> None:
+    def add_images(
+        self,
+        tag: str,
+        img_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
         """Adds several pictures side by side."""
         if isinstance(img_tensor, list):  # a list of CHW pictures
             img_tensor = np.stack([images.make_np(one) for one in img_tensor])
         self._add(summaries.image(tag, img_tensor, dataformats), global_step, walltime)
 
-    def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True,
-                   walltime: float | None = None) -> None:
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: Any = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
         """Adds a matplotlib figure, or several side by side, and closes them."""
         if isinstance(figure, list):
-            self.add_images(tag, [images.of_figure(f, close) for f in figure], global_step,
-                            walltime)
+            self.add_images(
+                tag, [images.of_figure(f, close) for f in figure], global_step, walltime
+            )
         else:
             self.add_image(tag, images.of_figure(figure, close), global_step, walltime)
 
-    def add_text(self, tag: str, text_string: str, global_step: Any = None,
-                 walltime: float | None = None) -> None:
+    def add_text(
+        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
+    ) -> None:
         """Adds a text in Markdown."""
         self._add(summaries.text(tag, text_string), global_step, walltime)
 
-    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False,
-                  use_strict_trace: bool = True) -> None:
+    def add_graph(
+        self,
+        model: Any,
+        input_to_model: Any = None,
+        verbose: bool = False,
+        use_strict_trace: bool = True,
+    ) -> None:
         """Adds the graph of model(*input_to_model), which runs once, in evaluation mode."""
         if not hasattr(model, "forward"):
             raise TypeError(f"add_graph expects a module, but got {type(model).__name__}")
-        definition = graph.graph_of(model, () if input_to_model is None else input_to_model,
-                                    verbose)
+        definition = graph.graph_of(
+            model, () if input_to_model is None else input_to_model, verbose
+        )
         self._get_file_writer().add_event(
-            proto("event").Event(graph_def=definition.SerializeToString()))
+            proto("event").Event(graph_def=definition.SerializeToString())
+        )
 
-    def add_embedding(self, mat: Any, metadata: Any = None, label_img: Any = None,
-                      global_step: Any = None, tag: str = "default",
-                      metadata_header: Any = None) -> None:
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:
         """Adds points (N, D) with N labels and N pictures (N, C, H, W) for the projector."""
         step = 0 if global_step is None else int(global_step)
         folder = self._get_file_writer().get_logdir()
         subfolder = f"{step:05d}/{embedding.encode(tag)}"
-        self._projector += embedding.write(folder, subfolder, step, tag, images.make_np(mat),
-                                           metadata, label_img, metadata_header)
+        self._projector += embedding.write(
+            folder, subfolder, step, tag, images.make_np(mat), metadata, label_img, metadata_header
+        )
         embedding.put(os.path.join(folder, "projector_config.pbtxt"), self._projector.encode())
 
     def add_custom_scalars(self, layout: dict[str, Any]) -> None:
@@ -236,13 +355,15 @@ class SummaryWriter:
         """
         self._add(summaries.layout(layout), None, None)
 
-    def add_custom_scalars_multilinechart(self, tags: list[str], category: str = "default",
-                                          title: str = "untitled") -> None:
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
         """Says that curves share one chart."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
-    def add_custom_scalars_marginchart(self, tags: list[str], category: str = "default",
-                                       title: str = "untitled") -> None:
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
         """Draws the first curve between the second and the third."""
         if len(tags) != 3:
             raise AssertionError(f"Expected 3 tags, got {len(tags)}.")

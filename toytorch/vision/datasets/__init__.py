@@ -14,5 +14,17 @@ from toytorch.vision.datasets.penguins import (
 )
 from toytorch.vision.datasets.story import text
 
-__all__ = ["PENGUIN_FEATURES", "PENGUIN_SPECIES", "TRAIN", "Digits", "digits", "everything",
-           "moons", "penguin_table", "penguins", "signals", "spirals", "text"]
+__all__ = [
+    "PENGUIN_FEATURES",
+    "PENGUIN_SPECIES",
+    "TRAIN",
+    "Digits",
+    "digits",
+    "everything",
+    "moons",
+    "penguin_table",
+    "penguins",
+    "signals",
+    "spirals",
+    "text",
+]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor
+from toytorch.ops.creation.create import tensor
 from toytorch.utils.data.dataset import Dataset
 
 TRAIN = 1437  # of 1,797, the other 360 are for testing
@@ -55,11 +55,25 @@ class Digits(Dataset):
     (torch.Size([1, 8, 8]), torch.float32, 2)
     """
 
-    classes = ("0 - zero", "1 - one", "2 - two", "3 - three", "4 - four", "5 - five", "6 - six",
-               "7 - seven", "8 - eight", "9 - nine")
+    classes = (
+        "0 - zero",
+        "1 - one",
+        "2 - two",
+        "3 - three",
+        "4 - four",
+        "5 - five",
+        "6 - six",
+        "7 - seven",
+        "8 - eight",
+        "9 - nine",
+    )
 
-    def __init__(self, train: bool = True, transform: Callable[[Any], Any] | None = None,
-                 target_transform: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        train: bool = True,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.train, self.transform, self.target_transform = train, transform, target_transform
         images, labels = _part(train)
         grey = np.round(images * (255 / 16)).astype(np.uint8)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.device import cpu
 from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor
+from toytorch.facts.device import cpu
+from toytorch.ops.creation.create import tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -38,8 +38,9 @@ SKETCHES = np.array([
 ], dtype=np.float64)  # fmt: skip
 
 
-def spirals(n: int = 300, classes: int = 3, noise: float = 0.2,
-            generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+def spirals(
+    n: int = 300, classes: int = 3, noise: float = 0.2, generator: Generator | None = None
+) -> tuple[Tensor, Tensor]:
     """Points on arms that wind around the origin, one arm per class: (n, 2) in -1..1.
 
     A point of arm k at radius r has the angle 2πk/classes + 4r + noise·z, z standard normal.
@@ -59,8 +60,9 @@ def spirals(n: int = 300, classes: int = 3, noise: float = 0.2,
     return _pair(points, labels)
 
 
-def moons(n: int = 200, noise: float = 0.1,
-          generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+def moons(
+    n: int = 200, noise: float = 0.1, generator: Generator | None = None
+) -> tuple[Tensor, Tensor]:
     """Two half circles that reach into each other, one per class: (n, 2).
 
     Class 0 is (cos t, sin t), class 1 is (1 - cos t, 1/2 - sin t), t in 0..π, plus normal noise of
@@ -80,8 +82,9 @@ def moons(n: int = 200, noise: float = 0.1,
     return _pair(points + noise * rng.standard_normal((n, 2)), labels)
 
 
-def signals(n: int = 1000, noise: float = 0.25,
-            generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+def signals(
+    n: int = 1000, noise: float = 0.25, generator: Generator | None = None
+) -> tuple[Tensor, Tensor]:
     """Signals of 40 samples in ten classes, in the manner of MNIST-1D: (n, 40).
 
     A class's sketch of 12 heights is stretched to a random length, set at a random place in
@@ -96,12 +99,16 @@ def signals(n: int = 1000, noise: float = 0.25,
     _check(n, noise)
     rng = generator_of(cpu, generator)
     labels = rng.permutation(np.arange(n) % len(SKETCHES))
-    clean = np.stack([_placed(SKETCHES[label], rng) for label in labels]) if n else \
-        np.zeros((0, _RAW))
+    clean = (
+        np.stack([_placed(SKETCHES[label], rng) for label in labels]) if n else np.zeros((0, _RAW))
+    )
     clean = clean * rng.uniform(0.6, 1.4, (n, 1))
     tilt = rng.uniform(-0.75, 0.75, (n, 1)) * np.linspace(-1, 1, _RAW)
-    noisy = clean + tilt + noise * (_smooth(rng.standard_normal((n, _RAW)))
-                                    + 0.2 * rng.standard_normal((n, _RAW)))
+    noisy = (
+        clean
+        + tilt
+        + noise * (_smooth(rng.standard_normal((n, _RAW))) + 0.2 * rng.standard_normal((n, _RAW)))
+    )
     at = np.linspace(0, _RAW - 1, LENGTH).round().astype(int)
     return _pair(noisy[:, at], labels)
 
@@ -112,8 +119,9 @@ def _placed(sketch: Array, rng: Any) -> Array:
     start = rng.integers(0, _RAW - length + 1)
     heights = (sketch - sketch.mean()) / sketch.std()
     out = np.zeros(_RAW)
-    out[start:start + length] = np.interp(
-        np.linspace(0, len(sketch) - 1, length), np.arange(len(sketch)), heights)
+    out[start : start + length] = np.interp(
+        np.linspace(0, len(sketch) - 1, length), np.arange(len(sketch)), heights
+    )
     return out
 
 

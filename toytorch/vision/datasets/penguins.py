@@ -6,9 +6,9 @@ import csv
 import functools
 from importlib.resources import files
 
-from toytorch.core.dtype import float32
 from toytorch.core.tensor import Tensor
-from toytorch.ops.create import tensor
+from toytorch.facts.dtype import float32
+from toytorch.ops.creation.create import tensor
 
 PENGUIN_SPECIES = ("Adelie", "Chinstrap", "Gentoo")
 PENGUIN_FEATURES = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")

@@ -26,8 +26,13 @@ class LeNet(nn.Module):
     torch.Size([2, 10])
     """
 
-    def __init__(self, num_classes: int = 10, in_channels: int = 1, size: int = 28,
-                 padding: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        num_classes: int = 10,
+        in_channels: int = 1,
+        size: int = 28,
+        padding: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__()
         if padding is None:
             padding = (0, 0) if size >= 32 else (2, 0) if size >= 20 else (2, 2)
@@ -35,19 +40,30 @@ class LeNet(nn.Module):
         for p in padding:
             left = (left + 2 * p - 4) // 2
         if left < 1:
-            raise ValueError(f"LeNet with padding={padding} needs larger pictures than {size} × "
-                             f"{size}: nothing is left after two convolutions and pools")
+            raise ValueError(
+                f"LeNet with padding={padding} needs larger pictures than {size} × "
+                f"{size}: nothing is left after two convolutions and pools"
+            )
         self.size = size
         self.features = nn.Sequential(
-            nn.Conv2d(in_channels, 6, 5, padding=padding[0]), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(6, 16, 5, padding=padding[1]), nn.ReLU(), nn.MaxPool2d(2))
+            nn.Conv2d(in_channels, 6, 5, padding=padding[0]),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(6, 16, 5, padding=padding[1]),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        )
         self.flatten = nn.Flatten()
         self.classifier = nn.Sequential(
-            nn.Linear(16 * left * left, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(),
-            nn.Linear(84, num_classes))
+            nn.Linear(16 * left * left, 120),
+            nn.ReLU(),
+            nn.Linear(120, 84),
+            nn.ReLU(),
+            nn.Linear(84, num_classes),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.flatten(self.features(x)))  # type: ignore[no-any-return]
+        return self.classifier(self.flatten(self.features(x)))
 
 
 def lenet(*, weights: str | None = None, **kwargs: Any) -> LeNet:
@@ -67,11 +83,12 @@ def lenet(*, weights: str | None = None, **kwargs: Any) -> LeNet:
         return LeNet(**kwargs)
     if weights not in WEIGHTS:
         raise ValueError(f"lenet has weights {sorted(WEIGHTS)}, but got weights={weights!r}")
-    for name, needed in (("num_classes", 10), ("in_channels", 1), ("size", 8),
-                         ("padding", (2, 2))):
+    for name, needed in (("num_classes", 10), ("in_channels", 1), ("size", 8), ("padding", (2, 2))):
         if kwargs.setdefault(name, needed) != needed:
-            raise ValueError(f"weights={weights!r} were trained with {name}={needed}, but got "
-                             f"{name}={kwargs[name]}")
+            raise ValueError(
+                f"weights={weights!r} were trained with {name}={needed}, but got "
+                f"{name}={kwargs[name]}"
+            )
     model = LeNet(**kwargs)
     source = files("toytorch.vision") / "data" / WEIGHTS[weights]
     model.load_state_dict(safetensors.load(source.read_bytes()))

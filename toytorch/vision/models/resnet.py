@@ -28,8 +28,9 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inplanes: int, planes: int, stride: int = 1,
-                 downsample: nn.Module | None = None) -> None:
+    def __init__(
+        self, inplanes: int, planes: int, stride: int = 1, downsample: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.conv1 = conv3x3(inplanes, planes, stride)
         self.bn1 = nn.BatchNorm2d(planes)
@@ -44,7 +45,7 @@ class BasicBlock(nn.Module):
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
         out += identity
-        return self.relu(out)  # type: ignore[no-any-return]
+        return self.relu(out)
 
 
 class ResNet(nn.Module):
@@ -57,8 +58,13 @@ class ResNet(nn.Module):
     (2015); names and keys are those of `torchvision.models.ResNet`.
     """
 
-    def __init__(self, block: type[BasicBlock], layers: Sequence[int], num_classes: int = 1000,
-                 zero_init_residual: bool = False) -> None:
+    def __init__(
+        self,
+        block: type[BasicBlock],
+        layers: Sequence[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+    ) -> None:
         super().__init__()
         if len(layers) != 4:
             raise ValueError(f"layers should have 4 numbers of blocks, but got {list(layers)}")
@@ -75,8 +81,9 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(512 * block.expansion, num_classes)
         self._start(zero_init_residual)
 
-    def _make_layer(self, block: type[BasicBlock], planes: int, blocks: int,
-                    stride: int = 1) -> nn.Sequential:
+    def _make_layer(
+        self, block: type[BasicBlock], planes: int, blocks: int, stride: int = 1
+    ) -> nn.Sequential:
         """A stage: its first block changes the shape, the others keep it."""
         downsample, wide = None, planes * block.expansion
         if stride != 1 or self.inplanes != wide:
@@ -95,7 +102,7 @@ class ResNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return self.fc(self.avgpool(x).flatten(1))  # type: ignore[no-any-return]
+        return self.fc(self.avgpool(x).flatten(1))
 
 
 def resnet18(*, weights: None = None, **kwargs: Any) -> ResNet:
@@ -117,6 +124,8 @@ def resnet34(*, weights: None = None, **kwargs: Any) -> ResNet:
 
 def _resnet(name: str, layers: list[int], weights: Any, kwargs: dict[str, Any]) -> ResNet:
     if weights is not None:
-        raise ValueError(f"{name} has no weights in this package, but got weights={weights!r}; "
-                         "load a file of torchvision's with load_state_dict(toytorch.load(file))")
+        raise ValueError(
+            f"{name} has no weights in this package, but got weights={weights!r}; "
+            "load a file of torchvision's with load_state_dict(toytorch.load(file))"
+        )
     return ResNet(BasicBlock, layers, **kwargs)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.nn.modules.module import Module
-from toytorch.ops.create import tensor
-from toytorch.ops.random import multinomial, rand, randint, randperm
+from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.random import multinomial, rand, randint, randperm
 
 Transform = Callable[[Any], Any]
 
@@ -105,8 +105,10 @@ class RandomChoice(RandomTransforms):
         if p is not None and not isinstance(p, Sequence):
             raise TypeError("Argument p should be a sequence")
         if p is not None and len(p) != len(transforms):
-            raise ValueError(f"p should have one weight for each of the {len(transforms)} "
-                             f"transforms, but got {len(p)}")
+            raise ValueError(
+                f"p should have one weight for each of the {len(transforms)} "
+                f"transforms, but got {len(p)}"
+            )
         self.p = p
 
     def __call__(self, img: Any) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core.dtype import float32
 from toytorch.core.tensor import Tensor
-from toytorch.ops import shape
+from toytorch.facts.dtype import float32
 from toytorch.ops.overloads import where
+from toytorch.ops.shaping import rearrange
 
 
 def _channels(img: Any, allowed: tuple[int, ...]) -> int:
@@ -15,8 +15,9 @@ def _channels(img: Any, allowed: tuple[int, ...]) -> int:
         raise TypeError(f"img should be a Tensor image (..., C, H, W), but got {type(img)}")
     channels = int(img.shape[-3]) if img.ndim > 2 else 1
     if channels not in allowed:
-        raise TypeError(f"Input image tensor permitted channel values are {list(allowed)}, but "
-                        f"found {channels}")
+        raise TypeError(
+            f"Input image tensor permitted channel values are {list(allowed)}, but found {channels}"
+        )
     return channels
 
 
@@ -28,7 +29,7 @@ def _bound(img: Tensor) -> float:
 def _blend(one: Tensor, other: Any, ratio: float) -> Tensor:
     """ratio·one + (1 - ratio)·other, kept between black and white."""
     mixed = ratio * one + (1.0 - ratio) * other
-    return mixed.clamp(0, _bound(one)).to(one.dtype)  # type: ignore[no-any-return]
+    return mixed.clamp(0, _bound(one)).to(one.dtype)
 
 
 def _positive(name: str, factor: float) -> None:
@@ -47,7 +48,7 @@ def rgb_to_grayscale(img: Tensor, num_output_channels: int = 1) -> Tensor:
         grey = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
     if num_output_channels == 1:
         return grey.clone() if grey is img else grey
-    return grey.expand(*img.shape[:-3], 3, *img.shape[-2:]).clone()  # type: ignore[no-any-return]
+    return grey.expand(*img.shape[:-3], 3, *img.shape[-2:]).clone()
 
 
 def adjust_brightness(img: Tensor, brightness_factor: float) -> Tensor:
@@ -89,7 +90,7 @@ def adjust_hue(img: Tensor, hue_factor: float) -> Tensor:
     turned = _to_rgb((hue + hue_factor) % 1.0, saturation, value)
     if img.is_floating_point():
         return turned
-    return (turned * (256 - 1e-3)).to(img.dtype)  # type: ignore[no-any-return]
+    return (turned * (256 - 1e-3)).to(img.dtype)
 
 
 def _to_hsv(img: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -99,8 +100,11 @@ def _to_hsv(img: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     span = largest - smallest
     plain = span == 0  # grey has no hue: any will do
     safe = where(plain, 1.0, span)
-    sector = where(largest == red, ((green - blue) / safe) % 6, where(
-        largest == green, (blue - red) / safe + 2, (red - green) / safe + 4))
+    sector = where(
+        largest == red,
+        ((green - blue) / safe) % 6,
+        where(largest == green, (blue - red) / safe + 2, (red - green) / safe + 4),
+    )
     hue = where(plain, 0.0, sector / 6)
     return hue, span / where(largest == 0, 1.0, largest), largest
 
@@ -112,8 +116,13 @@ def _to_rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
         k = (n + 6 * hue) % 6
         least = where(k < 4 - k, k, 4 - k).clamp(0, 1)
         channels.append(value * (1 - saturation * least))
-    return shape.stack.function(channels, -3)  # type: ignore[no-any-return]
+    return rearrange.stack.function(channels, -3)
 
 
-__all__ = ["adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation",
-           "rgb_to_grayscale"]
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_hue",
+    "adjust_saturation",
+    "rgb_to_grayscale",
+]

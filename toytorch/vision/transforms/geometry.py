@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.modules.module import Module
-from toytorch.ops.random import rand, randint
+from toytorch.ops.creation.random import rand, randint
 from toytorch.vision.transforms import functional as F
 from toytorch.vision.transforms.functional import InterpolationMode
 from toytorch.vision.transforms.values import uniform
@@ -29,8 +29,13 @@ class Resize(Module):
     Resize(size=4, interpolation=bilinear, max_size=None, antialias=True)
     """
 
-    def __init__(self, size: Any, interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-                 max_size: int | None = None, antialias: bool | None = True) -> None:
+    def __init__(
+        self,
+        size: Any,
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         if not isinstance(size, (int, Sequence)):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
@@ -43,9 +48,11 @@ class Resize(Module):
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__}(size={self.size}, interpolation="
-                f"{self.interpolation.value}, max_size={self.max_size}, "
-                f"antialias={self.antialias})")
+        return (
+            f"{type(self).__name__}(size={self.size}, interpolation="
+            f"{self.interpolation.value}, max_size={self.max_size}, "
+            f"antialias={self.antialias})"
+        )
 
 
 class CenterCrop(Module):
@@ -72,16 +79,20 @@ class Pad(Module):
         if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
             raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
         if not isinstance(padding, int) and len(padding) not in (1, 2, 4):
-            raise ValueError("Padding must be an int or a 1, 2, or 4 element tuple, not a "
-                             f"{len(padding)} element tuple")
+            raise ValueError(
+                "Padding must be an int or a 1, 2, or 4 element tuple, not a "
+                f"{len(padding)} element tuple"
+            )
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Tensor) -> Tensor:
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, "
-                f"padding_mode={self.padding_mode})")
+        return (
+            f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, "
+            f"padding_mode={self.padding_mode})"
+        )
 
 
 class RandomCrop(Module):
@@ -90,8 +101,14 @@ class RandomCrop(Module):
     Raises ValueError if the picture is smaller, unless `pad_if_needed`.
     """
 
-    def __init__(self, size: Any, padding: Any = None, pad_if_needed: bool = False,
-                 fill: float = 0, padding_mode: str = "constant") -> None:
+    def __init__(
+        self,
+        size: Any,
+        padding: Any = None,
+        pad_if_needed: bool = False,
+        fill: float = 0,
+        padding_mode: str = "constant",
+    ) -> None:
         super().__init__()
         self.size, self.padding, self.pad_if_needed = _pair(size), padding, pad_if_needed
         self.fill, self.padding_mode = fill, padding_mode
@@ -102,8 +119,9 @@ class RandomCrop(Module):
         _, h, w = F.get_dimensions(img)
         height, width = output_size
         if h < height or w < width:
-            raise ValueError(f"Required crop size {(height, width)} is larger than input image "
-                             f"size {(h, w)}")
+            raise ValueError(
+                f"Required crop size {(height, width)} is larger than input image size {(h, w)}"
+            )
         if (h, w) == (height, width):
             return 0, 0, h, w
         top = int(randint(0, h - height + 1, (1,)).item())
@@ -152,17 +170,22 @@ class RandomResizedCrop(Module):
     the middle is taken. After C. Szegedy et al., *Going Deeper with Convolutions* (2014).
     """
 
-    def __init__(self, size: Any, scale: Sequence[float] = (0.08, 1.0),
-                 ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
-                 interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-                 antialias: bool | None = True) -> None:
+    def __init__(
+        self,
+        size: Any,
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         self.size, self.scale, self.ratio = _pair(size), scale, ratio
         self.interpolation, self.antialias = interpolation, antialias
 
     @staticmethod
-    def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float]
-                   ) -> tuple[int, int, int, int]:
+    def get_params(
+        img: Tensor, scale: Sequence[float], ratio: Sequence[float]
+    ) -> tuple[int, int, int, int]:
         """(top, left, height, width) of a random part."""
         _, height, width = F.get_dimensions(img)
         for _ in range(10):
@@ -183,8 +206,10 @@ class RandomResizedCrop(Module):
 
     def __repr__(self) -> str:
         scale, ratio = (tuple(round(v, 4) for v in pair) for pair in (self.scale, self.ratio))
-        return (f"{type(self).__name__}(size={self.size}, scale={scale}, ratio={ratio}, "
-                f"interpolation={self.interpolation.value}, antialias={self.antialias})")
+        return (
+            f"{type(self).__name__}(size={self.size}, scale={scale}, ratio={ratio}, "
+            f"interpolation={self.interpolation.value}, antialias={self.antialias})"
+        )
 
 
 def _angles(name: str, value: Any, sizes: tuple[int, ...] = (2,)) -> list[float]:
@@ -203,9 +228,14 @@ def _angles(name: str, value: Any, sizes: tuple[int, ...] = (2,)) -> list[float]
 class RandomRotation(Module):
     """Turned by an angle from (-degrees, degrees), or from the given pair."""
 
-    def __init__(self, degrees: Any, interpolation: InterpolationMode = InterpolationMode.NEAREST,
-                 expand: bool = False, center: Sequence[float] | None = None, fill: Any = 0
-                 ) -> None:
+    def __init__(
+        self,
+        degrees: Any,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.degrees = _angles("degrees", degrees)
         if center is not None and len(center) != 2:
@@ -219,13 +249,21 @@ class RandomRotation(Module):
         return uniform(degrees[0], degrees[1])
 
     def forward(self, img: Tensor) -> Tensor:
-        return F.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
-                        self.center, self.fill)
+        return F.rotate(
+            img,
+            self.get_params(self.degrees),
+            self.interpolation,
+            self.expand,
+            self.center,
+            self.fill,
+        )
 
     def __repr__(self) -> str:
         center = "" if self.center is None else f", center={self.center}"
-        return (f"{type(self).__name__}(degrees={self.degrees}, interpolation="
-                f"{self.interpolation.value}, expand={self.expand}{center}, fill={self.fill})")
+        return (
+            f"{type(self).__name__}(degrees={self.degrees}, interpolation="
+            f"{self.interpolation.value}, expand={self.expand}{center}, fill={self.fill})"
+        )
 
 
 class RandomAffine(Module):
@@ -235,10 +273,16 @@ class RandomAffine(Module):
     number or range for x, or four numbers for x and y, in degrees.
     """
 
-    def __init__(self, degrees: Any, translate: Sequence[float] | None = None,
-                 scale: Sequence[float] | None = None, shear: Any = None,
-                 interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = 0,
-                 center: Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        degrees: Any,
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: Any = None,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        fill: Any = 0,
+        center: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
         self.degrees = _angles("degrees", degrees)
         if translate is not None and any(not 0.0 <= t <= 1.0 for t in translate):
@@ -250,10 +294,13 @@ class RandomAffine(Module):
         self.interpolation, self.fill, self.center = interpolation, fill, center
 
     @staticmethod
-    def get_params(degrees: Sequence[float], translate: Sequence[float] | None,
-                   scale_ranges: Sequence[float] | None, shears: Sequence[float] | None,
-                   img_size: Sequence[int]
-                   ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
+    def get_params(
+        degrees: Sequence[float],
+        translate: Sequence[float] | None,
+        scale_ranges: Sequence[float] | None,
+        shears: Sequence[float] | None,
+        img_size: Sequence[int],
+    ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
         """(angle, (right, down), scale, (shear x, shear y))."""
         angle = uniform(degrees[0], degrees[1])
         moved = (0, 0)
@@ -268,15 +315,20 @@ class RandomAffine(Module):
         return angle, moved, scale, (x, y)
 
     def forward(self, img: Tensor) -> Tensor:
-        drawn = self.get_params(self.degrees, self.translate, self.scale, self.shear,
-                                F.get_image_size(img))
-        return F.affine(img, *drawn, interpolation=self.interpolation, fill=self.fill,
-                        center=self.center)
+        drawn = self.get_params(
+            self.degrees, self.translate, self.scale, self.shear, F.get_image_size(img)
+        )
+        return F.affine(
+            img, *drawn, interpolation=self.interpolation, fill=self.fill, center=self.center
+        )
 
     def __repr__(self) -> str:
         parts = [f"degrees={self.degrees}"]
-        parts += [f"{name}={getattr(self, name)}" for name in ("translate", "scale", "shear")
-                  if getattr(self, name) is not None]
+        parts += [
+            f"{name}={getattr(self, name)}"
+            for name in ("translate", "scale", "shear")
+            if getattr(self, name) is not None
+        ]
         if self.interpolation is not InterpolationMode.NEAREST:
             parts.append(f"interpolation={self.interpolation.value}")
         if self.fill != 0:

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.dtype import dtype as DType
-from toytorch.core.dtype import float32
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import dtype as DType
+from toytorch.facts.dtype import float32
 from toytorch.nn.modules.module import Module
-from toytorch.ops.create import tensor
-from toytorch.ops.random import rand, randint, randn, randperm
+from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.random import rand, randint, randn, randperm
 from toytorch.vision.transforms import functional as F
 
 
@@ -87,8 +87,9 @@ class Grayscale(Module):
 Range = tuple[float, float]
 
 
-def _range(name: str, value: Any, center: float = 1.0, bound: Range = (0.0, math.inf)
-           ) -> Range | None:
+def _range(
+    name: str, value: Any, center: float = 1.0, bound: Range = (0.0, math.inf)
+) -> Range | None:
     """What to draw a factor from: `value` around the centre, or given; None changes nothing."""
     if isinstance(value, (int, float)):
         if value < 0:
@@ -111,8 +112,9 @@ class ColorJitter(Module):
     A number b draws from [max(0, 1 - b), 1 + b] (hue: [-b, b], at most 0.5); a pair is the range.
     """
 
-    def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0,
-                 hue: Any = 0) -> None:
+    def __init__(
+        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
+    ) -> None:
         super().__init__()
         self.brightness = _range("brightness", brightness)
         self.contrast = _range("contrast", contrast)
@@ -120,8 +122,12 @@ class ColorJitter(Module):
         self.hue = _range("hue", hue, center=0.0, bound=(-0.5, 0.5))
 
     def forward(self, img: Tensor) -> Tensor:
-        steps = ((F.adjust_brightness, self.brightness), (F.adjust_contrast, self.contrast),
-                 (F.adjust_saturation, self.saturation), (F.adjust_hue, self.hue))
+        steps = (
+            (F.adjust_brightness, self.brightness),
+            (F.adjust_contrast, self.contrast),
+            (F.adjust_saturation, self.saturation),
+            (F.adjust_hue, self.hue),
+        )
         order = randperm(4).tolist()
         factors = [None if limits is None else uniform(*limits) for _, limits in steps]
         for i in order:
@@ -130,8 +136,10 @@ class ColorJitter(Module):
         return img
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__}(brightness={self.brightness}, contrast={self.contrast}, "
-                f"saturation={self.saturation}, hue={self.hue})")
+        return (
+            f"{type(self).__name__}(brightness={self.brightness}, contrast={self.contrast}, "
+            f"saturation={self.saturation}, hue={self.hue})"
+        )
 
 
 class RandomErasing(Module):
@@ -141,9 +149,14 @@ class RandomErasing(Module):
     *Random Erasing Data Augmentation* (2017).
     """
 
-    def __init__(self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33),
-                 ratio: Sequence[float] = (0.3, 3.3), value: Any = 0, inplace: bool = False
-                 ) -> None:
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+    ) -> None:
         super().__init__()
         if not isinstance(value, (int, float, str, tuple, list)):
             raise TypeError("Argument value should be either a number or str or a sequence")
@@ -163,8 +176,12 @@ class RandomErasing(Module):
         self.value, self.inplace = value, inplace
 
     @staticmethod
-    def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float],
-                   value: list[float] | None = None) -> tuple[int, int, int, int, Any]:
+    def get_params(
+        img: Tensor,
+        scale: Sequence[float],
+        ratio: Sequence[float],
+        value: list[float] | None = None,
+    ) -> tuple[int, int, int, int, Any]:
         """(top, left, height, width, values) of a rectangle; the whole picture if none fits."""
         channels, height, width = F.get_dimensions(img)
         for _ in range(10):
@@ -173,8 +190,11 @@ class RandomErasing(Module):
             h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
             if not (h < height and w < width):
                 continue
-            filling = randn(channels, h, w).to(img.dtype) if value is None else tensor(
-                value, dtype=img.dtype)[:, None, None]
+            filling = (
+                randn(channels, h, w).to(img.dtype)
+                if value is None
+                else tensor(value, dtype=img.dtype)[:, None, None]
+            )
             top = int(randint(0, height - h + 1, (1,)).item())
             left = int(randint(0, width - w + 1, (1,)).item())
             return top, left, h, w, filling
@@ -184,14 +204,21 @@ class RandomErasing(Module):
         if rand(1).item() >= self.p:
             return img
         given = self.value
-        value = None if given == "random" else (
-            [float(given)] if isinstance(given, (int, float)) else [float(v) for v in given])
+        value = (
+            None
+            if given == "random"
+            else ([float(given)] if isinstance(given, (int, float)) else [float(v) for v in given])
+        )
         if value is not None and len(value) not in (1, img.shape[-3]):
-            raise ValueError("If value is a sequence, it should have either a single value or "
-                             f"{img.shape[-3]} (number of input channels)")
+            raise ValueError(
+                "If value is a sequence, it should have either a single value or "
+                f"{img.shape[-3]} (number of input channels)"
+            )
         top, left, h, w, filling = self.get_params(img, self.scale, self.ratio, value)
         return F.erase(img, top, left, h, w, filling, self.inplace)
 
     def __repr__(self) -> str:
-        return (f"{type(self).__name__}(p={self.p}, scale={self.scale}, ratio={self.ratio}, "
-                f"value={self.value}, inplace={self.inplace})")
+        return (
+            f"{type(self).__name__}(p={self.p}, scale={self.scale}, ratio={self.ratio}, "
+            f"value={self.value}, inplace={self.inplace})"
+        )

@@ -12,18 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dtype import float32
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import float32
 from toytorch.nn import functional as F
-from toytorch.ops import shape
-from toytorch.ops.create import from_numpy, tensor
+from toytorch.ops.creation.create import from_numpy, tensor
 from toytorch.ops.overloads import where
+from toytorch.ops.shaping import rearrange
 
 Matrix = np.ndarray[Any, Any]
 
 
-def _inverse(center: Sequence[float], angle: float, translate: Sequence[float], scale: float,
-             shear: Sequence[float]) -> Matrix:
+def _inverse(
+    center: Sequence[float],
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Sequence[float],
+) -> Matrix:
     """The 2 × 3 matrix from new places to old ones; angles in degrees, clockwise on the screen.
 
     A = T(translate)·T(center)·R(angle)·Y(shear y)·X(shear x)·scale·T(-center).
@@ -63,8 +68,13 @@ def _sample(img: Tensor, matrix: Matrix, size: tuple[int, int], mode: str, fill:
         out = F.grid_sample(values, grid, mode=mode, padding_mode="zeros", align_corners=False)
     else:
         covered = values.new_ones((1, 1, height, width))
-        both = F.grid_sample(shape.cat.function([values, covered], 1), grid, mode=mode,
-                             padding_mode="zeros", align_corners=False)
+        both = F.grid_sample(
+            rearrange.cat.function([values, covered], 1),
+            grid,
+            mode=mode,
+            padding_mode="zeros",
+            align_corners=False,
+        )
         out, mask = both[:, :-1], both[:, -1:]
         background = _background(img, fill, values)
         if mode == "nearest":
@@ -73,7 +83,7 @@ def _sample(img: Tensor, matrix: Matrix, size: tuple[int, int], mode: str, fill:
             out = out * mask + (1 - mask) * background
     if not img.is_floating_point():
         out = out.round().to(img.dtype)
-    return out.reshape(*img.shape[:-2], tall, wide)  # type: ignore[no-any-return]
+    return out.reshape(*img.shape[:-2], tall, wide)
 
 
 def _background(img: Tensor, fill: Any, values: Tensor) -> Tensor:
@@ -81,17 +91,21 @@ def _background(img: Tensor, fill: Any, values: Tensor) -> Tensor:
     given = [float(fill)] if isinstance(fill, (int, float)) else [float(v) for v in fill]
     planes, channels = int(values.shape[1]), int(img.shape[-3]) if img.ndim > 2 else 1
     if len(given) not in (1, channels):
-        raise ValueError("The number of elements in 'fill' cannot broadcast to match the number of "
-                         f"channels of the image ({len(given)} != {channels})")
+        raise ValueError(
+            "The number of elements in 'fill' cannot broadcast to match the number of "
+            f"channels of the image ({len(given)} != {channels})"
+        )
     repeated = given * (planes // len(given))
-    return tensor(repeated, dtype=values.dtype, device=values.device).view(1, -1, 1, 1)  # type: ignore[no-any-return]
+    return tensor(repeated, dtype=values.dtype, device=values.device).view(1, -1, 1, 1)
 
 
 def _mode(interpolation: Any) -> str:
     mode = str(interpolation.value)
     if mode not in ("nearest", "bilinear"):
-        raise ValueError("This interpolation mode is unsupported with Tensor input; expected "
-                         f"nearest or bilinear, but got {mode}")
+        raise ValueError(
+            "This interpolation mode is unsupported with Tensor input; expected "
+            f"nearest or bilinear, but got {mode}"
+        )
     return mode
 
 
@@ -105,8 +119,14 @@ def _from_middle(center: Sequence[float] | None, width: int, height: int) -> lis
     return [0.0, 0.0] if center is None else [center[0] - width / 2, center[1] - height / 2]
 
 
-def rotate(img: Tensor, angle: float, interpolation: Any = None, expand: bool = False,
-           center: Sequence[float] | None = None, fill: Any = None) -> Tensor:
+def rotate(
+    img: Tensor,
+    angle: float,
+    interpolation: Any = None,
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    fill: Any = None,
+) -> Tensor:
     """The picture turned by `angle` degrees, against the clock, around its centre or (x, y).
 
     With `expand` the result is as large as all of the turned picture needs.
@@ -124,9 +144,16 @@ def rotate(img: Tensor, angle: float, interpolation: Any = None, expand: bool = 
     return _sample(img, matrix, size, mode, fill)
 
 
-def affine(img: Tensor, angle: float, translate: Sequence[float], scale: float, shear: Any,
-           interpolation: Any = None, fill: Any = None,
-           center: Sequence[float] | None = None) -> Tensor:
+def affine(
+    img: Tensor,
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Any,
+    interpolation: Any = None,
+    fill: Any = None,
+    center: Sequence[float] | None = None,
+) -> Tensor:
     """The picture scaled, sheared, turned by `angle` degrees with the clock, and moved.
 
     `translate` is (right, down) in pixels, `shear` the angle of x, or of (x, y), in degrees.

@@ -1,0 +1,453 @@
+"""The short cut: for each pointwise op of one or two tensors, one function without detours.
+
+The common call has plain CPU tensors of one floating-point type and nothing that watches. The
+function below tests just that, runs the NumPy kernel, fills in the result's slots and, where a
+gradient is wanted, the node's. Anything else goes to `dispatch.call`. Numbers, for 10 floats on the
+machine of the README: NumPy's own `a + b` takes 0.26 µs, this 0.7, with a graph 1.0; PyTorch 1.2
+and 1.9. What costs: every attribute read 10-20 ns, `x.shape` 45, a Python call 60, `*args` 100.
+
+The text is filled in per op (which inputs the derivative saves, which keyword arguments there are)
+and can be read with `op.source()`, stepped through in a debugger and seen in tracebacks.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import arguments, dispatch
+from toytorch.core.op import Op, generate
+from toytorch.core.storage import Storage
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.facts.node import sequence
+from toytorch.facts.schema import REQUIRED
+from toytorch.kernels.dispatch_stub import gated
+
+UNARY = """\
+def {name}(input=REQUIRED, **more):
+    if more:
+        return call(op, *bound(op, (input,), more))
+    try:
+        a = input._array
+        kind = input.dtype
+    except AttributeError:
+        return call(op, (input,))
+    mode = state.shortcut
+    if a.__class__ is ndarray and kind.plain and (mode is None or mode == get_ident()):
+        try:
+            c = kernel(a)
+        except TypeError:
+            return call(op, (input,))
+        if c.__class__ is not ndarray:
+            c = asarray(c)
+        result = new(Tensor)
+        result._array = c
+        result.dtype = {dtype}
+        result._storage = None
+{graph}
+        return result
+    return call(op, (input,))
+"""
+UNARY_GRAPH = """\
+        if mode is None and input._rg:
+            node = {node}()
+            node.edges = (input._edge or input,)
+            node.seq = next(sequence)
+            node.meta = (c.shape, kind)
+{save}
+            result._rg = True
+            result._edge = node
+        else:
+            result._rg = False
+            result._edge = None"""
+NO_GRAPH = """\
+        result._rg = False
+        result._edge = None"""
+BINARY = """\
+def {name}({params}):{more}
+    try:
+        a = input._array
+        kind = input.dtype
+        mode = state.shortcut
+{number}
+        b = other._array
+    except AttributeError:
+        return {call}(op, (input, other{alpha}))
+    if kind is other.dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
+            mode is None or mode == get_ident()) and (
+            kind.plain):
+        try:
+            c = kernel(a, b)
+        except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
+            return {call}(op, (input, other{alpha}))
+        if c.__class__ is not ndarray:
+            c = asarray(c)
+        result = new(Tensor)
+        result._array = c
+        result.dtype = {dtype}
+        result._storage = None
+{graph}
+        return result
+    return {call}(op, (input, other{alpha}))
+"""
+NUMBER = """\
+        if other.__class__ is float or other.__class__ is int:
+            if kind.plain and a.__class__ is ndarray and (
+                    mode is None or mode == get_ident()):
+                try:
+                    c = kernel(a, {scalar})
+                except (TypeError, OverflowError):
+                    return {call}(op, (input, other{alpha}))
+                if c.__class__ is not ndarray:
+                    c = asarray(c)
+                result = new(Tensor)
+                result._array = c
+                result.dtype = {dtype}
+                result._storage = None
+{scalar_graph}
+                return result
+            return {call}(op, (input, other{alpha}))"""
+MORE = """
+    if more:
+        return call(op, *bound(op, (input, other{alpha}), more))"""
+NO_NUMBER = "        # a number is refused by the general path"
+BINARY_GRAPH = """\
+        wants, other_wants = input._rg, other._rg
+        if mode is None and (wants or other_wants):
+            node = {node}()
+            node.edges = (input._edge or input if wants else None,
+                          other._edge or other if other_wants else None)
+            node.seq = next(sequence)
+            node.meta = (c.shape, kind)
+{save}
+            result._rg = True
+            result._edge = node
+        else:
+            result._rg = False
+            result._edge = None"""
+SCALAR_GRAPH = """\
+                if mode is None and input._rg:
+                    node = {node}()
+                    node.edges = (input._edge or input, None)
+                    node.seq = next(sequence)
+                    node.meta = (c.shape, kind)
+{save}
+                    result._rg = True
+                    result._edge = node
+                else:
+                    result._rg = False
+                    result._edge = None"""
+
+
+KEEP_RESULT = [
+    "kept = new(Tensor)",
+    "kept._array = c",
+    "kept.dtype = result.dtype",
+    "kept._storage = result._storage = Storage(c)",
+    "kept._rg = False",
+    "kept._edge = None",
+]
+
+
+def saving(op: Op, scalar: bool = False) -> list[str] | None:
+    """The lines that save what the derivative names; None where the short cut has no way to."""
+    values, versions, before = [], [], []
+    python_name = {"self": "input", "other": "other"}
+    first_needs = set(op.needs.get("self", ()))
+    for name in op.keeps:
+        if name == "result" and scalar and name not in first_needs:
+            values.append("None")
+            versions.append("None")
+        elif name == "result":
+            before += KEEP_RESULT
+            values.append("kept")
+            versions.append("0")
+        elif name in python_name and name in op.schema.index:
+            value = python_name[name]
+            version = f"0 if {value}._storage is None else {value}._storage.version"
+            if scalar and name == "other":
+                values.append(value)
+                versions.append("None")
+            elif len(op.tensor_at) == 1 or (scalar and name in first_needs):
+                values.append(value)
+                versions.append(version)
+            elif scalar:
+                values.append("None")
+                versions.append("None")
+            else:
+                # Only what the wanted gradients need: y of x*y where x wants one.
+                wants = {"self": "wants", "other": "other_wants"}
+                users = [wants[a] for a in op.needs if name in op.needs[a]]
+                if len(users) == 2:  # one of them does, or there would be no node
+                    values.append(value)
+                    versions.append(version)
+                else:
+                    values.append(f"{value} if {users[0]} else None")
+                    versions.append(f"({version}) if {users[0]} else None")
+        elif name == "alpha" and op.schema.args[op.schema.index[name]].default == 1:
+            values.append("1")
+            versions.append("None")
+        else:
+            return None
+    if not values:
+        return ["node.saved = None", "node.versions = ()"]
+    return [
+        *before,
+        f"node.saved = ({', '.join(values)},)",
+        f"node.versions = ({', '.join(versions)},)",
+    ]
+
+
+VIEW = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args}), more)[0])
+{checks}    args = ({args})
+    try:
+        a = {first}._array
+        if a.__class__ is ndarray and state.shortcut is None and {first}._no_grad_view is None:
+            result = view_of({first}, kernel(a, *args[1:]))
+            if {first}._rg and op.derivatives and result.dtype.rank > 1:
+                record(op, args, result)
+            return result
+    except AttributeError:
+        return call(op, args)  # which says what is wrong
+    return call(op, args)
+"""
+GENERAL = """\
+def {name}({params}):
+    if more:
+        return call(op, bound(op, ({args},), more)[0]{out})
+{checks}    mode = state.shortcut
+    if {no_out}(mode is None or mode == get_ident()):
+        try:
+{arrays}
+            plain = {tests}
+        except AttributeError:
+            plain = False
+        if plain:
+            c = kernel({passed})
+            if c.__class__ is not ndarray:
+                c = asarray(c)
+            result = new(Tensor)
+            result._array = c
+            result.dtype = from_numpy[c.dtype]
+            result._storage = None
+{graph}
+            return result
+    return call(op, ({args},){out})
+"""
+GENERAL_GRAPH = """\
+            if mode is None and ({wants}) and result.dtype.rank > 1:
+                node = {node}()
+                node.edges = ({edges},)
+                node.seq = next(sequence)
+                node.meta = (c.shape, result.dtype)
+{save}
+                result._rg = True
+                result._edge = node
+            else:
+                result._rg = False
+                result._edge = None"""
+
+
+def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
+    """The source of a short cut for an op with a fixed number of tensors and one result."""
+    if op.kind not in ("general", "reduction") or op.many or op.lists or op.kernel is None:
+        return None
+    arrays, tests, values, wants, edges = [], [], [], [], []
+    for i, (a, name) in enumerate(zip(op.schema.args, passed)):
+        if "(" in name:
+            return None  # ints given one by one
+        if not a.is_tensor:
+            values.append(name)
+            continue
+        optional = a.is_optional
+        guard = f"None if {name} is None else " if optional else ""
+        arrays.append(f"a{i} = {guard}{name}._array")
+        test = f"(a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
+        tests.append(f"(a{i} is None or {test})" if optional else test)
+        values.append(f"a{i}")
+        if a.name in op.derivatives:
+            has = f"{name} is not None and {name}._rg" if optional else f"{name}._rg"
+            wants.append(f"({has})")
+            edges.append(f"({name}._edge or {name} if {has} else None)")
+        else:
+            edges.append("None")
+    if not arrays:
+        return None
+    lines = general_saving(op, passed)
+    node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
+    graph = (
+        GENERAL_GRAPH.format(
+            node=node, wants=" or ".join(wants), edges=", ".join(edges), save=indent(lines, 16)
+        )
+        if wants
+        else indent([line[8:] for line in NO_GRAPH.split("\n")], 12)
+    )
+    return GENERAL.format(
+        name=python_name(op),
+        checks=checks,
+        params=", ".join(params),
+        no_out="out is None and " if op.has_out else "",
+        arrays=indent(arrays, 12),
+        tests=" and ".join(tests),
+        passed=", ".join(values),
+        graph=graph,
+        args=", ".join(passed),
+        out=", out" if op.has_out else "",
+    )
+
+
+def general_saving(op: Op, passed: list[str]) -> list[str]:
+    """The lines that save what the derivatives of a general op name."""
+    before, values, versions = [], [], []
+    for kind, index, users in op.plan:
+        if kind == "result":
+            before += KEEP_RESULT
+            values.append("kept")
+            versions.append("0")
+        elif kind == "argument" and op.schema.args[index].is_tensor:
+            value = passed[index]
+            some = (
+                f"{value} is not None and ("
+                + " or ".join(f"({passed[u]} is not None and {passed[u]}._rg)" for u in users)
+                + ")"
+            )
+            values.append(f"{value} if {some} else None")
+            versions.append(
+                f"None if not ({some}) else 0 if {value}._storage is None "
+                f"else {value}._storage.version"
+            )
+        elif kind == "argument":
+            values.append(passed[index])
+            versions.append("None")
+        else:
+            values.append(f"{kind}_of({passed[index]})")
+            versions.append("None")
+    if not values:
+        return ["node.saved = None", "node.versions = ()"]
+    return [
+        *before,
+        f"node.saved = ({', '.join(values)},)",
+        f"node.versions = ({', '.join(versions)},)",
+    ]
+
+
+def indent(lines: list[str], width: int) -> str:
+    """Lines at a depth."""
+    return "\n".join(" " * width + line for line in lines)
+
+
+def make(op: Op, operator: bool = False) -> Any:
+    """The function for a unary or binary pointwise op, or None where its form is another.
+
+    With `operator`, the form that Python's operator calls: it knows no arguments by name, whose
+    dictionary costs about 30 ns a call.
+    """
+    names = [a.name for a in op.schema.args]
+    if (
+        op.kind != "pointwise"
+        or op.promotion == "none"
+        or names not in (["self"], ["self", "other"], ["self", "other", "alpha"])
+    ):
+        return None
+    returns_bool = op.schema.returns[0] == "BoolTensor"
+    name = op.name.replace(".", "_")
+    if not name.isidentifier() or name in ("and", "or", "not"):
+        return None
+    save, scalar_save = saving(op), saving(op, scalar=True)
+    if save is None or scalar_save is None:
+        return None
+    differentiable = bool(op.derivatives) and not returns_bool
+    plain_scalar = indent([line[8:] for line in NO_GRAPH.split("\n")], 16)
+    if len(op.tensor_at) == 1:
+        source = UNARY.format(
+            name=name,
+            dtype="bool_" if returns_bool else "kind",
+            graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
+            if differentiable
+            else NO_GRAPH,
+        )
+    else:
+        node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
+        common = {
+            "call": "operate" if operator else "call",
+            "alpha": ", 1" * ("alpha" in names),
+            "dtype": "bool_" if returns_bool else "kind",
+        }
+        number = NUMBER.format(
+            **common,
+            scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
+            scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
+            if differentiable and "self" in op.derivatives
+            else plain_scalar,
+        )
+        source = BINARY.format(
+            **common,
+            name=name,
+            params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
+            more="" if operator else MORE.format(**common),
+            number=number if op.schema.args[1].takes_number else NO_NUMBER,
+            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
+            if differentiable
+            else NO_GRAPH,
+        )
+    return compiled(op, source)
+
+
+def operate(op: Op, args: tuple[Any, ...]) -> Any:
+    """An operator's call, which leaves operands that the op does not take to their own class."""
+    other = args[1]
+    if isinstance(other, Tensor) or dispatch.fits(op.schema.args[1], other):
+        return dispatch.call(op, args)
+    return NotImplemented
+
+
+def python_name(op: Op) -> str:
+    """What an op's function is called in its source."""
+    name = op.name.replace(".", "_")
+    return name + "_" if name in ("and", "or", "not") else name
+
+
+def compiled(op: Op, source: str, defaults: dict[str, Any] | None = None) -> Any:
+    """The function in a source made from the templates."""
+    namespace: dict[str, Any] = {
+        "Tensor": Tensor,
+        "Node": op.node,
+        "op": op,
+        "variant": op.variant,
+        "call": dispatch.call,
+        "operate": operate,
+        "kernel": getattr(np, op.plain) if op.plain else op.on_cpu,
+        "state": state,
+        "ndarray": np.ndarray,
+        "asarray": np.asarray,
+        "new": object.__new__,
+        "get_ident": get_ident,
+        "bool_": types.bool,
+        "sequence": sequence,
+        "Storage": Storage,
+        "from_numpy": types.FROM_NUMPY,
+        "shape_of": dispatch.shape_of,
+        "dtype_of": dispatch.dtype_of,
+        "order_of": dispatch.is_column_major,
+        "layout_of": dispatch.layout_of,
+        "spread": arguments.spread,
+        "bound": arguments.bound,
+        "missing": arguments.missing,
+        "view_of": dispatch.view_of,
+        "record": dispatch.record,
+        "REQUIRED": REQUIRED,
+        "__name__": "toytorch.ops",
+        **(defaults or {}),
+    }
+    if op.plain or isinstance(op.kernel, str):
+        namespace["kernel"] = gated(op.name, namespace["kernel"], namespace)
+    generate(op.name, source, namespace)
+    op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
+    return namespace[python_name(op)]

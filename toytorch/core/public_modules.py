@@ -1,0 +1,108 @@
+"""Where PyTorch keeps what toytorch keeps in another file.
+
+Files of models name classes by PyTorch's places, programs print them (`toytorch.alias`), and
+`from torch.nn.modules.activation import MultiheadAttention` looks for one there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+MOVED = """
+facts.device            torch                          device layout memory_format
+facts.dtype             torch                          dtype finfo iinfo
+facts.size              torch                          Size
+core.random            torch                          Generator
+core.storage           torch.storage                  TypedStorage UntypedStorage
+facts.node              torch.autograd.graph           Node
+facts.node              torch.utils.hooks              RemovableHandle
+facts.pytree            torch.utils._pytree            TreeSpec
+autograd.anomaly       torch.autograd.anomaly_mode    detect_anomaly set_detect_anomaly
+autograd.modes         torch.autograd.grad_mode       enable_grad inference_mode no_grad
+autograd.modes         torch.autograd.grad_mode       set_grad_enabled
+amp.casting            torch.amp.autocast_mode        autocast
+ops.sparse.create     torch.sparse                   check_sparse_tensor_invariants
+profiler.records       torch.autograd.profiler        record_function
+profiler.schedules     torch.profiler.profiler        ProfilerAction
+profiler.session       torch.profiler.profiler        profile
+utils.data.sampler     torch.utils.data.distributed   DistributedSampler
+jit.function           torch.jit                      ScriptFunction
+jit.module             torch.jit._script              RecursiveScriptModule ScriptModule
+jit.script.public      torch.jit                      CompilationUnit
+jit.trace              torch.jit._trace               TracingCheckError
+jit.tracer             torch.jit._trace               TracerWarning
+
+nn.modules.attention             torch.nn.modules.activation  MultiheadAttention
+nn.modules.softmax               torch.nn.modules.activation  GLU LogSoftmax Softmax Softmax2d
+nn.modules.softmax               torch.nn.modules.activation  Softmin
+nn.modules.container_parameters  torch.nn.modules.container   ParameterDict ParameterList
+nn.modules.lazy_conv             torch.nn.modules.conv        LazyConv1d LazyConv2d LazyConv3d
+nn.modules.lazy_conv             torch.nn.modules.conv        LazyConvTranspose1d
+nn.modules.lazy_conv             torch.nn.modules.conv        LazyConvTranspose2d
+nn.modules.lazy_conv             torch.nn.modules.conv        LazyConvTranspose3d
+nn.modules.loss_linear           torch.nn.modules.loss        LinearCrossEntropyLoss
+nn.modules.loss_margin           torch.nn.modules.loss        CosineEmbeddingLoss
+nn.modules.loss_margin           torch.nn.modules.loss        HingeEmbeddingLoss MarginRankingLoss
+nn.modules.loss_margin           torch.nn.modules.loss        MultiLabelMarginLoss
+nn.modules.loss_margin           torch.nn.modules.loss        MultiLabelSoftMarginLoss
+nn.modules.loss_margin           torch.nn.modules.loss        MultiMarginLoss SoftMarginLoss
+nn.modules.loss_margin           torch.nn.modules.loss        TripletMarginLoss
+nn.modules.loss_margin           torch.nn.modules.loss        TripletMarginWithDistanceLoss
+nn.modules.rnn_cells             torch.nn.modules.rnn         GRUCell LSTMCell RNNCell RNNCellBase
+nn.utils.prune_methods           torch.nn.utils.prune         BasePruningMethod CustomFromMask
+nn.utils.prune_methods           torch.nn.utils.prune         Identity L1Unstructured LnStructured
+nn.utils.prune_methods           torch.nn.utils.prune         PruningContainer RandomStructured
+nn.utils.prune_methods           torch.nn.utils.prune         RandomUnstructured
+
+optim.adafactor          torch.optim               Adafactor
+optim.adam               torch.optim.adamw         AdamW
+optim.adam_variants      torch.optim.adamax        Adamax
+optim.adam_variants      torch.optim.nadam         NAdam
+optim.adam_variants      torch.optim.radam         RAdam
+optim.adam_variants      torch.optim.sparse_adam   SparseAdam
+optim.adaptive           torch.optim.adadelta      Adadelta
+optim.adaptive           torch.optim.adagrad       Adagrad
+optim.adaptive           torch.optim.rmsprop       RMSprop
+optim.classic            torch.optim.asgd          ASGD
+optim.classic            torch.optim.rprop         Rprop
+optim.muon               torch.optim               Muon
+optim.schedules.base     torch.optim.lr_scheduler  LRScheduler
+optim.schedules.compose  torch.optim.lr_scheduler  ChainedScheduler SequentialLR
+optim.schedules.cosine   torch.optim.lr_scheduler  CosineAnnealingLR CosineAnnealingWarmRestarts
+optim.schedules.cycle    torch.optim.lr_scheduler  CyclicLR OneCycleLR
+optim.schedules.plain    torch.optim.lr_scheduler  ConstantLR ExponentialLR LambdaLR LinearLR
+optim.schedules.plain    torch.optim.lr_scheduler  MultiStepLR MultiplicativeLR PolynomialLR StepLR
+optim.schedules.plateau  torch.optim.lr_scheduler  ReduceLROnPlateau
+"""
+
+HOMES: dict[str, str] = {}  # PyTorch's place of each: {"facts.size.Size": "torch"}
+PLACES: dict[str, str] = {}  # toytorch's: {"torch.Size": "toytorch.facts.size"}
+for _ours, _theirs, *_names in filter(None, map(str.split, MOVED.splitlines())):
+    for _name in _names:
+        HOMES[f"{_ours}.{_name}"] = _theirs
+        PLACES[f"{_theirs}.{_name}"] = f"toytorch.{_ours}"
+
+
+def home_of(module: str, name: str) -> str:
+    """The module of PyTorch that has what a module of toytorch calls by a name.
+
+    >>> home_of("toytorch.nn.modules.softmax", "GLU"), home_of("toytorch.nn.modules.conv", "Conv1d")
+    ('torch.nn.modules.activation', 'torch.nn.modules.conv')
+    """
+    rest = module.partition(".")[2]
+    return HOMES.get(f"{rest}.{name.partition('.')[0]}") or f"torch.{rest}".rstrip(".")
+
+
+def finder(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that PyTorch keeps more in than toytorch."""
+    theirs = "torch." + module.partition(".")[2]
+
+    def find(name: str) -> Any:
+        place = PLACES.get(f"{theirs}.{name}")
+        if place is None:
+            raise AttributeError(f"module '{theirs}' has no attribute '{name}'")
+        return getattr(importlib.import_module(place), name)
+
+    return find

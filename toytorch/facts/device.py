@@ -1,0 +1,97 @@
+"""Where a tensor's memory lives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+KINDS = ("cpu", "cuda")
+
+
+class device:
+    """A place for tensors, like `torch.device`.
+
+    >>> device("cuda:1"), device("cpu").type, device("cuda", 0) == device("cuda:0")
+    (device(type='cuda', index=1), 'cpu', True)
+    >>> device("gpu")
+    Traceback (most recent call last):
+    RuntimeError: Expected one of cpu, cuda device type at start of device string: gpu
+    """
+
+    __slots__ = ("index", "type")
+    index: int | None
+    type: str
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        name, found, number = type.partition(":")
+        if name not in KINDS:
+            raise RuntimeError(
+                f"Expected one of {', '.join(KINDS)} device type at start of device string: {name}"
+            )
+        if found:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was "
+                    f"passed explicitly: {type}"
+                )
+            if not re.fullmatch(r"0|[1-9]\d*", number):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        self.type, self.index = name, index
+
+    def __repr__(self) -> str:
+        where = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{where})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return device, (self.type, self.index)
+
+
+cpu = device("cpu")
+
+
+class layout:
+    """How elements lie in memory, like `torch.layout`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+class memory_format:
+    """The order of dimensions in memory, like `torch.memory_format`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")

@@ -1,0 +1,276 @@
+"""Element types, and the rule that finds the type of a result from the types of its operands."""
+
+from __future__ import annotations
+
+import builtins
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
+
+
+class dtype:
+    """The type of a tensor's elements, like `torch.dtype`.
+
+    >>> float32.itemsize, float32.is_floating_point, int64.is_signed
+    (4, True, True)
+    """
+
+    __slots__ = (
+        "_numpy",
+        "bits",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "kind",
+        "legacy",
+        "name",
+        "plain",
+        "rank",
+    )
+
+    def __init__(self, name: str, kind: str, itemsize: builtins.int, legacy: str) -> None:
+        self.name, self.kind, self.itemsize, self.bits = name, kind, itemsize, 8 * itemsize
+        self.is_floating_point = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_signed = kind in "ifc"
+        self.rank = RANK[kind]
+        self.plain = name in ("float32", "float64")  # the types of the short cut
+        self.legacy = legacy  # the first half of "FloatTensor"
+        self._numpy: Any = None if name == "bfloat16" else np.dtype(name)
+
+    @property
+    def numpy(self) -> Any:
+        """The NumPy dtype that stores these elements."""
+        if self._numpy is None:
+            try:
+                import ml_dtypes
+            except ImportError as error:
+                raise RuntimeError(
+                    "bfloat16 needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
+                ) from error
+            self._numpy = np.dtype(ml_dtypes.bfloat16)
+            FROM_NUMPY[self._numpy] = self
+        return self._numpy
+
+    def to_real(self) -> dtype:
+        """The type of the real part."""
+        return REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this type."""
+        return COMPLEX.get(self, complex64 if self.itemsize < 8 else complex128)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+float64 = double = dtype("float64", "f", 8, "Double")
+float32 = float = dtype("float32", "f", 4, "Float")
+float16 = half = dtype("float16", "f", 2, "Half")
+bfloat16 = dtype("bfloat16", "f", 2, "BFloat16")
+int64 = long = dtype("int64", "i", 8, "Long")
+int32 = int = dtype("int32", "i", 4, "Int")
+int16 = short = dtype("int16", "i", 2, "Short")
+int8 = dtype("int8", "i", 1, "Char")
+uint8 = dtype("uint8", "u", 1, "Byte")
+bool = dtype("bool", "b", 1, "Bool")
+complex64 = cfloat = dtype("complex64", "c", 8, "ComplexFloat")
+complex128 = cdouble = dtype("complex128", "c", 16, "ComplexDouble")
+
+ALL = (
+    float64,
+    float32,
+    float16,
+    bfloat16,
+    int64,
+    int32,
+    int16,
+    int8,
+    uint8,
+    bool,
+    complex64,
+    complex128,
+)
+REAL = {complex64: float32, complex128: float64}
+COMPLEX = {float32: complex64, float64: complex128}
+FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in ALL if d._numpy is not None}
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The type that Python floats become; float32 unless it was changed."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Makes `d` the type that Python floats become.
+
+    >>> set_default_dtype(int64)
+    Traceback (most recent call last):
+    TypeError: only floating-point types are supported as the default type
+    """
+    global _default
+    if not (isinstance(d, dtype) and d.is_floating_point):
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+    promote.cache_clear()
+
+
+def default_complex() -> dtype:
+    """The type that Python complex numbers become."""
+    return complex128 if _default is float64 else complex64
+
+
+def of_scalar(value: Any) -> dtype:
+    """The type of a Python (or NumPy) number.
+
+    >>> of_scalar(True), of_scalar(3), of_scalar(1.5), of_scalar(2j)
+    (torch.bool, torch.int64, torch.float32, torch.complex64)
+    """
+    if isinstance(value, (PY_BOOL, np.bool_)):
+        return bool
+    if isinstance(value, (PY_INT, np.integer)):
+        return int64
+    if isinstance(value, (PY_FLOAT, np.floating)):
+        return _default
+    return default_complex()
+
+
+PY_BOOL, PY_INT, PY_FLOAT = builtins.bool, builtins.int, builtins.float
+
+
+def from_numpy_dtype(numpy_dtype: Any) -> dtype:
+    """The dtype whose elements NumPy calls `numpy_dtype`.
+
+    Raises TypeError for types that tensors do not have.
+    """
+    found = FROM_NUMPY.get(numpy_dtype)
+    if found is None and numpy_dtype.name == "bfloat16":
+        bfloat16.numpy  # noqa: B018 - registers the type
+        found = bfloat16
+    if found is None:
+        found = FROM_NUMPY.get(numpy_dtype.newbyteorder("="))
+        if found is None or not numpy_dtype.isnative:
+            raise TypeError(
+                f"can't convert np.ndarray of type {numpy_dtype.type.__module__}."
+                f"{numpy_dtype.type.__name__}. The only supported types are: float64, float32, "
+                "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+                "uint16, uint8, and bool."
+            )
+    return found
+
+
+@cache
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest type that holds both, like `torch.promote_types`.
+
+    >>> promote_types(uint8, int8), promote_types(int64, float16), promote_types(float64, complex64)
+    (torch.int16, torch.float16, torch.complex128)
+    """
+    if a is b:
+        return a
+    if a.rank != b.rank:
+        high, low = (a, b) if a.rank > b.rank else (b, a)
+        if high is complex64 and low is float64:
+            return complex128
+        return high
+    if "u" in (a.kind, b.kind):  # uint8 with a signed type: one that holds 0..255 and negatives
+        signed = a if b.kind == "u" else b
+        return int16 if signed is int8 else signed
+    if {a, b} == {float16, bfloat16}:
+        return float32
+    return a if a.itemsize > b.itemsize else b
+
+
+def combine(high: dtype | None, low: dtype | None) -> dtype | None:
+    """Lets `low`, of a lower rank of operand, change the category of `high` but not its width."""
+    if high is None or low is None:
+        return high or low
+    if high.is_complex:
+        return high
+    if high.is_floating_point:
+        return high.to_complex() if low.is_complex else high
+    if high is bool or low.rank > 1:
+        return promote_types(high, low)
+    return high
+
+
+@lru_cache(maxsize=4096)
+def promote(dims: tuple[dtype, ...], zeros: tuple[dtype, ...], numbers: tuple[dtype, ...]) -> dtype:
+    """The result type of operands of three ranks: tensors with dimensions, 0-d tensors, numbers.
+
+    A lower rank counts only where it is of a higher category (bool < integer < floating < complex).
+    """
+    found: list[dtype | None] = []
+    for rank in (dims, zeros, numbers):
+        high: dtype | None = None
+        for d in rank:
+            high = d if high is None else promote_types(high, d)
+        found.append(high)
+    result = combine(found[0], combine(found[1], found[2]))
+    assert result is not None
+    return result
+
+
+class finfo:
+    """Limits of a floating-point type, like `torch.finfo`.
+
+    >>> finfo(float16).max, finfo().eps
+    (65504.0, 1.1920928955078125e-07)
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        type = _default if type is None else type
+        if not (type.is_floating_point or type.is_complex):
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo "
+                f"to handle '{type.name}'"
+            )
+        type = type.to_real()
+        if type is bfloat16:
+            import ml_dtypes
+
+            limits: Any = ml_dtypes.finfo
+            info = limits("bfloat16")
+        else:
+            info = np.finfo(type.numpy)
+        self.bits, self.dtype = type.bits, type.name
+        self.max, self.min, self.eps = PY_FLOAT(info.max), PY_FLOAT(info.min), PY_FLOAT(info.eps)
+        self.tiny = self.smallest_normal = PY_FLOAT(info.smallest_normal)
+        self.resolution = PY_FLOAT(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer type, like `torch.iinfo`.
+
+    >>> iinfo(int8).min, iinfo(uint8).max
+    (-128, 255)
+    """
+
+    def __init__(self, type: dtype) -> None:
+        if type.rank != 1:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to "
+                f"handle '{type.name}'"
+            )
+        info = np.iinfo(type.numpy)
+        self.bits, self.dtype = type.bits, type.name
+        self.max, self.min = PY_INT(info.max), PY_INT(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

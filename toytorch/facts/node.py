@@ -1,0 +1,299 @@
+"""The record of one call: where gradients go from here, and what is needed to compute them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toytorch.facts import state
+
+sequence = itertools.count()  # creation order is the topological order, so backward sorts by it
+SAVED_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+class Node:
+    """One step of the backward graph, like `torch.autograd.graph.Node`.
+
+    `edges[i]` says where the gradient of input i goes: to the Node that made the input, to an
+    Output (one result of a Node with several), to the input itself if it is a leaf, or nowhere
+    (None) where no gradient is wanted. `saved` holds what the derivative needs, `versions` the
+    write counts that the saved tensors had. `meta` is the (shape, dtype) of the result, or a list
+    of them for a Node with several results.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "edges", "meta", "saved", "seq", "versions")
+    if TYPE_CHECKING:  # what the slots hold
+        edges: tuple[Any, ...]
+        meta: Any
+        saved: Any
+        seq: int
+        versions: Any
+        source: str
+    is_node = True  # a leaf, the other end of an edge, says False
+    op: Any = None
+    full_name = ""  # where PyTorch's name() is longer than the class's
+    count = 1  # results
+    many = False  # whether gradients come as a list
+    bare = False  # whether the derivative is plain arithmetic, and `apply_arrays` gives it
+    apply_arrays: Any = None  # `apply` on bare arrays
+    # Whether tensors are saved (shapes and numbers alone stay for a second pass); None: `release`
+    # knows.
+    frees: bool | None = True
+    packed = False  # whether saved tensors went through hooks, and have to come back through them
+    hooks: Any = None  # {kind: hooks}, made when the first is registered
+    slices: Any = None  # a weak reference to the CopySlices around the node of a write to a view
+
+    def apply(self, grad: Any) -> Any:
+        """The gradients of the inputs, given that of the result."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drops what was saved."""
+        if self.frees:
+            self.saved = None
+
+    def name(self) -> str:
+        """The name PyTorch gives this kind of node."""
+        return self.full_name or type(self).__name__
+
+    def __call__(self, *grads: Any) -> tuple[Any, ...]:
+        """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
+        return tuple(self.apply(list(grads) if self.many else grads[0]))
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """(node, index of the node's result) for every input, like PyTorch's."""
+        return tuple(as_function(e) for e in self.edges)
+
+    @property
+    def result_shapes(self) -> tuple[Any, ...]:
+        """The shapes of the forward results."""
+        return tuple(m[0] for m in (self.meta if self.many else [self.meta]))
+
+    @property
+    def result_dtypes(self) -> tuple[Any, ...]:
+        """The dtypes of the forward results."""
+        return tuple(m[1] for m in (self.meta if self.many else [self.meta]))
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes."""
+        found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
+        return found
+
+    def _sequence_nr(self) -> int:
+        return int(self.seq)
+
+    def saved_items(self) -> list[tuple[str, Any]]:
+        """(name, value) of everything saved; RuntimeError once it was freed."""
+        return []
+
+    def hooks_of(self, kind: Any) -> dict[int, Any]:
+        """The hooks of one kind: "before", "after", "retain", or of result number `kind`."""
+        if self.hooks is None:
+            self.hooks, self.bare = {}, False  # hooks want tensors
+        found: dict[int, Any] = self.hooks.setdefault(kind, {})
+        return found
+
+    def register_hook(self, hook: Any) -> Handle:
+        """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
+        return Handle(self.hooks_of("after"), hook)
+
+    def register_prehook(self, hook: Any) -> Handle:
+        """Calls hook(grad_outputs) before this node runs; it may replace them."""
+        return Handle(self.hooks_of("before"), hook)
+
+    def __repr__(self) -> str:
+        own = "torch.autograd.function."  # functions that programs write
+        place = own if type(self).__module__ == own[:-1] else ""
+        return f"<{place}{type(self).__name__} object at {id(self):#x}>"
+
+
+class Output:
+    """Where the gradient of one result of a Node with several results goes."""
+
+    __slots__ = ("index", "node")
+    is_node = False
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+    @property
+    def meta(self) -> tuple[Any, Any]:
+        """(shape, dtype) of this result."""
+        found: tuple[Any, Any] = self.node.meta[self.index][:2]
+        return found
+
+
+class Refusal:
+    """In the place of an edge: the history of a view that is not to be used any more.
+
+    Whoever looks at it is told why, by a RuntimeError.
+    """
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(self.reason)
+
+    @property
+    def is_node(self) -> bool:
+        """Raises, like every other look at it."""
+        return bool(self)
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives into `variable.grad`."""
+
+    __slots__ = ("variable",)
+    full_name = "torch::autograd::AccumulateGrad"
+
+    def __init__(self, variable: Any) -> None:
+        self.variable, self.edges, self.saved, self.versions = variable, (), None, ()
+        self.seq = 1 << 63
+        self.meta = (variable.shape, variable.dtype)
+
+    def apply(self, grad: Any) -> Any:
+        if self.variable._grad is None and not state.local.grad:
+            grad = grad.clone()  # whoever calls a node may pass the same tensor to another
+        self.variable._accumulate(grad)
+        return ()
+
+    def saved_items(self) -> list[tuple[str, Any]]:
+        return []
+
+
+class Handle:
+    """Removes a hook, like `torch.utils.hooks.RemovableHandle`."""
+
+    ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self.hooks, self.id = hooks, next(Handle.ids)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Takes the hook away; doing so twice is harmless."""
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+def as_function(edge: Any) -> tuple[Any, int]:
+    """An edge as PyTorch shows it: (node, index)."""
+    if edge is None:
+        return None, 0
+    if isinstance(edge, Output):
+        return edge.node, edge.index
+    return (edge if edge.is_node else edge._accumulator()), 0
+
+
+def node_of(edge: Any) -> Any:
+    """The Node, leaf tensor or None behind an edge."""
+    return edge.node if edge.__class__ is Output else edge
+
+
+# -- saved tensors that go through hooks ----------------------------------------------------------
+
+
+class Packed:
+    """A saved tensor in the form that a pack hook gave it."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, tensor: Any, hooks: Any) -> None:
+        pack_hook, self.unpack = hooks
+        self.value = pack_hook(tensor)
+
+    def open(self) -> Any:
+        """The tensor again."""
+        tensor = self.unpack(self.value)
+        if not hasattr(tensor, "_array"):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got "
+                f"result of type {type(tensor).__name__}"
+            )
+        return tensor
+
+
+def pack(node: Node) -> None:
+    """Hands the tensors that a node saves to the innermost pair of hooks."""
+    hooks = state.local.saved_hooks[-1]
+    node.saved = tuple(Packed(v, hooks) if hasattr(v, "_array") else v for v in node.saved)
+    # What hooks keep is theirs: writes to the original are no error any more.
+    node.versions = tuple(
+        None if v.__class__ is Packed else n for v, n in zip(node.saved, node.versions)
+    )
+    node.packed, node.bare = True, False
+
+
+def unpacked(saved: Any) -> Any:
+    """What a node saved, back from the hooks."""
+    return tuple(v.open() if v.__class__ is Packed else v for v in saved)
+
+
+# -- where a node comes from ----------------------------------------------------------------------
+
+
+def remember(node: Node) -> None:
+    """Notes the lines of the user's program that are running, for `detect_anomaly`."""
+    node.metadata["traceback_"] = users_lines(traceback.extract_stack())
+
+
+def users_lines(frames: Any) -> list[str]:
+    """The entries of a traceback without those of libraries, few enough for a notebook."""
+    inside = (str(Path(__file__).parents[1]), *map(str, (Path(p) for p in LIBRARIES)))
+    own = [
+        f
+        for f in frames
+        if not f.filename.startswith(inside) and not f.filename.startswith("<toytorch ")
+    ]
+    return traceback.format_list((own or list(frames))[-4:])
+
+
+LIBRARIES = {
+    p for kind in ("stdlib", "platstdlib", "purelib", "platlib") if (p := sysconfig.get_path(kind))
+}
+
+
+def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) -> None:
+    """Refuses a saved tensor that was written to after it was saved."""
+    now = value._version
+    if now == seen:
+        return
+    maker, index = value.grad_fn, value.output_nr
+    if name.startswith("result"):
+        maker, index = node, int(name[6:] or 0)
+    origin = (
+        ""
+        if maker is None
+        else (f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},")
+    )
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{value.type().replace('toytorch', 'torch')} {list(value.shape)}]{origin} is "
+        f"at version {now}; expected version {seen} instead. Hint: "
+        + (
+            "enable anomaly detection to find the operation that failed to compute its gradient, "
+            "with torch.autograd.set_detect_anomaly(True)."
+            if state.anomaly is None
+            else "the backtrace further above shows the operation that failed to compute its gradient. "
+            "The variable in question was changed in there or anywhere later. Good luck!"
+        )
+    )

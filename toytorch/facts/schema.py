@@ -1,0 +1,192 @@
+"""Op signatures: parsed from PyTorch's notation, turned into Python parameters.
+
+    add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    view(Tensor self, int... shape) -> Tensor              # one tuple or several ints
+    max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+`Operand` is a tensor or a Python number (PyTorch writes two overloads for it).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Required:
+    """Stands for an argument that was not given and has no default."""
+
+    def __repr__(self) -> str:
+        return "<required>"
+
+
+REQUIRED = Required()
+# NumPy's words for PyTorch's, which its functions and methods take as well.
+NUMPY_WORDS = {
+    "dim": ("axis",),
+    "keepdim": ("keepdims",),
+    "input": ("x", "a", "x1"),
+    "other": ("x2",),
+}
+# How a size of one number or several is called where it is given by name.
+SIZE_WORDS = ("size", "shape", "dims", "sizes", "repeats")
+DEFAULTS = {"None": None, "True": True, "False": False, "[]": ()}
+ARGUMENT = re.compile(
+    r"(?P<type>[A-Za-z_]+(?:\[\])?\??(?:\.\.\.)?)\s+"
+    r"(?P<name>\w+)(?:=(?P<default>.+))?$"
+)
+SIGNATURE = re.compile(r"(?P<name>[\w.]+)\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$", re.S)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of an op."""
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+    keyword_only: bool = False
+    text: str = ""
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type in ("Tensor", "Tensor?", "Operand", "Operand?")
+
+    @property
+    def takes_number(self) -> bool:
+        return self.type.startswith("Operand")
+
+    @property
+    def is_optional(self) -> bool:
+        return self.type.endswith("?")
+
+    @property
+    def is_tensor_list(self) -> bool:
+        return self.type == "Tensor[]"
+
+    @property
+    def is_variadic(self) -> bool:
+        return self.type.endswith("...")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The name, parameters and results of an op.
+
+    >>> s = parse("sum(Tensor self, int[]? dim=None, *, dtype? dtype=None) -> Tensor")
+    >>> s.name, [a.name for a in s.args], s.args[1].default, s.args[2].keyword_only
+    ('sum', ['self', 'dim', 'dtype'], None, True)
+    """
+
+    text: str
+    name: str
+    args: tuple[Argument, ...]
+    returns: tuple[str, ...]
+    result_names: tuple[str, ...] = ()
+    index: dict[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """Positions of the arguments that hold tensors."""
+        return tuple(i for i, a in enumerate(self.args) if a.is_tensor or a.is_tensor_list)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def signature(self, out: bool = False) -> inspect.Signature:
+        """The parameters of the op's function, with `out` where it takes one.
+
+        >>> parse("all(Tensor self, int? dim=None, *, dtype? dtype=None) -> Tensor").signature()
+        <Signature (input, dim=None, *, dtype=None)>
+        """
+        made, star = [], False
+        for a in self.args:
+            kind: inspect._ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            if a.is_variadic:
+                kind, star = inspect.Parameter.VAR_POSITIONAL, True
+            elif a.keyword_only or star:
+                kind = inspect.Parameter.KEYWORD_ONLY
+            plain = a.default is REQUIRED or a.is_variadic
+            made.append(
+                inspect.Parameter(
+                    "input" if a.name == "self" else a.name,
+                    kind,
+                    default=inspect.Parameter.empty if plain else a.default,
+                )
+            )
+        if out:
+            made.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature(made)
+
+    def words(self) -> dict[str, int]:
+        """The position of an argument by each name that a caller may use for it.
+
+        >>> parse("all(Tensor self, int dim) -> BoolTensor").words()
+        {'input': 0, 'x': 0, 'a': 0, 'x1': 0, 'dim': 1, 'axis': 1}
+        """
+        found: dict[str, int] = {}
+        for i, a in enumerate(self.args):
+            name = "input" if a.name == "self" else a.name
+            for word in (name, *NUMPY_WORDS.get(name, ()), *(SIZE_WORDS if a.is_variadic else ())):
+                found.setdefault(word, i)
+        return found
+
+
+def split_commas(text: str) -> list[str]:
+    """The parts of `text` between commas that stand outside brackets."""
+    parts, depth, part = [], 0, ""
+    for c in text:
+        depth += (c in "([") - (c in ")]")
+        if c == "," and not depth:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [*parts, part.strip()] if part.strip() else parts
+
+
+def literal(text: str) -> Any:
+    """The value of a default: None, a bool, a number, a list or a quoted string."""
+    if text in DEFAULTS:
+        return DEFAULTS[text]
+    if text[0] == "[":
+        return tuple(literal(t) for t in split_commas(text[1:-1]))
+    if text[0] in "'\"":
+        return text[1:-1]
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def parse(text: str) -> Schema:
+    """Reads a signature.
+
+    >>> parse("mul(Tensor self, other) -> Tensor")
+    Traceback (most recent call last):
+    ValueError: mul: cannot read the parameter 'other'
+    """
+    text = " ".join(text.split())
+    found = SIGNATURE.match(text)
+    if not found:
+        raise ValueError(f"cannot read the signature {text!r}")
+    args, keyword_only = [], False
+    for part in split_commas(found["args"]):
+        if part == "*":
+            keyword_only = True
+            continue
+        a = ARGUMENT.match(part)
+        if not a:
+            raise ValueError(f"{found['name']}: cannot read the parameter {part!r}")
+        default = REQUIRED if a["default"] is None else literal(a["default"])
+        args.append(Argument(a["name"], a["type"], default, keyword_only, part))
+    returns = found["returns"].strip()
+    parts = [r.split() for r in split_commas(returns[1:-1] if returns[0] == "(" else returns)]
+    names = tuple(p[1] for p in parts if len(p) > 1)
+    return Schema(
+        text,
+        found["name"],
+        tuple(args),
+        tuple(p[0] for p in parts),
+        names,
+        {a.name: i for i, a in enumerate(args)},
+    )

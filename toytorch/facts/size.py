@@ -1,0 +1,216 @@
+"""Sizes, strides and dimension numbers: the arithmetic of shapes, free of any data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple that prints like `torch.Size`.
+
+    >>> Size([2, 3]), Size([2, 3]).numel(), Size([2, 3]) + (4,)
+    (torch.Size([2, 3]), 6, torch.Size([2, 3, 4]))
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements: the product of the sizes."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    __str__ = __repr__
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __reduce__(self) -> Any:
+        return Size, (tuple(self),)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a row-major tensor: strideᵢ = Π_{j>i} max(sizeⱼ, 1).
+
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
+    ((12, 4, 1), (4, 4, 1))
+    """
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements in row-major order lie side by side; sizes of 1 may have any stride."""
+    step = 1
+    for n, s in zip(reversed(shape), reversed(strides)):
+        if n == 0:
+            return True
+        if n != 1 and s != step:
+            return 0 in shape
+        step *= n
+    return True
+
+
+def wrap_dim(dim: Any, ndim: int, wrap_scalar: bool = True) -> int:
+    """A dimension number counted from the front.
+
+    >>> wrap_dim(-1, 3)
+    2
+    >>> wrap_dim(3, 3)
+    Traceback (most recent call last):
+    IndexError: Dimension out of range (expected to be in range of [-3, 2], but got 3)
+    """
+    if ndim == 0:
+        if not wrap_scalar:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        ndim = 1
+    if -ndim <= dim < ndim:
+        return int(dim + ndim if dim < 0 else dim)
+    raise IndexError(
+        f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+    )
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Dimension numbers counted from the front; each may appear once.
+
+    >>> wrap_dims((0, -1), 3)
+    (0, 2)
+    """
+    if isinstance(dims, int):
+        return (wrap_dim(dims, ndim),)
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    for i, d in enumerate(wrapped):
+        if d in wrapped[:i]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that all of `shapes` broadcast to.
+
+    >>> broadcast_shapes((3, 1), (4,), (1, 3, 1))
+    torch.Size([1, 3, 4])
+    >>> broadcast_shapes((3,), (4,))
+    Traceback (most recent call last):
+    RuntimeError: Shape mismatch: objects cannot be broadcast to a single shape: (3,) and (4,)
+    """
+    try:
+        result: tuple[int, ...] = ()
+        for shape in shapes:
+            result = broadcast_pair(result, (shape,) if isinstance(shape, int) else tuple(shape))
+    except RuntimeError:
+        raise RuntimeError(
+            "Shape mismatch: objects cannot be broadcast to a single shape: "
+            + " and ".join(str(tuple(s)) for s in shapes)
+        ) from None
+    return Size(result)
+
+
+def copy_order(array: Any) -> str:
+    """NumPy's name for the layout of a copy: the array's own, but row-major after `expand`."""
+    return "C" if 0 in array.strides else "K"
+
+
+def broadcast_pair(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The common shape of two operands; PyTorch's error where there is none."""
+    ndim = max(len(a), len(b))
+    a, b = (1,) * (ndim - len(a)) + tuple(a), (1,) * (ndim - len(b)) + tuple(b)
+    shape = []
+    for m, n in zip(a, b):
+        if m != n and m != 1 and n != 1:
+            worst = max(j for j in range(ndim) if a[j] != b[j] and 1 not in (a[j], b[j]))
+            raise RuntimeError(
+                f"The size of tensor a ({a[worst]}) must match the size of tensor b "
+                f"({b[worst]}) at non-singleton dimension {worst}"
+            )
+        shape.append(n if m == 1 else m)
+    return tuple(shape)
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """`shape` with its one -1 replaced by what `numel` elements leave for it.
+
+    >>> infer_size((2, -1), 6)
+    (2, 3)
+    >>> infer_size((4, -1), 6)
+    Traceback (most recent call last):
+    RuntimeError: shape '[4, -1]' is invalid for input of size 6
+    """
+    shape = tuple(shape)
+    known, unknown = 1, None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if unknown is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    if unknown is None and known == numel:
+        return shape
+    text = f"shape '[{', '.join(map(str, shape))}]' is invalid for input of size {numel}"
+    if unknown is None:
+        raise RuntimeError(text)
+    if known == 0:
+        if numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} "
+                "because the unspecified dimension size -1 can be any value and is "
+                "ambiguous"
+            )
+        raise RuntimeError(text)
+    if numel % known:
+        raise RuntimeError(text)
+    return (*shape[:unknown], numel // known, *shape[unknown + 1 :])
+
+
+def view_strides(
+    shape: Sequence[int], strides: Sequence[int], new: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Strides that show the same memory in the shape `new`, or None where a copy is needed.
+
+    Neighbouring dimensions that lie in memory like one are one chunk; every new dimension must
+    fall inside a chunk.
+
+    >>> view_strides((2, 3, 4), (12, 4, 1), (6, 2, 2)), view_strides((2, 3), (1, 2), (6,))
+    ((4, 2, 1), None)
+    """
+    if 0 in shape:
+        return tuple(strides) if tuple(shape) == tuple(new) else contiguous_strides(new)
+    if not shape:
+        return (1,) * len(new)
+    out = [0] * len(new)
+    position = len(new) - 1
+    chunk_stride, chunk, filled = strides[-1], 1, 1
+    for i in range(len(shape) - 1, -1, -1):
+        chunk *= shape[i]
+        if i == 0 or (shape[i - 1] != 1 and strides[i - 1] != chunk * chunk_stride):
+            while position >= 0 and (filled < chunk or new[position] == 1):
+                out[position] = filled * chunk_stride
+                filled *= new[position]
+                position -= 1
+            if filled != chunk:
+                return None
+            if i > 0:
+                chunk_stride, chunk, filled = strides[i - 1], 1, 1
+    return tuple(out) if position == -1 else None

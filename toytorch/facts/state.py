@@ -1,0 +1,125 @@
+"""The two questions every call asks first: are gradients wanted, and does anyone watch?
+
+`shortcut` is read by the fast path of every op, so it is one global with three kinds of value:
+
+    None          gradients are wanted in every thread and nothing watches: take the fast path
+    a thread id   only that thread has switched gradients off: fast path there, without a graph
+    SLOW          anything else: the general path, which looks at the thread's own state
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import Any
+
+SLOW = "general path"
+shortcut: Any = None
+
+
+class ThreadState(threading.local):
+    """What each thread has set."""
+
+    grad = True  # whether graphs are recorded
+    inference = False
+    modes: tuple[Any, ...] = ()  # what watches or takes over calls; the last one is asked first
+    saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) for tensors that nodes save
+    no_saved_hooks: str | None = None  # why there may be none, if so
+    contexts: Any = None  # where calls of Functions leave their context, if somebody asks for it
+    unnamed = False  # whether names of dimensions are left alone (see ops/named_dims.py)
+    leaving: Any = None
+
+
+class _Leaving:
+    """Forgets a thread that ended with gradients off: its id may be given to another."""
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+
+    def __del__(self) -> None:
+        if _without_grad is not None and self.ident in _without_grad:  # None while Python ends
+            _without_grad.discard(self.ident)
+            _update()
+
+
+local = ThreadState()
+_lock = threading.Lock()
+_without_grad: set[int] = set()
+_watching = 0  # how many modes are in force, in all threads
+everywhere: Any = None  # a mode of all threads, asked after each thread's own
+anomaly: Any = None  # None, or what `detect_anomaly` was told
+# None, or who runs the calls of all threads between two looks at the clock. Whoever stands here
+# also calls `watch`, so that only the general path has to ask:
+#     around(name, args, function, *arguments)    runs function(*arguments)
+#     backward(node, grad, function, *arguments)  the same for a node of the backward pass
+profiler: Any = None
+
+
+def _update() -> None:
+    global shortcut
+    if _watching or len(_without_grad) > 1:
+        shortcut = SLOW
+    else:
+        shortcut = next(iter(_without_grad), None)
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops called by this thread record a graph."""
+    return local.grad
+
+
+def set_grad(enabled: bool) -> None:
+    """Switches recording for this thread."""
+    if local.grad is enabled:
+        return
+    local.grad = enabled
+    ident = threading.get_ident()
+    if local.leaving is None:
+        local.leaving = _Leaving(ident)
+    with _lock:
+        (_without_grad.discard if enabled else _without_grad.add)(ident)
+        _update()
+
+
+def watch(change: int) -> None:
+    """Counts modes: while there are any, every call takes the general path."""
+    global _watching
+    with _lock:
+        _watching += change
+        _update()
+
+
+@contextmanager
+def watching(mode: Any) -> Any:
+    """Sends every call of this thread through the general path, which hands it to `mode`.
+
+    A mode may define `on_call(op, args, out)` and `on_inplace(op, args)`; while they run, the mode
+    and those inside it are not in force (see `below`).
+    """
+    before, local.modes = local.modes, (*local.modes, mode)
+    watch(1)
+    try:
+        yield mode
+    finally:
+        local.modes = before
+        watch(-1)
+
+
+@contextmanager
+def below(mode: Any) -> Any:
+    """The modes outside of `mode` only."""
+    before = local.modes
+    local.modes = before[: before.index(mode)]
+    try:
+        yield
+    finally:
+        local.modes = before
+
+
+def beside(what: str) -> None:
+    """Tells the modes with `on_effect` of something that calls of ops do not show, such as
+    gradients put into leaves."""
+    for mode in local.modes:
+        tell = getattr(mode, "on_effect", None)
+        if tell is not None:
+            tell(what)

@@ -1,0 +1,1 @@
+"""Compiled kernels for NumPy's arrays: products, convolution, pools, sums, norms."""

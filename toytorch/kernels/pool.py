@@ -1,0 +1,336 @@
+"""Pools over images, forward and backward, by vectors of channels.
+
+All four kernels are one loop nest over pixels of the result. For each of them a range of lines and
+one of columns of the source is gone over, and the channels are combined:
+
+    max            the largest, and where it is
+    max backward   the source are the pooled pixels: the gradients of those whose place is this one
+    mean           the sum, times a factor for each pixel of the result
+    mean backward  the sum of the pooled gradients, each times its factor
+
+So nothing is added at scattered places, and the result is written once. Images in plain order are
+turned, so that planes lie last, a few at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.kernels.llvm_builder import Emitter, linked
+from toytorch.kernels.memory_format import (
+    channels_last,
+    empty_images,
+    lines_of,
+    pack,
+    plain,
+    unpack,
+)
+from toytorch.loops import processor
+from toytorch.loops.runtime import jit
+
+PART = 1 << 17  # elements of planes that are turned at a time
+WORDS = (
+    "images",
+    "lines",
+    "columns",
+    "channels",
+    "source lines",
+    "source columns",
+    "down",
+    "along",
+)
+
+
+class Pool(Emitter):
+    """LLVM for pool(words, ranges of lines, ranges of columns, source, places, result, factor)."""
+
+    def __init__(self, ir: Any, name: str, kind: str, rule: str, lanes: int) -> None:
+        super().__init__(ir, name, kind, "iiipipp")
+        self.vector = ir.VectorType(self.real, lanes)
+        self.short = ir.VectorType(ir.IntType(32), lanes)
+        self.long = ir.VectorType(self.size, lanes)
+        words, self.lines, self.columns, self.source, self.places, self.made, self.factor = (
+            self.function.args
+        )
+        b = self.b
+        self.word = {w: b.load(b.gep(words, [self.size(k)])) for k, w in enumerate(WORDS)}
+        self.rule, self.lanes = rule, lanes
+        self.latest = b.sub(self.word["channels"], self.size(lanes))
+        self.count(self.word["images"], self.image)
+        b.ret_void()
+
+    def image(self, n: Any) -> None:
+        """All pixels of one image of the result."""
+
+        def line(y: Any) -> None:
+            down = self.range(self.lines, y)
+
+            def pixel(x: Any) -> None:
+                along = self.range(self.columns, x)
+                self.count(
+                    self.word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes
+                )
+
+            self.count(self.word["columns"], pixel)
+
+        self.count(self.word["lines"], line)
+
+    def range(self, table: Any, i: Any) -> list[Any]:
+        """Start and end of a range of the source."""
+        first = self.b.mul(i, self.size(2))
+        return [self.b.load(self.b.gep(table, [self.b.add(first, self.size(k))])) for k in (0, 1)]
+
+    def pixel(self, n: Any, y: Any, x: Any, c: Any, lines: Any, columns: Any) -> None:
+        """Some channels of one pixel of the result, from ranges of lines and columns."""
+        b, word = self.b, self.word
+        c = self.smaller(c, self.latest)
+        own = b.add(b.mul(y, word["columns"]), x)
+        image = b.mul(n, word["source lines"])
+
+        def down(i: Any, *values: Any) -> list[Any]:
+            line = b.mul(b.add(image, i), word["source columns"])
+
+            def along(j: Any, *values: Any) -> list[Any]:
+                place = b.add(b.mul(b.add(line, j), word["channels"]), c)
+                here = b.add(b.mul(i, word["source columns"]), j)
+                return self.combine(place, here, own, *values)
+
+            return self.loop(columns[0], columns[1], word["along"], along, values)
+
+        zero = self.ir.Constant(self.vector, [0.0] * self.lanes)
+        start = [zero]
+        if self.rule == "max":
+            first = b.add(b.mul(lines[0], word["source columns"]), columns[0])
+            start = [
+                self.ir.Constant(self.vector, [float("-inf")] * self.lanes),
+                self.number(first),
+            ]
+        values = self.loop(lines[0], lines[1], word["down"], down, start)
+        pixels = b.mul(word["lines"], word["columns"])
+        self.write(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
+
+    def number(self, i: Any) -> Any:
+        """An index in all places of a vector."""
+        return self.spread(self.b.trunc(i, self.ir.IntType(32)), self.short)
+
+    def scale(self, i: Any) -> Any:
+        return self.spread(self.b.load(self.b.gep(self.factor, [i])), self.vector)
+
+    def combine(self, place: Any, here: Any, own: Any, best: Any, which: Any = None) -> list[Any]:
+        """The values with those of one pixel of the source."""
+        b = self.b
+        x = b.load(self.at(self.source, place, self.vector), align=self.bytes)
+        if self.rule == "max":  # the first of equal ones; of several NaNs the last
+            wins = b.or_(b.fcmp_ordered(">", x, best), b.fcmp_unordered("uno", x, x))
+            return [b.select(wins, x, best), b.select(wins, self.number(here), which)]
+        if self.rule == "max backward":
+            places = b.load(self.at(self.places, place, self.long), align=8)
+            mine = b.icmp_signed("==", places, self.spread(own, self.long))
+            x = b.select(mine, x, self.ir.Constant(self.vector, [0.0] * self.lanes))
+        elif self.rule == "mean backward":
+            x = b.fmul(x, self.scale(here))
+        return [b.fadd(best, x)]
+
+    def write(self, place: Any, own: Any, values: Any) -> None:
+        b, value = self.b, values[0]
+        if self.rule == "mean":
+            value = b.fmul(value, self.scale(own))
+        b.store(value, self.at(self.made, place, self.vector), align=self.bytes)
+        if self.rule == "max":
+            b.store(b.sext(values[1], self.long), self.at(self.places, place, self.long), align=8)
+
+
+@functools.cache
+def kernel(kind: str, rule: str, lanes: int) -> Any:
+    """The compiled kernel, called with addresses."""
+
+    def build(name: str) -> str:
+        from llvmlite import ir
+
+        return str(Pool(ir, name, kind, rule, lanes).module)
+
+    return linked(f"pool {kind} {rule} {lanes}", build, [ctypes.c_void_p] * 7)
+
+
+# -- from images to the kernel --------------------------------------------------------------------
+
+
+def fits(a: Any) -> bool:
+    """Whether images are large and of a type that is compiled."""
+    return (
+        a.__class__ is np.ndarray
+        and a.dtype.char in "fd"
+        and a.ndim in (3, 4)
+        and a.size >= jit.SMALLEST
+        and planes(a) >= 8
+        and jit.works()
+    )
+
+
+def planes(a: Any) -> int:
+    """What is gone over by vectors: channels that lie last, or else all planes."""
+    if channels_last(a):
+        return int(a.shape[1])
+    return int(np.prod(a.shape[:-2]))
+
+
+def as_images(a: Any) -> Any:
+    """Images whose channels lie last as they are; others as one image of many planes."""
+    return a if channels_last(a) else np.ascontiguousarray(a).reshape(1, -1, *a.shape[-2:])
+
+
+class Run:
+    """The kernel of a rule over images, whose lines and columns see these ranges."""
+
+    def __init__(self, rule: str, ranges: Any, steps: Any = (1, 1), factor: Any = None) -> None:
+        self.rule, self.steps, self.factor = rule, steps, factor
+        self.lines, self.columns = ranges
+
+    def __call__(self, source: Any, places: Any, made: Any) -> None:
+        """All arrays are images (N, C, H, W) in one order of memory; `places` may be None."""
+        lying = [None if v is None else lines_of(v) for v in (source, places, made)]
+        if all(v is None or n is not None for v, n in zip((source, places, made), lying)):
+            self.run(*lying)
+            return
+        reads = self.rule == "max backward"
+        area = max(math.prod(v.shape[2:]) for v in (source, made))
+        step = max(16, PART // max(area, 1) // 16 * 16)
+        for i in range(0, source.shape[1], step):
+            if source.shape[1] - i < 8:  # too few for a vector: some are done twice
+                i = source.shape[1] - 8
+            parts = [None if v is None else v[:, i : i + step] for v in (source, places, made)]
+            rooms = [
+                None if v is None else np.empty((1, *v.shape[2:], v.shape[1]), v.dtype)
+                for v in parts
+            ]
+            for v, room in zip(parts[: 1 + reads], rooms):
+                pack(as_numbers(v), as_numbers(room), 0)
+            self.run(*rooms)
+            for v, room in list(zip(parts, rooms))[1 + reads :]:
+                if v is not None:
+                    unpack(as_numbers(room), as_numbers(v))
+
+    def run(self, source: Any, places: Any, made: Any) -> None:
+        """The same over arrays (N, H, W, C)."""
+        n, h, w, c = made.shape
+        words = np.array([n, h, w, c, *source.shape[1:3], *self.steps], np.int64)
+        lanes = 16 if c >= 16 and processor.this().vector >= 32 and made.itemsize == 4 else 8
+        kernel(made.dtype.char, self.rule, lanes)(
+            *(
+                0 if v is None else v.ctypes.data
+                for v in (words, self.lines, self.columns, source, places, made, self.factor)
+            )
+        )
+
+
+def as_numbers(a: Any) -> Any:
+    """Places as floating-point numbers of the same bits, which can be turned."""
+    return a.view(np.float64) if a.dtype == np.int64 else a
+
+
+# -- the pools ------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(256)
+def windows(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+    """For each dimension (start, end) of what every window sees, inside the image."""
+    made = []
+    for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
+        start = np.arange(o) * s - p
+        end = np.minimum(start + d * (k - 1) + 1, n)
+        start = np.where(start < 0, start + -(start // d) * d, start)
+        made.append(np.ascontiguousarray(np.stack([start, end], 1), np.int64))
+    return made
+
+
+@functools.lru_cache(256)
+def coverings(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+    """For each dimension (start, end) of the windows that may see every element."""
+    made = []
+    for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
+        place = np.arange(n) + p
+        start = -(-(place - d * (k - 1)) // s)
+        made.append(
+            np.stack([np.clip(start, 0, o), np.clip(place // s + 1, 0, o)], 1).astype(np.int64)
+        )
+    return made
+
+
+def max_pool(a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+    """(maxima, their places in the flattened image) of windows, or None."""
+    if not fits(a):
+        return None
+    last, shape = channels_last(a), (*a.shape[:-2], *out)
+    values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
+    ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
+    rule = Run("max", ranges, dilation)
+    rule(as_images(a), as_images(places), as_images(values))
+    return values, places
+
+
+def images(shape: Any, kind: Any, last: bool) -> Any:
+    return empty_images(shape, kind, True) if last else np.empty(shape, kind)
+
+
+def max_pool_backward(
+    g: Any, places: Any, sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
+    """The gradient of the image, or None."""
+    if not (fits(g) and places.dtype == np.int64):
+        return None
+    last = channels_last(places)
+    made = images((*g.shape[:-2], *sizes), g.dtype, last)
+    if planes(places) < 8:
+        return None
+    rule = Run(
+        "max backward",
+        coverings(*map(tuple, (sizes, kernel, stride, padding, dilation, g.shape[-2:]))),
+    )
+    rule(as_images(in_order(g, last)), as_images(places), as_images(made))
+    return made
+
+
+def in_order(a: Any, last: bool) -> Any:
+    """Images in the order of memory that is asked for."""
+    if last == channels_last(a):
+        return plain(a)
+    if not last:
+        return np.ascontiguousarray(a)
+    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: Any) -> Any:
+    """The sums of windows times their factors (H', W'), or None."""
+    if not fits(a):
+        return None
+    last = channels_last(a)
+    made = images((*a.shape[:-2], *out), a.dtype, last)
+    rule = Run(
+        "mean",
+        windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out))),
+        factor=np.ascontiguousarray(factor, a.dtype),
+    )
+    rule(as_images(plain(a)), None, as_images(made))
+    return made
+
+
+def mean_pool_backward(
+    g: Any, sizes: Any, kernel: Any, stride: Any, padding: Any, factor: Any
+) -> Any:
+    """The gradient of the image, or None."""
+    if not fits(g):
+        return None
+    last = channels_last(g)
+    made = images((*g.shape[:-2], *sizes), g.dtype, last)
+    rule = Run(
+        "mean backward",
+        coverings(*map(tuple, (sizes, kernel, stride, padding, (1, 1), g.shape[-2:]))),
+        factor=np.ascontiguousarray(factor, g.dtype),
+    )
+    rule(as_images(plain(g)), None, as_images(made))
+    return made

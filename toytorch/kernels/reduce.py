@@ -1,0 +1,108 @@
+"""Sums and means over dimensions of large arrays, by compiled loops.
+
+Dimensions that lie together in memory are one: what is left are rows, columns, or something in the
+middle. Sums of blocks are added in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from toytorch.loops import Recipe
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime.jit import SMALLEST
+
+SHARED = 1 << 18  # elements of which several threads sum parts
+PARTS = 64
+# By which of the dimensions, in the order of memory, are summed ("s") and which are kept ("k").
+SUMS = {
+    "s": Recipe("x[i] -> s[]\n s = sum[i](x)"),
+    "ks": Recipe("x[i,j] -> s[i]\n s = sum[j](x)"),
+    "sk": Recipe("x[i,j] -> s[j]\n s = sum[i](x)"),
+    "ksk": Recipe("x[i,j,k] -> s[i,k]\n s = sum[j](x)"),
+    "sks": Recipe("x[i,j,k] -> s[j]\n s = sum[i,k](x)"),
+}
+
+
+@functools.lru_cache(4096)
+def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
+    """The recipe, the sizes of the groups of dimensions, those that are kept, and all that are."""
+    pattern, sizes = "", list[int]()
+    for d, n in enumerate(shape):
+        letter = "s" if d in over else "k"
+        if pattern[-1:] == letter:
+            sizes[-1] *= n
+        else:
+            pattern += letter
+            sizes.append(n)
+    kept = [n for letter, n in zip(pattern, sizes) if letter == "k"]
+    return (
+        SUMS.get(pattern),
+        tuple(sizes),
+        tuple(kept),
+        tuple(n for d, n in enumerate(shape) if d not in over),
+    )
+
+
+def total(a: Any, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
+    """The sum (or the mean) over dimensions (or all), without them; None where NumPy has to do it.
+
+    >>> total(np.ones((100, 64)), (0,)).sum(), total(np.ones(5), (0,))
+    (np.float64(6400.0), None)
+    """
+    if a.__class__ is not np.ndarray or a.size < SMALLEST or a.dtype.char not in "fd":
+        return None
+    if over is None:
+        over = tuple(range(a.ndim))
+    elif not over:
+        return None
+    if not a.flags.c_contiguous:
+        return reordered(a, over, mean)
+    if not jit.works():
+        return None
+    if len(over) == a.ndim:
+        made = everything(a.reshape(-1))
+    else:
+        recipe, sizes, groups, kept = plan(a.shape, over)
+        if recipe is None:
+            return None
+        made = np.empty(groups, a.dtype)
+        recipe(made, a if sizes == a.shape else a.reshape(sizes))
+        if kept != groups:
+            made = made.reshape(kept)
+    if mean:
+        made /= made.dtype.type(a.size // max(made.size, 1))
+    return made
+
+
+def reordered(a: Any, over: tuple[int, ...], mean: bool) -> Any:
+    """`total` of an array whose dimensions lie in another order in memory."""
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    moved = a.transpose(order)
+    if not moved.flags.c_contiguous:
+        return None
+    made = total(moved, tuple(k for k, d in enumerate(order) if d in over), mean)
+    if made is None:
+        return None
+    left = [d for d in order if d not in over]
+    return made.transpose([left.index(d) for d in sorted(left)])
+
+
+def everything(flat: Any) -> Any:
+    """The sum of all numbers, as an array without dimensions."""
+    made = np.empty((), flat.dtype)
+    if flat.size < SHARED or parallel.thread_count() == 1:
+        SUMS["s"](made, flat)
+        return made
+    each = flat.size // PARTS
+    whole = each * PARTS
+    parts = np.empty(PARTS + (whole < flat.size), flat.dtype)
+    SUMS["ks"](parts[:PARTS], flat[:whole].reshape(PARTS, each))
+    if whole < flat.size:
+        parts[PARTS] = flat[whole:].sum(dtype=np.float64)
+    SUMS["s"](made, parts)
+    return made

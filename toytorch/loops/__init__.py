@@ -1,0 +1,34 @@
+"""Loops over arrays: a program over named dimensions, compiled into one kernel.
+
+    >>> import numpy as np
+    >>> from toytorch import loops
+    >>> p = loops.Program.parse("x[i,j], w[j] -> y[i]\\n y = sum[j](x * w)")
+    >>> x, w, y = np.ones((2, 3), "float32"), np.arange(3, dtype="float32"), np.empty(2, "float32")
+    >>> loops.run(p, y, x, w); y
+    array([3., 3.], dtype=float32)
+
+A Program (`program`, or its `text`) says what is to be computed. With the `layout` of the arrays,
+`schedule` makes a `nest` of loops of it, which is printed as Python (`print_python`), LLVM
+(`print_llvm`) and CUDA C (`print_cuda`). `machine` compiles and keeps it, `kernel` picks and calls.
+"""
+
+from toytorch.loops.language.primitives import supports
+from toytorch.loops.language.program import Array, Number, Program, Reduce, Step, Unsupported
+from toytorch.loops.runtime.kernel import Kernel, Recipe, compile_program, run
+from toytorch.loops.runtime.threads import set_thread_count, thread_count
+
+__all__ = [
+    "Array",
+    "Kernel",
+    "Number",
+    "Program",
+    "Recipe",
+    "Reduce",
+    "Step",
+    "Unsupported",
+    "compile_program",
+    "run",
+    "set_thread_count",
+    "supports",
+    "thread_count",
+]

@@ -1,0 +1,1 @@
+"""Nests of loops as Python, NumPy, CUDA C and LLVM's code."""

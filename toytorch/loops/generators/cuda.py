@@ -1,0 +1,299 @@
+"""A Nest as CUDA C: one kernel that NVRTC compiles without any header.
+
+Elementwise programs run one thread for each element, by grid-stride loops. With reductions a block
+of threads takes a row (or a block of columns): its threads go along the row side by side, and their
+totals are joined by shuffles within a warp and through shared memory between warps.
+
+    >>> from toytorch.loops.schedule.layout import Layout
+    >>> from toytorch.loops.language.program import Program
+    >>> from toytorch.loops.schedule.build import schedule
+    >>> p = Program.parse("x[i], s -> y[i]\\n y = exp(x) * s")
+    >>> flat = Layout("flat", (("i",),), (False,), ("1", "1"), (), ("y", "x"))
+    >>> made = cuda_source(schedule(p, flat, flat=True))
+    >>> print(made.source[made.source.index("extern"):])
+    extern "C" __global__ void __launch_bounds__(256, 4) kernel(float* __restrict__ y,
+            const float* __restrict__ x, float s, long long hi) {
+        for (long long r = blockIdx.x * 256LL + threadIdx.x; r < hi; r += gridDim.x * 256LL) {
+            const float x_0 = x[r];
+            const float a_0 = expf(x_0);
+            const float y_0 = a_0 * s;
+            y[r] = y_0;
+        }
+    }
+    >>> made.parameters
+    (('array', 'y'), ('array', 'x'), ('number', 's'), ('range', 'hi'))
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toytorch.loops.generators import cuda_prelude
+from toytorch.loops.generators.llvm import strides_of
+from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.program import Argument
+from toytorch.loops.language.types import TYPES, computed, kind
+from toytorch.loops.schedule.nest import (
+    Buffer,
+    For,
+    Join,
+    Let,
+    Load,
+    Nest,
+    Place,
+    Statement,
+    Store,
+    Update,
+    Var,
+)
+
+THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
+BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, before any spills
+INDEX = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "quotient": "{0} / {1}",
+    "rest": "{0} % {1}",
+    "minimum": "{0} < {1} ? {0} : {1}",
+}
+WORDS = (
+    "auto bool break case char class const continue default delete do double else enum extern "
+    "false float for goto if inline int long new operator private public register return short "
+    "signed sizeof static struct switch template this true typedef union unsigned using void "
+    "volatile while kernel lo"
+)
+KEYWORDS = frozenset(WORDS.split())
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """A kernel in CUDA C, and what it is launched with.
+
+    parameters   in order: ("array", name), ("number", name), ("size", n of an axis or size_d),
+                 ("stride", "name axis"), ("scratch", name), ("range", "hi")
+    by_block     whether a turn of the range is a block of threads (otherwise one thread)
+    scratch      elements of each scratch array that one block needs, as factors
+    """
+
+    source: str
+    parameters: tuple[tuple[str, str], ...]
+    by_block: bool
+    threads: int
+    scratch: dict[str, tuple[int | str, ...]]
+
+
+def cuda_source(nest: Nest) -> CudaSource:
+    """The kernel of a nest; of an elementwise one scheduled with flat=True."""
+    printer = Printer(nest)
+    body = "\n".join(printer.lines(nest.body, 1))
+    head = ", ".join(printer.declarations)
+    first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
+    first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
+    first = first.replace("~", " ")
+    lines = [cuda_prelude.of(body), first, *printer.opening, body]
+    return CudaSource(
+        "\n".join(filter(None, lines)) + "\n}",
+        tuple(printer.parameters),
+        printer.by_block,
+        THREADS,
+        printer.scratch,
+    )
+
+
+class Printer:
+    """Prints statements; knows the types of all values."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.buffers = {b.name: b for b in nest.buffers}
+        self.types: dict[str, str] = {}
+        self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in _inside(nest.body))
+        self.parameters: list[tuple[str, str]] = []
+        self.declarations: list[str] = []
+        self.opening: list[str] = []
+        self.scratch: dict[str, tuple[int | str, ...]] = {}
+        used = str(nest)
+        aliased = {b.same for b in nest.buffers if b.same}
+        for k, b in enumerate(nest.buffers):
+            if b.axes == (-1,):
+                self.declare_scratch(b)
+            elif not b.same:
+                written = k < nest.outputs or b.name in aliased
+                alone = "" if b.name in aliased else " __restrict__"
+                self.parameter(
+                    "array", b.name, f"{'' if written else 'const '}{TYPES[b.type].cuda}*{alone}"
+                )
+        for n in nest.numbers:
+            self.parameter("number", n.name, TYPES[n.type].cuda)
+            self.types[n.name] = n.type
+        for a in range(len(nest.axes)):
+            if f"n{a}" in used or any(f"n{a}" in s for s in self.scratch.values()):
+                self.parameter("size", f"n{a}", "long long")
+        for d in nest.extents:
+            self.parameter("size", f"size_{d}", "long long")
+        for name, axis in strides_of(nest):
+            self.parameter("stride", f"{name} {axis}", "long long", f"{name}_stride{axis}")
+        self.parameter("range", "hi", "long long")
+        for name in (
+            "lo",
+            "hi",
+            *(f"n{a}" for a in range(len(nest.axes))),
+            *(f"size_{d}" for d in nest.extents),
+        ):
+            self.types[name] = "index"
+
+    def parameter(self, what: str, name: str, type: str, word: str = "") -> None:
+        self.parameters.append((what, name))
+        # "~" holds a parameter's words on one line.
+        self.declarations.append(f"{type} {word or self.word(name)}".replace(" ", "~"))
+
+    def declare_scratch(self, b: Buffer) -> None:
+        """Memory of a block: shared if its size is known, else its part of a global array."""
+        type = TYPES[b.type].cuda
+        if all(isinstance(n, int) for n in b.size):
+            size = math.prod(n for n in b.size if isinstance(n, int))
+            self.opening.append(f"    __shared__ {type} {b.name}[{size}];")
+            return
+        self.scratch[b.name] = b.size
+        self.parameter("scratch", b.name, f"{type}*")
+        factors = " * ".join(f"{n}LL" if isinstance(n, int) else n for n in b.size)
+        self.opening.append(f"    {b.name} += blockIdx.x * {factors};")
+
+    def word(self, name: str) -> str:
+        return f"{name}_" if name in KEYWORDS else name
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def lines(self, body: tuple[Statement, ...], depth: int, inside: bool = False) -> Iterator[str]:
+        """The lines of statements; `inside` a loop that the threads share."""
+        margin, fenced = "    " * depth, False
+        for s in body:
+            if isinstance(s, For):
+                yield margin + self.head(s)
+                yield from self.lines(s.body, depth + 1, inside or s.kind == "lanes")
+                yield margin + "}"
+            elif isinstance(s, Let):
+                self.types[s.name] = s.type
+                yield f"{margin}const {TYPES[s.type].cuda} {s.name} = {self.expression(s)};"
+            elif isinstance(s, Load):
+                self.types[s.name] = s.type
+                element = self.loaded(self.buffers[s.buffer], s.place)
+                yield f"{margin}const {TYPES[s.type].cuda} {s.name} = {element};"
+            elif isinstance(s, Store):
+                alone = self.by_block and not inside
+                if alone and not fenced:
+                    yield f"{margin}__syncthreads();  // all have read what is written now"
+                    fenced = True
+                yield margin + "if (threadIdx.x == 0) " * alone + self.stored(s)
+            elif isinstance(s, Var):
+                self.types[s.name] = s.type
+                yield f"{margin}{TYPES[s.type].cuda} {s.name} = {self.value(s.start, s.type)};"
+            elif isinstance(s, Update):
+                joined = self.primitive(s.op, self.types[s.name], [s.name, s.value])
+                yield f"{margin}{s.name} = {joined};"
+            else:
+                yield f"{margin}{s.name} = {self.join(s)};"
+
+    def head(self, s: For) -> str:
+        """The first line of a loop."""
+        self.types[s.index] = "index"
+        start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
+        step = f"{s.index} += {s.step}"
+        if s.kind == "lanes":
+            start, step = "threadIdx.x", f"{s.index} += {THREADS}"
+        elif s.kind == "rows" and self.by_block:
+            start, step = "blockIdx.x", f"{s.index} += gridDim.x"
+        elif s.kind == "rows":
+            start = f"blockIdx.x * {THREADS}LL + threadIdx.x"
+            step = f"{s.index} += gridDim.x * {THREADS}LL"
+        return f"for (long long {s.index} = {start}; {s.index} < {stop}; {step}) {{"
+
+    def join(self, s: Join) -> str:
+        type = TYPES[self.types[s.name]]
+        return f"join_threads<{type.cuda}>({s.name}, Join_{s.op}())"
+
+    # -- expressions ------------------------------------------------------------------------------
+
+    def value(self, a: Argument, type: str) -> str:
+        """A name, or a constant in the words of C."""
+        if isinstance(a, str):
+            return self.word(a)
+        if kind(type) == "f":
+            number, suffix = float(a), "f" if type == "float32" else ""
+            if math.isfinite(number):
+                return f"{number!r}{suffix}" if number >= 0 else f"({number!r}{suffix})"
+            bits = 0x7FF8 if math.isnan(number) else (0x7FF0 if number > 0 else 0xFFF0)
+            if type == "float32":
+                bits = 0x7FC0 if math.isnan(number) else (0x7F80 if number > 0 else 0xFF80)
+                return f"__int_as_float(0x{bits:04x}0000)"
+            return f"__longlong_as_double(0x{bits:04x}000000000000LL)"
+        if type == "bool":
+            return "true" if a else "false"
+        if type in ("int64", "index"):
+            low = int(a) == -(1 << 63)
+            return f"(-{(1 << 63) - 1}LL - 1)" if low else f"{int(a)}" + "LL" * (type == "int64")
+        return f"({TYPES[type].cuda}){int(a)}"
+
+    def primitive(self, op: str, type: str, args: list[Argument]) -> str:
+        record = PRIMITIVES[op]
+        words = [
+            self.value(a, "bool" if op == "where" and k == 0 else type) for k, a in enumerate(args)
+        ]
+        text = (record.cuda or record.python).format(*words, f="f" if type == "float32" else "")
+        narrow = kind(type) in "iu" and TYPES[type].bits < 32 and record.result != "bool"
+        return f"({TYPES[type].cuda})({text})" if narrow else text
+
+    def expression(self, s: Let) -> str:
+        if s.type == "index":
+            return INDEX[s.op].format(*(self.value(a, "index") for a in s.args))
+        if s.op == "cast":
+            a = s.args[0]
+            source = self.types[a] if isinstance(a, str) else s.type
+            word = self.value(a, source)
+            return f"{word} != 0" if s.type == "bool" else f"({TYPES[s.type].cuda}){word}"
+        named = [self.types[a] for a in s.args[s.op == "where" :] if isinstance(a, str)]
+        return self.primitive(s.op, named[0] if named else s.type, list(s.args))
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def element(self, buffer: Buffer, place: Place) -> str:
+        """An element of a buffer, by its index."""
+        name, last = buffer.same or buffer.name, len(self.nest.axes) - 1
+        terms: list[str] = []
+        by_axis: dict[int, list[str]] = {}
+        for axis, index in place:
+            by_axis.setdefault(axis, []).append(self.value(index, "index"))
+        for axis, parts in by_axis.items():
+            if axis == last and buffer.inner == "0":
+                continue
+            sum_ = " + ".join(parts)
+            if axis < 0 or (axis == last and buffer.inner == "1"):
+                terms.append(sum_)
+            else:
+                grouped = f"({sum_})" if len(parts) > 1 else sum_
+                terms.append(f"{grouped} * {name}_stride{axis}")
+        return f"{self.word(name)}[{' + '.join(terms) or '0'}]"
+
+    def loaded(self, buffer: Buffer, place: Place) -> str:
+        element = self.element(buffer, place)
+        if computed(buffer.type) != buffer.type:
+            return f"from_{buffer.type}({element})"
+        return element
+
+    def stored(self, s: Store) -> str:
+        buffer = self.buffers[s.buffer]
+        value = self.value(s.value, computed(buffer.type))
+        if computed(buffer.type) != buffer.type:
+            value = f"to_{buffer.type}({value})"
+        return f"{self.element(buffer, s.place)} = {value};"
+
+
+def _inside(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for s in body:
+        yield s
+        if isinstance(s, For):
+            yield from _inside(s.body)

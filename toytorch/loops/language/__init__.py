@@ -1,0 +1,1 @@
+"""Programs over named dimensions: what is computed, as text and as records."""

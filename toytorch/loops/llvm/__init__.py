@@ -1,0 +1,1 @@
+"""How LLVM says each primitive, and functions that it lacks."""

@@ -1,0 +1,353 @@
+"""What each primitive is in LLVM's instructions, for numbers of any type.
+
+A primitive `name` is the method `name` of Operations; real functions without a method here are in
+`elementary` and `power`. Truth values are i1 while they are computed with, and bytes in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.types import TYPES, kind
+from toytorch.loops.llvm.power import Power
+from toytorch.loops.processor import Processor
+
+
+class Operations:
+    """The instructions for one step: `Operations(...).do(op, type of the arguments, args)`."""
+
+    def __init__(self, ir: Any, b: Any, processor: Processor, slow: bool, large: Any) -> None:
+        self.ir, self.b = ir, b
+        self.math = Power(ir, b, "float32", processor)
+        self.math.slow, self.math.large = slow, large
+
+    def of(self, type: str) -> Any:
+        return self.math.of(type)
+
+    def llvm(self, type: str) -> Any:
+        """The LLVM type of a value of a type."""
+        if type in ("float32", "float64"):
+            return self.ir.FloatType() if type == "float32" else self.ir.DoubleType()
+        return self.ir.IntType(1 if type == "bool" else TYPES[type].bits)
+
+    def constant(self, value: float | int | bool, type: str) -> Any:
+        made = self.llvm(type)
+        if kind(type) == "f":
+            return self.ir.Constant(made, float(value))
+        return self.ir.Constant(made, int(bool(value)) if type == "bool" else int(value))
+
+    def do(self, op: str, type: str, args: list[Any]) -> Any:
+        """The value of a primitive for arguments of this type."""
+        own = getattr(self, op, None)
+        if own is not None:
+            return own(type, *args)
+        return self.of(type).call(op, *args)
+
+    # -- arithmetic -------------------------------------------------------------------------------
+
+    def _arithmetic(self, type: str, real: str, whole: str, *args: Any) -> Any:
+        if kind(type) == "f":
+            return getattr(self.b, real)(*args, flags=("contract",))
+        return getattr(self.b, whole)(*args)
+
+    def add(self, type: str, x: Any, y: Any) -> Any:
+        return self._arithmetic(type, "fadd", "add", x, y)
+
+    def sub(self, type: str, x: Any, y: Any) -> Any:
+        return self._arithmetic(type, "fsub", "sub", x, y)
+
+    def mul(self, type: str, x: Any, y: Any) -> Any:
+        return self._arithmetic(type, "fmul", "mul", x, y)
+
+    def square(self, type: str, x: Any) -> Any:
+        return self.mul(type, x, x)
+
+    def neg(self, type: str, x: Any) -> Any:
+        return self.b.fneg(x) if kind(type) == "f" else self.b.neg(x)
+
+    def div(self, type: str, x: Any, y: Any) -> Any:
+        return self.b.fdiv(x, y)
+
+    def div_by(self, type: str, x: Any, y: Any) -> Any:
+        """x / y for a y that stays the same along the loop, within 1.5 ulp: (x·(1/(y·p)))·p.
+
+        Two products cost a tenth of a division. p is 1, or a power of 2 that keeps 1/(y·p) normal.
+        """
+        m = self.of(type)
+        limit, step = (100, 64) if type == "float32" else (900, 512)
+        size = m.abs(y)
+        p = m.select(m.less(m.num(2.0**limit), size), m.num(2.0**-step), m.num(1))
+        p = m.select(m.less(size, m.num(2.0**-limit)), m.num(2.0**step), p)
+        return m.mul(m.mul(x, m.div(m.num(1), m.exact_mul(y, p))), p)
+
+    def reciprocal(self, type: str, x: Any) -> Any:
+        return self.b.fdiv(self.constant(1, type), x)
+
+    def sqrt(self, type: str, x: Any) -> Any:
+        return self.of(type).sqrt(x)
+
+    def rsqrt(self, type: str, x: Any) -> Any:
+        return self.reciprocal(type, self.sqrt(type, x))
+
+    def abs(self, type: str, x: Any) -> Any:
+        if kind(type) == "f":
+            return self.of(type).abs(x)
+        return (
+            x
+            if kind(type) == "u"
+            else self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
+        )
+
+    def sign(self, type: str, x: Any) -> Any:
+        zero, one = self.constant(0, type), self.constant(1, type)
+        low = zero if kind(type) == "u" else self.constant(-1, type)
+        made = self.b.select(self.lt(type, x, zero), low, zero)
+        made = self.b.select(self.lt(type, zero, x), one, made)
+        return self.b.select(self.isnan(type, x), x, made) if kind(type) == "f" else made
+
+    # -- division that rounds down or towards zero ------------------------------------------------
+
+    def fmod(self, type: str, x: Any, y: Any) -> Any:
+        if kind(type) == "f":
+            return self.b.frem(x, y)
+        return self._divided(type, x, y)[1]
+
+    def remainder(self, type: str, x: Any, y: Any) -> Any:
+        """x - y·⌊x/y⌋, with the sign of y."""
+        rest = self.fmod(type, x, y)
+        if kind(type) == "u":
+            return rest
+        zero = self.constant(0, type)
+        other = self.b.xor(self.lt(type, rest, zero), self.lt(type, y, zero))
+        other = self.b.and_(other, self.ne(type, rest, zero))
+        made = self.b.select(other, self.add(type, rest, y), rest)
+        if kind(type) == "f":  # a remainder of zero has the sign of y
+            same = self.of(type).copysign(zero, y)
+            made = self.b.select(self.eq(type, made, zero), same, made)
+        return made
+
+    def floordiv(self, type: str, x: Any, y: Any) -> Any:
+        """⌊x/y⌋; for real numbers from the exact remainder, as Python does it."""
+        if kind(type) != "f":
+            quotient, rest = self._divided(type, x, y)
+            zero = self.constant(0, type)
+            other = self.b.xor(self.lt(type, rest, zero), self.lt(type, y, zero))
+            other = self.b.and_(other, self.ne(type, rest, zero))
+            down = self.b.sub(quotient, self.constant(1, type))
+            return quotient if kind(type) == "u" else self.b.select(other, down, quotient)
+        m, zero, one = self.of(type), self.constant(0, type), self.constant(1, type)
+        rest = self.b.frem(x, y)
+        quotient = self.b.fdiv(self.b.fsub(x, rest), y)
+        other = self.b.xor(m.less(rest, zero), m.less(y, zero))
+        other = self.b.and_(other, self.ne(type, rest, zero))
+        quotient = self.b.select(other, self.b.fsub(quotient, one), quotient)
+        lower = m.intrinsic("floor", quotient)
+        apart = m.less(self.constant(0.5, type), self.b.fsub(quotient, lower))
+        made = self.b.select(apart, self.b.fadd(lower, one), lower)
+        plain = self.b.fdiv(x, y)
+        made = self.b.select(self.eq(type, quotient, zero), m.copysign(zero, plain), made)
+        return self.b.select(self.eq(type, y, zero), plain, made)
+
+    def _divided(self, type: str, x: Any, y: Any) -> tuple[Any, Any]:
+        """Quotient and remainder of integers by a constant other than 0."""
+        if kind(type) == "u":
+            return self.b.udiv(x, y), self.b.urem(x, y)
+        if y.constant == -1:  # the smallest number divided by -1 stops the processor
+            return self.b.neg(x), self.constant(0, type)
+        return self.b.sdiv(x, y), self.b.srem(x, y)
+
+    # -- comparisons and choices ------------------------------------------------------------------
+
+    def _compare(self, type: str, sign: str, x: Any, y: Any) -> Any:
+        if kind(type) == "f":
+            return (self.b.fcmp_unordered if sign == "!=" else self.b.fcmp_ordered)(sign, x, y)
+        if kind(type) == "i":
+            return self.b.icmp_signed(sign, x, y)
+        return self.b.icmp_unsigned(sign, x, y)
+
+    def eq(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, "==", x, y)
+
+    def ne(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, "!=", x, y)
+
+    def lt(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, "<", x, y)
+
+    def le(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, "<=", x, y)
+
+    def gt(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, ">", x, y)
+
+    def ge(self, type: str, x: Any, y: Any) -> Any:
+        return self._compare(type, ">=", x, y)
+
+    def where(self, type: str, condition: Any, x: Any, y: Any) -> Any:
+        return self.b.select(condition, x, y)
+
+    def maximum(self, type: str, x: Any, y: Any) -> Any:
+        """The larger one; NaN if one of them is. Of 0 and -0 either will do ("nsz")."""
+        if kind(type) == "f":
+            return self.of(type).intrinsic("maximum", x, y, flags=("nsz",))
+        return self.b.select(self.gt(type, x, y), x, y)
+
+    def minimum(self, type: str, x: Any, y: Any) -> Any:
+        if kind(type) == "f":
+            return self.of(type).intrinsic("minimum", x, y, flags=("nsz",))
+        return self.b.select(self.lt(type, x, y), x, y)
+
+    def fmax(self, type: str, x: Any, y: Any) -> Any:
+        """The larger one; the other one if one is NaN."""
+        made = self.b.select(self.gt(type, x, y), x, y)
+        return self.b.select(self.isnan(type, y), x, made)
+
+    def fmin(self, type: str, x: Any, y: Any) -> Any:
+        made = self.b.select(self.lt(type, x, y), x, y)
+        return self.b.select(self.isnan(type, y), x, made)
+
+    def copysign(self, type: str, x: Any, y: Any) -> Any:
+        return self.of(type).copysign(x, y)
+
+    def isnan(self, type: str, x: Any) -> Any:
+        return self.b.fcmp_unordered("uno", x, x)
+
+    def isinf(self, type: str, x: Any) -> Any:
+        return self.eq(type, self.abs(type, x), self.constant(float("inf"), type))
+
+    def isfinite(self, type: str, x: Any) -> Any:
+        return self.lt(type, self.abs(type, x), self.constant(float("inf"), type))
+
+    # -- truth and bits ---------------------------------------------------------------------------
+
+    def and_(self, type: str, x: Any, y: Any) -> Any:
+        return self.b.and_(x, y)
+
+    def or_(self, type: str, x: Any, y: Any) -> Any:
+        return self.b.or_(x, y)
+
+    def xor(self, type: str, x: Any, y: Any) -> Any:
+        return self.b.xor(x, y)
+
+    logical_and, logical_or, logical_xor = and_, or_, xor
+
+    def logical_not(self, type: str, x: Any) -> Any:
+        return self.b.not_(x)
+
+    def invert(self, type: str, x: Any) -> Any:
+        return self.b.not_(x)
+
+    def _shift(self, type: str, x: Any, y: Any, right: bool) -> Any:
+        """By the type's width or more, everything is shifted out (to 0, or -1 of negatives)."""
+        limit = self.constant(TYPES[type].bits, type)
+        inside = self.b.icmp_unsigned("<", y, limit)
+        y = self.b.select(inside, y, self.constant(TYPES[type].bits - 1, type))
+        if right and kind(type) == "i":
+            return self.b.ashr(x, y)
+        made = self.b.lshr(x, y) if right else self.b.shl(x, y)
+        return self.b.select(inside, made, self.constant(0, type))
+
+    def shift_left(self, type: str, x: Any, y: Any) -> Any:
+        return self._shift(type, x, y, right=False)
+
+    def shift_right(self, type: str, x: Any, y: Any) -> Any:
+        return self._shift(type, x, y, right=True)
+
+    # -- rounding ---------------------------------------------------------------------------------
+
+    def floor(self, type: str, x: Any) -> Any:
+        return self.of(type).intrinsic("floor", x)
+
+    def ceil(self, type: str, x: Any) -> Any:
+        return self.of(type).intrinsic("ceil", x)
+
+    def round(self, type: str, x: Any) -> Any:
+        return self.of(type).intrinsic("roundeven", x)
+
+    def trunc(self, type: str, x: Any) -> Any:
+        return self.of(type).intrinsic("trunc", x)
+
+    # -- from type to type ------------------------------------------------------------------------
+
+    def convert(self, x: Any, source: str, target: str) -> Any:
+        """A value in another type: towards zero, and any number but 0 is true."""
+        if source == target:
+            return x
+        a, z, made = kind(source), kind(target), self.llvm(target)
+        if z == "b":
+            return self.ne(source, x, self.constant(0, source))
+        if a == "b":
+            return self.b.uitofp(x, made) if z == "f" else self.b.zext(x, made)
+        if a == "f" and z == "f":
+            return self.b.fpext(x, made) if target == "float64" else self.b.fptrunc(x, made)
+        if a == "f":
+            return self._to_whole(x, target)
+        if z == "f":
+            return (self.b.sitofp if a == "i" else self.b.uitofp)(x, made)
+        if TYPES[target].bits < TYPES[source].bits:
+            return self.b.trunc(x, made)
+        if TYPES[target].bits == TYPES[source].bits:
+            return x
+        return (self.b.sext if a == "i" else self.b.zext)(x, made)
+
+    def _to_whole(self, x: Any, target: str) -> Any:
+        """As C compilers do it: by way of int32 (int64 for int64), then cut.
+
+        A number that fits neither has no result that C would define.
+        """
+        middle = "int64" if target == "int64" else "int32"
+        return self.convert(self.b.fptosi(x, self.llvm(middle)), middle, target)
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def load(self, place: Any, stored: str, align: int) -> Any:
+        """The element at an address, in the type it is computed in."""
+        b = self.b
+        if stored == "bool":
+            return b.icmp_unsigned("!=", b.load(place, align=1), self.constant(0, "int8"))
+        value = b.load(place, align=align)
+        if stored == "float16":
+            return b.fpext(value, self.ir.FloatType())
+        if stored == "bfloat16":
+            wide = b.shl(
+                b.zext(value, self.ir.IntType(32)), self.ir.Constant(self.ir.IntType(32), 16)
+            )
+            return b.bitcast(wide, self.ir.FloatType())
+        return value
+
+    def store(self, value: Any, place: Any, stored: str, align: int) -> None:
+        b = self.b
+        if stored == "bool":
+            value = b.zext(value, self.ir.IntType(8))
+        elif stored == "float16":
+            value = b.fptrunc(value, self.ir.HalfType())
+        elif stored == "bfloat16":
+            value = self._rounded_bfloat(value)
+        b.store(value, place, align=align)
+
+    def _rounded_bfloat(self, x: Any) -> Any:
+        """The upper 16 bits of a float32, rounded half to even; NaN stays NaN."""
+        b, word = self.b, self.ir.IntType(32)
+        bits = b.bitcast(x, word)
+        even = b.and_(b.lshr(bits, word(16)), word(1))
+        rounded = b.add(bits, b.add(even, word(0x7FFF)))
+        rounded = b.select(self.isnan("float32", x), b.or_(bits, word(1 << 22)), rounded)
+        return b.trunc(b.lshr(rounded, word(16)), self.ir.IntType(16))
+
+    def element(self, stored: str) -> Any:
+        """The LLVM type of an element in memory."""
+        if stored == "float16":
+            return self.ir.HalfType()
+        if stored == "bfloat16":
+            return self.ir.IntType(16)
+        return self.ir.IntType(8) if stored == "bool" else self.llvm(stored)
+
+
+def is_complete() -> list[str]:
+    """Primitives that have no method here or among the functions (none, as a test holds)."""
+    return [
+        name
+        for name in PRIMITIVES
+        if name != "cast" and not hasattr(Operations, name) and not hasattr(Power, name)
+    ]

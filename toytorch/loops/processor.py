@@ -1,0 +1,107 @@
+"""What this processor can do, in the one place that asks it.
+
+TOYTORCH_CPU=sse4|avx2|avx512|native makes compiled kernels for a lower level than the processor's
+own, so that one machine shows what others see. The levels are those of the x86-64 ABI: sse4 is
+x86-64-v2 (vectors of 128 bits), avx2 x86-64-v3 (256 bits), avx512 x86-64-v4 (512 bits).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache as once
+from typing import NamedTuple
+
+LEVELS = {  # LLVM's name, and the features of each level that kernels are written differently for
+    "sse4": ("x86-64-v2", ()),
+    "avx2": ("x86-64-v3", ("avx", "avx2", "fma", "f16c")),
+    "avx512": ("x86-64-v4", ("avx", "avx2", "fma", "f16c", "avx512f", "avx512bw")),
+}
+NEEDED = {"sse4": "sse4.2", "avx2": "avx2", "avx512": "avx512bw"}  # what a processor must have
+
+
+class Processor(NamedTuple):
+    """A processor as the compiler of kernels sees it."""
+
+    name: str  # LLVM's
+    features: str  # LLVM's, beyond those of the name
+    vector: int  # bytes of a vector register
+    registers: int  # vector registers
+    fma: bool  # x·y + z in one instruction, rounded once
+    halves: bool  # converts float16 to float32 and back
+    masks: bool  # any lanes of a vector can be left out (AVX-512)
+    scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
+
+    def lanes(self, kind: str) -> int:
+        """Numbers of a type ("f" or "d") in one vector register."""
+        return self.vector // (4 if kind == "f" else 8)
+
+
+def chosen() -> str:
+    """The level that TOYTORCH_CPU asks for; "native" where it is not set.
+
+    Raises:
+        ValueError: it is none of the levels.
+    """
+    level = os.environ.get("TOYTORCH_CPU") or "native"
+    if level != "native" and level not in LEVELS:
+        raise ValueError(f"TOYTORCH_CPU={level}: expected one of {', '.join(LEVELS)}, native")
+    return level
+
+
+@once
+def host() -> tuple[str, dict[str, bool], tuple[int, ...]]:
+    """LLVM's name of this processor, its features, and LLVM's version; none without llvmlite."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:
+        return "", {}, (0,)
+    return llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()), llvm.llvm_version_info
+
+
+def levels() -> list[str]:
+    """The levels that this processor can run, the lowest first, without "native"."""
+    return [level for level in LEVELS if host()[1].get(NEEDED[level])]
+
+
+def at(level: str) -> Processor:
+    """This processor at a level.
+
+    Raises:
+        RuntimeError: the processor has no such vectors.
+    """
+    name, features, version = host()
+    if level == "native":
+        words = ",".join(("+" if on else "-") + feature for feature, on in sorted(features.items()))
+        return described(name, words, features, version)
+    if level not in levels():
+        has = ", ".join(levels()) or "none of the levels"
+        raise RuntimeError(
+            f"TOYTORCH_CPU={level}: this processor ({name or 'unknown'}) cannot run "
+            f"it; it runs {has}"
+        )
+    name, able = LEVELS[level]
+    return described(name, "", dict.fromkeys(able, True), version)
+
+
+def described(
+    name: str, features: str, able: Mapping[str, bool], version: tuple[int, ...]
+) -> Processor:
+    """A processor from LLVM's name of it and what it is able to do."""
+    wide, neon = bool(able.get("avx512f")), bool(able.get("neon"))
+    return Processor(
+        name,
+        features,
+        vector=64 if wide else 32 if able.get("avx") else 16,
+        registers=32 if wide or neon else 16,
+        fma=bool(able.get("fma") or neon),
+        halves=bool(able.get("f16c") or neon),
+        masks=bool(able.get("avx512bw")),
+        scales=wide and version >= (22,),
+    )
+
+
+@once
+def this() -> Processor:
+    """The processor that kernels are compiled for."""
+    return at(chosen())

@@ -1,0 +1,1 @@
+"""Compiling, keeping, calling and sharing kernels between threads."""

@@ -1,0 +1,227 @@
+"""From LLVM's text to functions that Python can call.
+
+A kernel becomes an object file, which is kept (`cache`) and linked into the process. Its entry is
+wrapped as a builtin function, which CPython calls in 0.1 µs; ctypes would take ten times as long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toytorch.loops import processor
+from toytorch.loops.generators.llvm import LOOP
+from toytorch.loops.llvm import half
+from toytorch.loops.runtime import cache
+from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS
+from toytorch.loops.runtime.trampoline import (
+    DATA,
+    DESCRIPTOR,
+    RANK,
+    SHAPE,
+    STRIDES,
+    TYPE_NUMBER,
+    Reader,
+    card,
+)
+from toytorch.loops.schedule.nest import Nest
+
+SMALLEST = 4096  # elements; below, a call of compiled code costs more than it saves
+VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
+WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
+TRAFFIC = 2  # additions that reading or writing an element costs
+METH_FASTCALL = 0x80
+_lock = threading.RLock()
+_kept: list[Any] = []  # what compiled code refers to
+_linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
+
+
+@once
+def works() -> bool:
+    """Whether kernels can run here: llvmlite is there, and arrays keep things where we look."""
+    if os.environ.get("TOYTORCH_NATIVE") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    try:
+        import llvmlite.binding  # noqa: F401  # only whether it is there
+    except ImportError:
+        return False
+    probe = np.zeros((2, 3), "float32")
+
+    def word(address: int, index: int, type: Any = ctypes.c_int64) -> int:
+        return int(type.from_address(address + index * ctypes.sizeof(type)).value)
+
+    here = id(probe)
+    return (
+        word(here, DATA) == probe.ctypes.data
+        and word(here, RANK, ctypes.c_int32) == 2
+        and [word(word(here, SHAPE), k) for k in (0, 1)] == [2, 3]
+        and [word(word(here, STRIDES), k) for k in (0, 1)] == [12, 4]
+        and word(here, DESCRIPTOR) == id(probe.dtype)
+        and word(id(probe.dtype), TYPE_NUMBER, ctypes.c_int32) == probe.dtype.num
+        and word(here, object.__basicsize__ // 8 - 1) == id(np.ndarray)
+    )
+
+
+@once
+def context() -> Any:
+    """The words that kernels need of CPython and NumPy, in the order of CONTEXT."""
+    words = {
+        "ndarray": id(np.ndarray),
+        "threads": 1,
+        "board": 0,
+        "post": 0,
+        "bfloat16": -1,
+        "True": id(True),
+        "False": id(False),
+        "None": id(None),
+    }
+    try:
+        import ml_dtypes
+
+        words["bfloat16"] = np.dtype(ml_dtypes.bfloat16).num
+    except ImportError:
+        pass
+    for name in FUNCTIONS:
+        function = getattr(ctypes.pythonapi, name)
+        words[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return np.array([words[name] for name in CONTEXT], "int64")
+
+
+class Target:
+    """This processor, as LLVM knows it."""
+
+    def __init__(self) -> None:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm = llvm
+        self.processor = processor.this()
+        self.cpu, self.features = self.processor.name, self.processor.features
+        self.machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault"
+        )
+        self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
+        self.words = f"{llvmlite.__version__} {llvm.llvm_version_info} {self.cpu} {self.features}"
+
+    def compile(self, text: str) -> bytes:
+        """The object file of a module."""
+        llvm = self.llvm
+        module = llvm.parse_assembly(text)
+        module.triple = self.machine.triple
+        module.data_layout = str(self.machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)  # 3 takes a third longer
+        options.loop_vectorization = options.loop_unrolling = True
+        options.slp_vectorization = False  # there is nothing straight-line to find
+        builder = llvm.create_pass_builder(self.machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(self.machine.emit_object(module))
+
+    def link(self, code: bytes, name: str, parts: tuple[str, ...]) -> dict[str, int]:
+        """The addresses of the functions PART_NAME in an object file, which is linked once."""
+        with _lock:
+            if name not in _linked:
+                library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+                for part in parts:
+                    library.export_symbol(f"{part}_{name}")
+                tracker = library.link(self.linker, name)
+                _linked[name] = tracker, {p: int(tracker[f"{p}_{name}"]) for p in parts}
+            return _linked[name][1]
+
+    def linked(self, text: str, name: str, parts: tuple[str, ...]) -> dict[str, int]:
+        """The addresses of the functions PART_NAME in a module's text, whose code is kept."""
+        key = name[0] + cache.digest(text, self.words)
+        code = cache.read(key)
+        if code is None:
+            code = self.compile(text)
+            cache.write(key, code)
+        return self.link(code, name, parts)
+
+
+@once
+def target() -> Target:
+    return Target()
+
+
+@once
+def emitter() -> str:
+    """A digest of the files that write kernels: other code makes other kernels."""
+    loops = Path(__file__).parents[1]
+    return cache.digest(*(p.read_text("utf-8") for p in sorted(loops.rglob("*.py"))))
+
+
+def llvm_text(nest: Nest, name: str) -> str:
+    """The module of a kernel."""
+    from llvmlite import ir
+
+    from toytorch.loops.runtime.entry_point import Entry
+
+    module = ir.Module(name)
+    Entry(ir, module, nest, name, target().processor)
+    # A loop's note has to name itself, which llvmlite cannot write.
+    text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
+    text += half.functions(text, target().processor)
+    wide = f'"prefer-vector-width"="{VECTORS}"'
+    return text.replace("noinline nounwind", f"noinline nounwind {wide}")
+
+
+class Compiled:
+    """A kernel's code: `call` is its function for Python."""
+
+    def __init__(self, words: str, nest: Nest, cost: int) -> None:
+        """words: what the kernel is; cost: that of an element, in additions."""
+        with _lock:
+            t = target()
+            self.name = "k" + cache.digest(words, t.words, emitter())
+            code = cache.read(self.name)
+            self.cached = code is not None
+            if code is None:
+                code = t.compile(llvm_text(nest, self.name))
+                cache.write(self.name, code)
+            run = t.link(code, self.name, ("run",))["run"]
+            limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
+            self.call = builtin(reader(), "kernel", card(nest, run, context(), limit))
+
+
+@once
+def reader() -> int:
+    """The address of the function through which all kernels are called."""
+    from llvmlite import ir
+
+    module = ir.Module("reader")
+    Reader(ir, module)
+    return target().linked(str(module), "reader", ("call",))["call"]
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def builtin(address: int, name: str, self: Any) -> Any:
+    """A builtin function of the code at an address, with an array as its `self`."""
+    made = MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _kept.append(made)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.POINTER(MethodDef), ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.byref(made), self, None)
+
+
+def keep(*things: Any) -> None:
+    """Keeps what compiled code refers to."""
+    _kept.extend(things)

@@ -1,0 +1,181 @@
+"""Kernels: a Program compiled for a layout, and the choice of the right one at each call.
+
+>>> import numpy as np
+>>> softmax = Program.parse('''x[i,j] -> y[i,j]
+...     e = exp(x - max[j](x))
+...     y = e / sum[j](e)''')
+>>> x = np.array([[1, 2, 3], [4, 4, 4]], "float32")
+>>> y = np.empty_like(x)
+>>> run(softmax, y, x)
+>>> y.round(4)
+array([[0.09  , 0.2447, 0.6652],
+       [0.3333, 0.3333, 0.3333]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from toytorch.loops.generators import numpy as numpy_blocked
+from toytorch.loops.generators.python import (
+    axis_views,
+    parameters,
+    python_function,
+    python_source,
+)
+from toytorch.loops.language.program import Program
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.schedule.build import schedule
+from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
+from toytorch.loops.schedule.nest import Nest
+
+RECENT = 4  # kernels of a program that are tried before its arrays' layout is looked at
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A Program for one layout of its arrays.
+
+    `kernel(outputs..., inputs..., numbers...)` runs it and says True; False, and nothing is done,
+    if the arrays do not fit this kernel (`run` then finds the right one). `kernel.function` is the
+    same as a builtin function, which leaves it to the caller (None) to use several threads.
+    """
+
+    def __init__(self, program: Program, layout: Layout) -> None:
+        self.program, self.layout = program, layout
+        self.nest: Nest = schedule(program, layout)
+        self.native = jit.works()
+        if self.native:
+            words = f"{program}\n{layout}\n{layout.reduced}\n{jit.VECTORS}"
+            self.compiled = jit.Compiled(words, self.nest, program.cost)
+            self.function = self.compiled.call
+            parallel.note_threads()
+        else:
+            self.function = self.blocked
+
+    def __call__(self, *args: Any) -> bool:
+        done = self.function(*args)
+        if done is None:
+            parallel.make_team()
+            done = self.function(*args)
+        return bool(done)
+
+    def blocked(self, *args: Any) -> bool:
+        """The same through NumPy, block by block."""
+        count = len(arrays_of(self.program))
+        try:
+            if layout_of(self.program, args[:count]) != self.layout:
+                return False
+        except (TypeError, ValueError):
+            return False
+        numpy_blocked.run(self.program, args)
+        return True
+
+    @staticmethod
+    def key(program: Program, arrays: Any) -> Layout:
+        """What a kernel depends on in its arrays: kernels with equal keys are the same."""
+        return layout_of(program, arrays)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The loops as "python", "llvm" and "cuda"."""
+        from toytorch.loops.generators.cuda import cuda_source
+
+        made = {"nest": str(self.nest), "python": python_source(self.nest)}
+        if self.native:
+            made["llvm"] = jit.llvm_text(self.nest, "kernel")
+        made["cuda"] = cuda_source(schedule(self.program, self.layout, flat=True)).source
+        return made
+
+    def bytes_moved(self, arrays: Any) -> int:
+        """Bytes read and written if every array goes through memory once."""
+        return sum(a.nbytes for a in arrays[: len(arrays_of(self.program))])
+
+    def interpret(self, *args: Any) -> None:
+        """Runs the printed Python, element by element: slow, and what the others have to equal."""
+        count = len(arrays_of(self.program))
+        sizes = sizes_of(self.program, args[:count])
+        table: dict[str, int] = {f"size_{d}": n for d, n in sizes.items()}
+        for axis, group in enumerate(self.nest.axes):
+            table[f"n{axis}"] = 1
+            for d in group:
+                table[f"n{axis}"] *= sizes[d]
+        table["lo"], table["hi"] = 0, self.range_of(table)
+        views = axis_views(self.nest, list(args[:count]), sizes)
+        types = {
+            n.name: numpy_blocked.element(n.type, v)
+            for n, v in zip(self.program.numbers, args[count:])
+        }
+        names = parameters(self.nest)[count + len(types) :]
+        python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
+
+    def range_of(self, sizes: dict[str, int]) -> int:
+        """How far the outermost loop goes."""
+        total = 1
+        for axis in self.nest.range:
+            n = sizes[f"n{axis}"]
+            last = self.nest.tile > 1 and axis == len(self.nest.axes) - 1
+            total *= -(-n // self.nest.tile) if last else n
+        return total
+
+
+def compile_program(program: Program, *arrays: Any) -> Kernel:
+    """The kernel for arrays like these (outputs, then inputs); equal layouts share one."""
+    layout = layout_of(program, arrays[: len(arrays_of(program))])
+    with _lock:
+        kernels = program.made.setdefault("kernels", {})
+        if layout not in kernels:
+            kernels[layout] = Kernel(program, layout)
+        return kernels[layout]
+
+
+def run(program: Program, *args: Any) -> None:
+    """Runs a program on arrays (outputs, then inputs) and numbers, compiling it if need be.
+
+    Raises ValueError or TypeError for arrays that do not fit the program, Unsupported for those
+    that these loops cannot do.
+    """
+    recent = program.made.get("recent", ())
+    for kernel in recent:
+        if kernel(*args):
+            return
+    wanted = len(arrays_of(program)) + len(program.numbers)
+    if len(args) != wanted:
+        raise TypeError(f"expected {wanted} arrays and numbers, got {len(args)}")
+    kernel = compile_program(program, *args)
+    if not kernel(*args):
+        raise ValueError(f"the arrays do not fit the program {str(program).splitlines()[0]}")
+    if kernel not in recent:
+        program.made["recent"] = (kernel, *recent)[:RECENT]
+
+
+class Recipe:
+    """A program's text whose types are left open: they are those of the first input.
+
+    >>> import numpy as np
+    >>> step = Recipe("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
+    >>> p, g = np.ones(3), np.full(3, 2.0)
+    >>> step(p, p, g, 0.25); p
+    array([0.5, 0.5, 0.5])
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.programs: dict[str, Program] = {}
+        self.by_type: dict[Any, Program] = {}
+        self.outputs = len(Program.parse(text).outputs)
+
+    def program(self, type: str) -> Program:
+        """The program for one type."""
+        if type not in self.programs:
+            self.programs[type] = Program.parse(self.text, type)
+        return self.programs[type]
+
+    def __call__(self, *args: Any) -> None:
+        kind = args[self.outputs].dtype
+        program = self.by_type.get(kind)
+        if program is None:  # the name of a dtype takes longer to read than a small kernel to run
+            program = self.by_type[kind] = self.program(kind.name)
+        run(program, *args)

@@ -1,0 +1,68 @@
+"""Large kernels on several threads: how many there are, and the team that shares the work."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from toytorch.loops.runtime import blas_threads, jit
+from toytorch.loops.runtime.entry_point import CONTEXT
+from toytorch.loops.runtime.thread_pool import Team
+
+_lock = threading.Lock()
+_teams: dict[int, Team] = {}  # by the number of threads; their memory is never given back
+_count = 0
+
+
+def thread_count() -> int:
+    """How many threads kernels use: as many as BLAS, or what was set last."""
+    return _count or max(1, blas_threads.of_blas())
+
+
+def set_thread_count(count: int) -> None:
+    """Sets how many threads kernels use."""
+    global _count
+    if count < 1:
+        raise ValueError(f"the number of threads has to be positive, got {count}")
+    _count = count
+    note_threads()
+
+
+def note_threads() -> None:
+    """Tells compiled code how many threads there are; the team is made when it is asked for."""
+    if jit.works.cache_info().currsize and jit.works():  # only where there may be kernels
+        count = thread_count()
+        tell(count, _teams.get(count))
+
+
+def tell(count: int, team: Team | None) -> None:
+    """Writes down for compiled code how many threads there are, and where jobs are posted."""
+    words = jit.context()
+    words[CONTEXT.index("board")] = 0  # first of all: where there is none, nothing is posted
+    words[CONTEXT.index("post")] = team.post if team else 0
+    words[CONTEXT.index("threads")] = count
+    words[CONTEXT.index("board")] = team.board if team else 0
+
+
+blas_threads.listeners.append(set_thread_count)
+
+
+def make_team() -> None:
+    """Makes the helpers for the present number of threads."""
+    with _lock:
+        count = thread_count()
+        if count not in _teams:
+            _teams[count] = Team(count)
+        tell(count, _teams[count])
+
+
+def forget() -> None:
+    """In a forked process there are no helpers."""
+    global _lock
+    _lock = threading.Lock()
+    _teams.clear()
+    note_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)

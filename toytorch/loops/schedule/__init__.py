@@ -1,0 +1,1 @@
+"""From a program and its arrays' layout to a nest of loops."""

@@ -1,0 +1,202 @@
+"""Reductions along rows: the reduced axes lie innermost, a row is a turn of the outer loop.
+
+A sum is taken in blocks of 1024 elements in the array's own type, by vector instructions, and the
+blocks are added in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from toytorch.loops.language.primitives import JOINS, start_of
+from toytorch.loops.language.program import Argument, Reduce
+from toytorch.loops.language.types import kind
+from toytorch.loops.schedule.build import Schedule, Where
+from toytorch.loops.schedule.nest import Buffer, Join, Let, Load, Nest, Place, Store, Update, Var
+
+BLOCK = 1024
+
+
+class Rows(Schedule):
+    """Programs with reductions over the innermost axes."""
+
+    def nest(self) -> Nest:
+        reduced = self.layout.reduced
+        self.kept_axes = [a for a, gone in enumerate(reduced) if not gone]
+        self.gone_axes = [a for a, gone in enumerate(reduced) if gone]
+        self.homes = {name: self.home(name) for name in self.plan.kept}
+        with self.loop("r", "lo", "hi", "rows") as r:
+            row = self.decompose(r, self.kept_axes)
+            env: dict[str, Argument] = {}
+            for p in range(self.plan.last + 1):
+                self.row_values(p, env, row)
+                self.one_pass(p, env, row)
+            self.row_values(self.plan.last + 1, env, row)
+            names = [self.program.outputs[k].name for k in self.plan.row_outputs]
+            self.emit(names, env, row)
+            self.store_outputs(self.plan.row_outputs, env, row)
+        return self.finish(tuple(self.kept_axes))
+
+    def home(self, name: str) -> Buffer:
+        """Where a kept value waits: in an output, or in scratch as long as a row."""
+        if name in self.plan.homes:
+            return self.buffers[self.plan.homes[name]]
+        size = tuple(f"n{a}" for a in self.gone_axes)
+        made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
+        self.scratch.append(made)
+        return made
+
+    def row_values(self, p: int, env: dict[str, Argument], row: Where) -> None:
+        """Everything that is the same along the row and can be computed before pass p."""
+        ready = [
+            s.name
+            for s in self.program.steps
+            if s.name not in self.plan.full
+            and s.name not in env
+            and self.plan.stage[s.name] <= p
+            and not isinstance(s, Reduce)
+        ]
+        self.emit(ready, env, row)
+
+    def one_pass(self, p: int, env: dict[str, Argument], row: Where) -> None:
+        """Goes over the row for the reductions, kept values and outputs of stage p."""
+        reduces = self.plan.reduces_in[p]
+        keep = [name for name in self.plan.kept if self.plan.stage[name] == p]
+        outputs = [k for k, stage in self.plan.stored_in.items() if stage == p]
+        if not (reduces or keep or outputs):
+            return
+        totals = {s.name: self.total(s) for s in reduces}
+        where = dict(row)
+        with self.outer(self.gone_axes[:-1], where) as offset:
+            self.along(p, reduces, keep, outputs, totals, env, where, offset)
+        for s in reduces:
+            name = totals[s.name]
+            self.add(Join(name, JOINS[s.op]))
+            env[s.name] = self.narrow(s, name)
+
+    def total(self, s: Reduce) -> str:
+        """The running total of a reduction; in float64 for sums of real numbers."""
+        name = self.unique(f"{s.name}_total")
+        self.add(Var(name, self.wide(s), start_of(s.op, s.type)))
+        return name
+
+    def blocked(self, s: Reduce) -> bool:
+        return s.op in ("sum", "prod") and kind(s.type) == "f"
+
+    def wide(self, s: Reduce) -> str:
+        return "float64" if self.blocked(s) else s.type
+
+    def narrow(self, s: Reduce, total: str) -> str:
+        """The total as a value of the reduction's own type."""
+        made = self.fresh(s.name)
+        self.add(Let(made, s.type, "cast", (total,)))
+        return made
+
+    @contextmanager
+    def outer(self, axes: list[int], where: Where) -> Iterator[Place]:
+        """Loops over the reduced axes but the last; gives the place of a row's part in scratch."""
+        with ExitStack() as loops:
+            offset: str | None = None
+            for axis in axes:
+                where[axis] = (loops.enter_context(self.loop(f"i{axis}", 0, f"n{axis}")),)
+                if offset is not None:
+                    offset = self.let("offset", "mul", offset, f"n{axis}")
+                    offset = self.let("offset", "add", offset, where[axis][0])
+                else:
+                    offset = str(where[axis][0])
+            if offset is None:
+                yield ()
+            else:
+                yield ((-1, self.let("offset", "mul", offset, f"n{self.gone_axes[-1]}")),)
+
+    def along(
+        self,
+        p: int,
+        reduces: list[Reduce],
+        keep: list[str],
+        outputs: list[int],
+        totals: dict[str, str],
+        env: dict[str, Argument],
+        where: Where,
+        offset: Place,
+    ) -> None:
+        """The loop (or the loop over blocks and the one in a block) over the last axis."""
+        last = self.gone_axes[-1]
+        sums = [s for s in reduces if self.blocked(s)]
+        if not sums:
+            with self.loop("j", 0, f"n{last}", "lanes") as j:
+                self.element(
+                    p,
+                    reduces,
+                    keep,
+                    outputs,
+                    totals,
+                    dict(env),
+                    {**where, last: (j,)},
+                    (*offset, (-1, j)),
+                )
+            return
+        with self.loop("k", 0, f"n{last}", step=BLOCK) as k:
+            rest = self.let("rest", "sub", f"n{last}", k)
+            size = self.let("size", "minimum", rest, BLOCK)
+            parts = dict(totals)
+            for s in sums:
+                parts[s.name] = self.unique(f"{s.name}_part")
+                self.add(Var(parts[s.name], s.type, start_of(s.op, s.type)))
+            with self.loop("j", 0, size, "lanes") as j:
+                self.element(
+                    p,
+                    reduces,
+                    keep,
+                    outputs,
+                    parts,
+                    dict(env),
+                    {**where, last: (k, j)},
+                    (*offset, (-1, k), (-1, j)),
+                )
+            for s in sums:
+                wide = self.unique(f"{s.name}_wide")
+                self.add(Let(wide, "float64", "cast", (parts[s.name],)))
+                self.add(Update(totals[s.name], JOINS[s.op], wide))
+
+    def element(
+        self,
+        p: int,
+        reduces: list[Reduce],
+        keep: list[str],
+        outputs: list[int],
+        totals: dict[str, str],
+        env: dict[str, Argument],
+        where: Where,
+        kept_at: Place,
+    ) -> None:
+        """What is done for one element of the row."""
+        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
+        self.load_kept(p, roots, env, where, kept_at)
+        self.emit(roots, env, where)
+        for s in reduces:
+            self.add(Update(totals[s.name], JOINS[s.op], env[s.arg]))
+        for name in keep:
+            home = self.homes[name]
+            if self.plan.homes.get(name) not in outputs or home in self.scratch:
+                self.add(Store(home.name, self.kept_place(home, where, kept_at), env[name]))
+        self.store_outputs(outputs, env, where)
+
+    def load_kept(
+        self, p: int, roots: list[str], env: dict[str, Argument], where: Where, kept_at: Place
+    ) -> None:
+        """Loads the values that an earlier pass kept and this one needs."""
+        ready = {name for name in self.plan.kept if self.plan.stage[name] < p}
+        for name in self.plan.needed(roots, {*env, *ready}) + roots:
+            step = self.plan.steps.get(name)
+            for a in (name, *(step.args if step else ())):
+                if a in ready and a not in env:
+                    home = self.homes[str(a)]
+                    env[str(a)] = made = self.fresh(str(a))
+                    self.add(
+                        Load(made, home.type, home.name, self.kept_place(home, where, kept_at))
+                    )
+
+    def kept_place(self, home: Buffer, where: Where, kept_at: Place) -> Place:
+        return kept_at if home.axes == (-1,) else self.place(home, where)

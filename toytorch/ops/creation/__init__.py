@@ -1,0 +1,1 @@
+"""Tensors from nothing, from numbers, from chance; conversion between types and devices."""

@@ -1,0 +1,405 @@
+"""Other types, other devices, other layouts, and tensors made in the likeness of a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.backends.sparse import SparseArray
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.facts.device import device as device_class
+from toytorch.facts.device import memory_format as format_class
+from toytorch.facts.size import is_contiguous as is_row_major
+from toytorch.ops.creation import create
+from toytorch.ops.define import creating, general, public, takes_words
+from toytorch.ops.shaping import rearrange, view
+
+
+def _to_device(xp: Any, a: Any, device: Any) -> Any:
+    source = base.of_array(a)
+    target = base.of_device(device)
+    with target.on(device):
+        if source is target:
+            return a.copy()
+        return target.from_numpy(source.to_numpy(a))
+
+
+move: Op = general(
+    "_to_device(Tensor self, device device, device source) -> Tensor",
+    lambda xp, a, device, source: _to_device(xp, a, device),
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="ToCopyBackward0",
+    d_self=lambda g, source: move.function(g, source, g.device),
+    doc="The values on another device.",
+)
+
+
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    other: Any = None,
+) -> Tensor:
+    """The tensor with another type or on another device; itself where nothing changes.
+
+    >>> Tensor([1, 2]).to(types.int64)
+    tensor([1, 2])
+    """
+    for value in args:
+        if isinstance(value, types.dtype) or value in (float, int, bool, complex):
+            dtype = value
+        elif isinstance(value, Tensor):
+            other = value
+        elif isinstance(value, bool):
+            non_blocking, copy = (value, copy) if not non_blocking else (non_blocking, value)
+        elif isinstance(value, (str, int, device_class)):
+            device = value
+        elif isinstance(value, format_class):
+            memory_format = value
+        elif value is not None:
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(value).__name__})"
+            )
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    result = self
+    if device is not None:
+        target = device_class(device)
+        here = self.device
+        if target.type != here.type or (target.index is not None and target.index != here.index):
+            base.of_device(target)
+            result = move.function(result, target, here)
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if result.dtype is not wanted:
+            result = rearrange.cast.function(result, dtype=wanted)
+    if (
+        memory_format is not None
+        and memory_format.name != "preserve_format"
+        and not (_has_strides_of(result, memory_format))
+    ):
+        return rearrange.clone.function(result, memory_format=memory_format)
+    if copy and result is self:
+        result = self.clone()
+    return result
+
+
+def _has_strides_of(self: Tensor, form: Any) -> bool:
+    """Whether the strides are those of a format, even where a dimension has one element."""
+    same = is_contiguous(self, form)
+    if not same or form.name not in rearrange.CHANNELS_LAST:
+        return same
+    array = self._array
+    return bool(array.shape[1] > 1 or array.strides[1] == array.itemsize)
+
+
+def _caster(name: str, dtype: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if self.dtype is dtype else rearrange.cast.function(self, dtype=dtype)
+
+    method.__name__ = name
+    method.__doc__ = f"The values as {dtype}."
+    return method
+
+
+for _name, _dtype in {
+    "float": types.float32,
+    "double": types.float64,
+    "half": types.float16,
+    "bfloat16": types.bfloat16,
+    "long": types.int64,
+    "int": types.int32,
+    "short": types.int16,
+    "char": types.int8,
+    "byte": types.uint8,
+    "bool": types.bool,
+    "cfloat": types.complex64,
+    "cdouble": types.complex128,
+}.items():
+    setattr(Tensor, _name, _caster(_name, _dtype))
+
+
+@takes_words()
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The values in the type of another tensor."""
+    return to(self, other.dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in the CPU's memory."""
+    return to(self, device="cpu")
+
+
+def cuda(
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+) -> Tensor:
+    """The tensor on a GPU; RuntimeError where there is none."""
+    target = device_class("cuda" if device is None else device)
+    base.of_device(target)
+    return to(self, device=target)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether elements in row-major order lie side by side in memory.
+
+    With `memory_format=toytorch.channels_last` the order (N, H, W, C) of images (N, C, H, W).
+
+    >>> from toytorch.facts.device import channels_last
+    >>> Tensor(2, 3, 4, 4).contiguous(memory_format=channels_last).stride()
+    (48, 1, 12, 3)
+    """
+    array = self._array
+    if memory_format is not None and memory_format.name in rearrange.CHANNELS_LAST:
+        if array.ndim != rearrange.CHANNELS_LAST[memory_format.name] or (
+            array.__class__ is SparseArray
+        ):
+            return False
+        return bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
+    if array.flags.c_contiguous:
+        return array.__class__ is not SparseArray
+    return is_row_major(array.shape, strides_of(array))
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in row-major memory, or that of a format; itself where it is so already."""
+    form = CONTIGUOUS if memory_format is None else memory_format
+    if is_contiguous(self, form):
+        return self
+    if form.name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return rearrange.clone.function(self, memory_format=form)
+
+
+CONTIGUOUS = format_class("contiguous_format")
+
+
+@takes_words()
+def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or read as another type."""
+    if shape_ and shape_[0].__class__ is int and dtype is None:
+        return view.view_.function(self, *shape_)
+    if dtype is not None or (len(shape_) == 1 and isinstance(shape_[0], types.dtype)):
+        wanted = dtype or shape_[0]
+        if wanted is self.dtype:
+            return view.view_.function(self, *self.shape)
+        return view.view_dtype.function(self, wanted)
+    if not shape_:
+        raise TypeError("view() received an invalid combination of arguments - got ()")
+    return view.view_.function(self, *shape_)
+
+
+@public("reshape")
+def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
+    """The same elements in another shape: a view where strides allow it, else a copy.
+
+    >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
+    torch.Size([2, 2])
+    """
+    from toytorch.core.arguments import spread
+    from toytorch.facts.size import infer_size, view_strides
+
+    given = spread(shape_ if shape is None else (shape,))
+    wanted = infer_size(given, input._array.size)
+    array = input._array
+    if array.__class__ is SparseArray:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+    if (
+        not array.flags.c_contiguous
+        and view_strides(array.shape, strides_of(array), wanted) is None
+    ):
+        wanted = given if state.shortcut is state.SLOW else wanted
+        return view.unsafe_view.function(contiguous(input), wanted)
+    if state.shortcut is state.SLOW:  # a trace keeps the -1, which fits other sizes too
+        wanted = given
+    return view.view_.function(input, wanted)
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cuts the tensor from its history, in place."""
+    if self._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view"
+            " is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, "
+            "please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as a solution."
+        )
+    self._edge, self._rg = None, False
+    return self
+
+
+@public("detach")
+def detach(self: Tensor) -> Tensor:
+    """A tensor over the same memory, and of the same version, that no graph knows of."""
+    return _watched_detach(self) if state.shortcut is state.SLOW else _detach(self)
+
+
+def _detach(self: Tensor) -> Tensor:
+    """`detach` itself."""
+    found = alias(self)
+    if self._names is not None:
+        found._names = self._names
+    if self._batches is not None:
+        found._batches = {mode: whole.detach() for mode, whole in self._batches.items()}
+    return found
+
+
+_watched_detach = creating(_detach, "detach")
+
+
+def _new(name: str) -> Any:
+    factory = getattr(create, name)
+
+    def method(
+        self: Tensor,
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: Any = False,
+        **more: Any,
+    ) -> Tensor:
+        return factory(
+            *size,
+            dtype=dtype or self.dtype,
+            device=device or self.device,
+            requires_grad=requires_grad,
+            layout=layout or self.layout,
+            **more,
+        )
+
+    method.__name__ = f"new_{name}"
+    method.__doc__ = f"`{name}` with the type and place of this tensor unless others are given."
+    return method
+
+
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of data with the type and place of this tensor."""
+    return create.tensor(
+        data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
+
+    >>> create.tensor([1, 2]).new([3])
+    tensor([3])
+    """
+    made = make_legacy(Tensor, *args, type=self.dtype)
+    return to(made, device=self.device if device is None else device)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Writes the elements of src, cast and broadcast to this tensor."""
+    if not isinstance(src, Tensor):
+        raise TypeError(
+            f"copy_(): argument 'src' (position 1) must be Tensor, not {type(src).__name__}"
+        )
+    if src.device != self.device:
+        src = to(src, device=self.device)
+    return _copy_inplace(self, src)  # the op's in-place form
+
+
+_copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.shape
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape over the same memory, which grows where it is too small."""
+    from toytorch.core.arguments import spread
+
+    wanted = spread(sizes)
+    if self._rg:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = int(np.prod(wanted, dtype=np.int64))
+    memory = self._memory()
+    flat = memory.flat()
+    start = self.storage_offset()
+    if start + count > flat.size:
+        grown = np.empty(start + count, flat.dtype)
+        grown[: flat.size] = flat
+        flat = memory.memory = grown
+    self._array = base.of_array(flat).as_strided(flat, wanted, _row_major(wanted), start)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, *the_template.shape)
+
+
+def _row_major(sizes: Any) -> tuple[int, ...]:
+    from toytorch.facts.size import contiguous_strides
+
+    return contiguous_strides(sizes)
+
+
+def set_(self: Tensor, source: Any = None) -> Tensor:
+    """Takes over the memory and shape of another tensor."""
+    if source is None:
+        source = wrap(np.empty(0, self.dtype.numpy))
+    self._array, self._storage, self.dtype = source._array, source._memory(), source.dtype
+    return self
+
+
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`empty_strided` with the type and place of this tensor unless others are given."""
+    return create.empty_strided(
+        size,
+        stride,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
+
+
+METHODS = {
+    f.__name__: f
+    for f in (
+        to,
+        type_as,
+        cpu,
+        cuda,
+        is_contiguous,
+        contiguous,
+        reshape,
+        detach,
+        detach_,
+        new,
+        new_tensor,
+        copy_,
+        resize_,
+        resize_as_,
+        new_empty_strided,
+        set_,
+    )
+}
+METHODS["view"] = view_
+METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)

@@ -1,0 +1,247 @@
+"""Numbers at equal distances, and the places of triangles."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.ops.creation.create import _kind as kind_of
+from toytorch.ops.creation.create import finish, put_out
+from toytorch.ops.define import creating, public
+
+
+def _steps_between(start: Any, end: Any, step: Any) -> int:
+    """How many steps lead from start to before end, after PyTorch's checks."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if all(isinstance(v, int) for v in (start, end, step)):
+        return int(-((start - end) // step))
+    count: int = math.ceil((end - start) / step)
+    return count
+
+
+@public("arange", tensor_first=False)
+@creating
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: Any = False,
+) -> Tensor:
+    """start, start + step, … before end.
+
+    >>> arange(3), arange(1, 2, 0.5)
+    (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
+    """
+    if end is None:
+        start, end = 0, start
+    if end is None:
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
+    start, end, step = (
+        v.item() if isinstance(v, (Tensor, np.generic)) else v
+        for v in (0 if start is None else start, end, step)
+    )
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    if dtype is None:
+        floats = any(isinstance(v, float) for v in (start, end, step))
+        dtype = types.get_default_dtype() if floats else types.int64
+    kind = kind_of(dtype)
+    count = _steps_between(start, end, step)
+    if np.dtype(kind).kind in "iu":
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
+        if kind == np.int64:  # narrower ones are counted with the fractions
+            count = _steps_between(start, end, step)
+
+    def make(xp: Any) -> Any:
+        if kind == np.int64 or (start, step) == (0, 1):
+            return xp.arange(start, start + count * step, step, kind)
+        return (start + xp.arange(count) * step).astype(kind)
+
+    return put_out(finish(make, device, requires_grad, "arange"), out)
+
+
+@public("range", tensor_first=False)
+@creating
+def range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+) -> Tensor:
+    """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
+
+    >>> range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    kind = kind_of(dtype)
+    count = math.floor((end - start) / step) + 1
+    return put_out(
+        finish(
+            lambda xp: (start + xp.arange(count) * step).astype(kind),
+            device,
+            requires_grad,
+            "range",
+        ),
+        out,
+    )
+
+
+def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+    """The ends as numbers."""
+    for side, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.ndim:
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got "
+                f"{side} with {value.ndim} dimension(s)."
+            )
+    if not isinstance(steps, (int, np.integer)):
+        kinds = ", ".join(type(v).__name__ for v in (start, end, steps))
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return tuple(v.item() if isinstance(v, Tensor) else v for v in (start, end))
+
+
+def _equally_spaced(xp: Any, start: Any, end: Any, steps: int, kind: Any) -> Any:
+    """Numbers from start to end, in the type to work in; ends are cut to integers first."""
+    work: Any
+    if kind.kind in "iu":
+        start, end, work = int(start), int(end), np.dtype("float64")
+    else:
+        work = kind if kind.kind in "fc" and kind.itemsize >= 4 else np.dtype(np.float32)
+    first, last = work.type(start), work.type(end)
+    if steps == 1:
+        return xp.full((1,), first)
+    step = (last - first) / work.type(max(steps - 1, 1))
+    i = xp.arange(steps)
+    # From both ends, as PyTorch does, so that the values are symmetric.
+    return xp.where(
+        i < steps / 2, first + step * i.astype(work), last - step * (steps - 1 - i).astype(work)
+    )
+
+
+@public("linspace", tensor_first=False)
+@creating
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: Any = False,
+) -> Tensor:
+    """`steps` values at equal distances from start to end.
+
+    >>> linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = _end_points("linspace", start, end, steps)
+    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+        dtype = types.default_complex()
+    kind = np.dtype(kind_of(dtype))
+    return put_out(
+        finish(
+            lambda xp: _equally_spaced(xp, start, end, steps, kind).astype(kind),
+            device,
+            requires_grad,
+            "linspace",
+        ),
+        out,
+    )
+
+
+@public("logspace", tensor_first=False)
+@creating
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: builtins.bool = False,
+    pin_memory: Any = False,
+) -> Tensor:
+    """Powers of a base at equal distances of the exponent.
+
+    >>> logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    start, end = _end_points("logspace", start, end, steps)
+    if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
+        dtype = types.default_complex()
+    kind = np.dtype(kind_of(dtype))
+
+    def make(xp: Any) -> Any:
+        exponents = _equally_spaced(xp, start, end, steps, kind)
+        wide = np.complex128 if kind.kind == "c" else np.float64
+        return (float(base) ** exponents.astype(wide)).astype(kind)
+
+    return put_out(finish(make, device, requires_grad, "logspace"), out)
+
+
+# -- triangles ------------------------------------------------------------------------------------
+
+
+def _triangle(name: str, which: str) -> Any:
+    def function(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = types.int64,
+        device: Any = None,
+        layout: Any = None,
+        pin_memory: Any = False,
+    ) -> Tensor:
+        if row < 0 or col < 0:
+            side, n = ("row", row) if row < 0 else ("col", col)
+            raise RuntimeError(f"{side} must be non-negative, got{n}")
+        return finish(
+            lambda xp: xp.stack(getattr(xp, name)(row, offset, col)).astype(kind_of(dtype)),
+            device,
+            False,
+            name,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The places of the {which} triangle of a matrix, as two rows."
+    return public(name, tensor_first=False)(creating(function))
+
+
+tril_indices = _triangle("tril_indices", "lower")
+triu_indices = _triangle("triu_indices", "upper")

@@ -1,0 +1,62 @@
+"""Memory that other processes or devices can reach: shared and pinned tensors."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.core.tensor import Tensor, wrap
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether forked processes see the same memory."""
+    owner: Any = self._array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, memoryview):
+        owner = owner.obj
+    return isinstance(owner, mmap.mmap)
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Moves the elements to memory that processes forked from now on share, and may write to.
+
+    Raises RuntimeError for a view: the tensor it shows has to be moved. Like
+    `torch.Tensor.share_memory_`; what is on a GPU stays where it is.
+
+    >>> import toytorch as torch
+    >>> torch.zeros(3).share_memory_().is_shared()
+    True
+    """
+    if is_shared(self) or type(self._array) is not np.ndarray:
+        return self
+    if self._base is not None:
+        raise RuntimeError(
+            "share_memory_() was called on a view; call it on the tensor whose memory it shows"
+        )
+    memory = mmap.mmap(-1, max(self._array.nbytes, 1))
+    flat = np.frombuffer(memory, self._array.dtype, self._array.size)
+    by_columns = self._array.flags.f_contiguous and not self._array.flags.c_contiguous
+    moved = flat.reshape(self._array.shape, order="F" if by_columns else "C")
+    moved[...] = self._array
+    self.data = wrap(moved, self.dtype)
+    return self
+
+
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether a GPU may copy from this memory while Python goes on: never, without one."""
+    return False
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy from which a GPU may copy while Python goes on; raises RuntimeError without a GPU."""
+    if not base.of_kind("cuda").is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return self
+
+
+for _f in (is_shared, share_memory_, is_pinned, pin_memory):
+    setattr(Tensor, _f.__name__, _f)

@@ -1,0 +1,31 @@
+"""Number theory of integers: greatest common divisors and least common multiples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.ops.define import pointwise
+
+
+def _only_integers(name: str) -> Any:
+    def check(common: Any, args: Any) -> None:
+        if common.rank != 1:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+    return check
+
+
+gcd = pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor",
+    "gcd",
+    expr="gcd(self, other)",
+    checks=_only_integers("gcd"),
+    doc="The greatest common divisor.",
+)
+lcm = pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor",
+    "lcm",
+    expr="lcm(self, other)",
+    checks=_only_integers("lcm"),
+    doc="The least common multiple.",
+)

@@ -1,0 +1,47 @@
+"""Checks of the operands of pointwise ops, made into a record's `checks`.
+
+Each is called with the type in which the operands meet, and with the arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+
+
+def one_tensor(name: str, check: Any = None) -> Any:
+    """Refuses a call with numbers only; then looks further."""
+
+    def look(common: Any, args: Any) -> None:
+        if not any(isinstance(a, Tensor) for a in args[:2]):
+            kinds = ", ".join(type(a).__name__ for a in args[:2])
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got "
+                f"({kinds}), but expected one of: (Tensor input, Tensor other), "
+                "(Number self, Tensor other), (Tensor input, Number other)"
+            )
+        if check is not None:
+            check(common, args)
+
+    return look
+
+
+def only_floats(name: str) -> Any:
+    """Refuses all but real floating-point numbers."""
+
+    def check(common: Any, args: Any) -> None:
+        if not common.is_floating_point:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
+
+    return check
+
+
+def no_complex(text: str) -> Any:
+    """Refuses complex numbers, in the words given."""
+
+    def check(common: Any, args: Any) -> None:
+        if common.is_complex:
+            raise RuntimeError(text)
+
+    return check

@@ -1,0 +1,1 @@
+"""Reading and writing chosen elements: subscripts, index tensors, gather and scatter."""

@@ -1,0 +1,278 @@
+"""Ops that pick elements by index tensors and masks: `x[...]`, masked_fill, where, nonzero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.ops.define import define, general, pointwise
+from toytorch.ops.scalars import as_element
+
+
+def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
+    """target[places] += values, counting every place as often as it comes."""
+    if xp is np:
+        np.add.at(target, places, values)
+    else:
+        import cupyx
+
+        cupyx.scatter_add(target, places, values)
+
+
+# -- x[...] ---------------------------------------------------------------------------------------
+
+
+def full_places(a: Any, indices: Any) -> tuple[Any, ...]:
+    """Index arrays with full slices where there is none."""
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _check_bounds(a: Any, indices: Any) -> None:
+    if any(i is None and n == 0 for i, n in zip(indices, a.shape)):
+        return  # nothing is read, so nothing is out of bounds
+    picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
+    for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
+        if i.size and i.dtype.kind in "iu":
+            low, high = int(i.min()), int(i.max())
+            if low < -n or high >= n:
+                bad = low if low < -n else high
+                raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
+
+
+def _index(xp: Any, a: Any, indices: Any) -> Any:
+    arrays = [None if i is None else i._array for i in indices]
+    _check_bounds(a, arrays)
+    try:
+        found = a[full_places(a, arrays)]
+        falling = all(x >= y for x, y in zip(a.strides, a.strides[1:]))  # not transposed
+        return found.copy() if falling and not found.flags.c_contiguous else found
+    except IndexError as error:
+        raise_index(error, arrays)
+        raise
+
+
+def raise_index(error: Any, arrays: Any) -> None:
+    """PyTorch's words for index arrays that do not broadcast."""
+    if "indexing arrays" in str(error):
+        shapes = ", ".join(str(list(i.shape)) for i in arrays if i is not None)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+
+
+index = general(
+    "index(Tensor self, Indices indices) -> Tensor",
+    _index,
+    method=False,
+    out=False,
+    upcast=False,
+    function=False,
+    d_self=lambda g, self_shape, indices: _put(g.new_zeros(self_shape), indices, g),
+    doc="Elements at index tensors (None: a whole dimension).",
+)
+
+
+def _put(zeros: Any, indices: Any, g: Any) -> Any:
+    return index_put.function(zeros, indices, g, True)
+
+
+def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    arrays = [None if i is None else i._array for i in indices]
+    _check_bounds(a, arrays)
+    try:
+        np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
+    except ValueError:
+        raise_index("indexing arrays", arrays)
+    if values.dtype != a.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{type_name(a)} for the destination and {type_name(values)} for the "
+            "source."
+        )
+    result = xp.array(a, order=copy_order(a))
+    places = full_places(a, arrays)
+    try:
+        if accumulate:
+            add_at(xp, result, places, values)
+        else:
+            result[places] = values
+    except (IndexError, ValueError) as error:
+        raise_index(error, arrays)
+        if "could not be broadcast" in str(error) or "shape mismatch" in str(error):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot "
+                "be broadcast to indexing result of shape "
+                f"{list(a[places].shape)}"
+            ) from None
+        raise
+    return result
+
+
+index_put: Op = define(
+    "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
+    _index_put,
+    kind="general",
+    inplace=True,
+    out=False,
+    upcast=False,
+    overlap=True,
+    d_self=lambda g, indices, accumulate: (
+        g if accumulate else index_put.function(g, indices, g.new_zeros(()), False)
+    ),
+    d_values=lambda g, indices: index.function(g, indices),
+    doc="Elements at index tensors replaced by, or increased by, values.",
+)
+
+
+def type_name(a: Any) -> str:
+    """A type as error messages name it."""
+    from toytorch.facts.dtype import from_numpy_dtype
+
+    return from_numpy_dtype(a.dtype).legacy
+
+
+def _product(shape: Any) -> int:
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+
+def _need_mask(name: str, mask: Any) -> None:
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            f"{name} only supports boolean masks, but got mask with dtype {type_name(mask)}"
+            if name != "masked_select"
+            else "masked_select: expected BoolTensor for mask"
+        )
+
+
+def _masked_fill(xp: Any, a: Any, mask: Any, value: Any) -> Any:
+    _need_mask("masked_fill_", mask)
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor"
+            f" with {value.ndim} dimension(s)."
+        )
+    shape = broadcast_pair(a.shape, mask.shape)
+    filled = xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
+    return filled if filled.flags.c_contiguous else filled.copy()
+
+
+masked_fill = define(
+    "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor",
+    _masked_fill,
+    kind="general",
+    inplace=True,
+    out=False,
+    upcast=False,
+    overlap=True,
+    d_self=lambda g, mask: g.masked_fill(mask, 0),
+    d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
+    doc="A value wherever the mask is True.",
+)
+
+
+def _masked_select(xp: Any, a: Any, mask: Any) -> Any:
+    _need_mask("masked_select", mask)
+    shape = broadcast_pair(a.shape, mask.shape)
+    return xp.broadcast_to(a, shape)[xp.broadcast_to(mask, shape)]
+
+
+def _masked_select_gradient(g: Any, self_shape: Any, mask: Any) -> Any:
+    shape = broadcast_pair(self_shape, mask.shape)
+    return g.new_zeros(shape).masked_scatter(mask.expand(shape), g)
+
+
+masked_select = general(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    _masked_select,
+    upcast=False,
+    apart="memory and type",
+    d_self=_masked_select_gradient,
+    doc="The elements where the mask is True, in one dimension.",
+)
+
+
+def _masked_scatter(xp: Any, a: Any, mask: Any, source: Any) -> Any:
+    _need_mask("masked_scatter_", mask)
+    shape = broadcast_pair(a.shape, mask.shape)
+    result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
+    count = int(mask.sum())
+    if count > source.size:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes or enough "
+            f"elements: {count} wanted, {source.size} given"
+        )
+    result[mask] = source.reshape(-1)[:count]
+    return result
+
+
+def _masked_scatter_source(g: Any, mask: Any, source_shape: Any) -> Any:
+    n = _product(source_shape)
+    picked = g.masked_select(mask)
+    return _pad_end(picked, n).reshape(source_shape)
+
+
+def _pad_end(values: Any, n: int) -> Any:
+    from toytorch.ops.shaping.rearrange import cat
+
+    return cat.function([values, values.new_zeros(n - values.shape[0])], 0)
+
+
+masked_scatter = define(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    _masked_scatter,
+    kind="general",
+    inplace=True,
+    out=False,
+    upcast=False,
+    d_self=lambda g, mask: g.masked_fill(mask, 0),
+    d_source=_masked_scatter_source,
+    doc="Elements of source, in order, wherever the mask is True.",
+)
+
+
+def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
+    return xp.where(condition, a, b)
+
+
+def _where_share(g: Any, condition: Any, yes: bool) -> Any:
+    return g.masked_fill(~condition if yes else condition, 0)
+
+
+where = pointwise(
+    "where(Tensor condition, Operand self, Operand other) -> Tensor",
+    _where,
+    method=False,
+    function=False,
+    promotion="none",
+    inplace=False,
+    expr="condition ? self : other",
+    apart="type",
+    d_self=lambda g, condition: _where_share(g, condition, True),
+    d_other=lambda g, condition: _where_share(g, condition, False),
+    doc="self where the condition holds, other elsewhere.",
+)
+
+
+def _nonzero(xp: Any, a: Any) -> Any:
+    if a.ndim == 0:
+        return xp.zeros((int(bool(a)), 0), np.int64)
+    return xp.argwhere(a).astype(np.int64)
+
+
+nonzero = general(
+    "nonzero(Tensor self) -> Tensor",
+    _nonzero,
+    upcast=False,
+    function=False,
+    method=False,
+    doc="The places of all non-zero elements, one a row.",
+)

@@ -1,0 +1,168 @@
+"""Writing at places that index tensors name: the calls around the records of `index_dim`."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from toytorch.core import dispatch
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts.size import broadcast_shapes, wrap_dim
+from toytorch.ops.define import public
+from toytorch.ops.indexing import along_dim
+from toytorch.ops.indexing import by_index as indexed
+from toytorch.ops.indexing.scatter_reduce import scatter_reduce
+
+# -- scatter --------------------------------------------------------------------------------------
+
+
+def _reducing(self: Tensor, dim: int, index: Any, source: Any, reduce: str) -> Any:
+    """The record and arguments of `scatter(reduce=…)`, the older form of scatter_reduce."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(source, Tensor):
+        source = self.new_full(index.shape, source)
+    if reduce == "add":
+        return along_dim.scatter_add, (self, dim, index, source)
+    return scatter_reduce, (self, dim, index, source, "prod", True)
+
+
+@public("scatter", method=True)
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+    out: Any = None,
+) -> Tensor:
+    """A copy with src (or a value) written at the places that index names."""
+    source = value if src is None else src
+    if reduce is not None:
+        op, args = _reducing(input, dim, index, source, reduce)
+        return dispatch.call(op, args, out)
+    return along_dim.scatter.function(input, dim, index, source, out=out)
+
+
+@public(method=True)
+def scatter_(
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """Writes src (or a value) at the places that index names."""
+    source = value if src is None else src
+    if reduce is not None:
+        return dispatch.inplace(*_reducing(self, dim, index, source, reduce))
+    return dispatch.inplace(along_dim.scatter, (self, dim, index, source))
+
+
+# -- index tensors for all dimensions -------------------------------------------------------------
+
+
+@public("index_put", method=True)
+def index_put(
+    input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = False
+) -> Tensor:
+    """A copy with values written at index tensors."""
+    return indexed.index_put.function(
+        input,
+        _full_indices(input, indices),
+        values,
+        accumulate,
+    )
+
+
+@public("index_put_", method=True)
+def index_put_(
+    self: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = False
+) -> Tensor:
+    """Writes values at index tensors."""
+    return dispatch.inplace(
+        indexed.index_put, (self, _full_indices(self, indices), values, accumulate)
+    )
+
+
+def _full_indices(x: Tensor, indices: Any) -> list[Any]:
+    found: list[Any] = []
+    for i in indices:
+        if i is not None and i.dtype in (types.bool, types.uint8):
+            found += [wrap(p) for p in i._array.nonzero()]
+        else:
+            found.append(i)
+    return found
+
+
+def _held(x: Tensor, indices: Any) -> list[Any]:
+    """Indices held inside their dimensions."""
+    return [None if i is None else i.clamp(-n, n - 1) for i, n in zip(indices, x.shape)]
+
+
+@public("_unsafe_masked_index")
+def unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+    """Elements at index tensors, and `fill` where the mask does not hold, whatever the index."""
+    if input.numel() == 0:
+        shape = broadcast_shapes(*[i.shape for i in indices if i is not None])
+        return input.new_full((*shape, *input.shape[len(indices) :]), fill)
+    return input[tuple(_slices(_held(input, indices)))].masked_fill(~mask, fill)
+
+
+def _slices(indices: Any) -> list[Any]:
+    return [slice(None) if i is None else i for i in indices]
+
+
+@public("_unsafe_masked_index_put_accumulate")
+def unsafe_masked_index_put_accumulate(
+    input: Tensor, mask: Tensor, indices: Any, values: Tensor
+) -> Tensor:
+    """A copy with values added at index tensors where the mask holds."""
+    if input.numel() == 0:
+        return input.clone()
+    held = values.masked_fill(~mask, 0)
+    return index_put(input, _held(input, indices), held, True)
+
+
+# -- along a dimension, broadcast -----------------------------------------------------------------
+
+
+@public("take_along_dim", method=True)
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
+) -> Tensor:
+    """Elements at indices along a dimension, with the other dimensions broadcast."""
+    if indices.dtype is not types.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.legacy}"
+        )
+    if dim is None:
+        flat = input.reshape(-1)
+        return take_along_dim(flat, indices.reshape(-1), 0, out=out)
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number "
+            f"of dimensions, but got {input.ndim} dimensions for input, and "
+            f"{indices.ndim} dimensions for indices"
+        )
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    common = list(
+        broadcast_shapes(
+            [1 if i == d else m for i, m in enumerate(input.shape)],
+            [1 if i == d else m for i, m in enumerate(indices.shape)],
+        )
+    )
+    a = input.expand([input.shape[i] if i == d else m for i, m in enumerate(common)])
+    b = indices.expand([indices.shape[i] if i == d else m for i, m in enumerate(common)])
+    if (b < 0).any():  # counted from the end, as NumPy's
+        b = b.where(b >= 0, b + n)
+    return a.gather(d, b, out=out)

@@ -1,0 +1,213 @@
+"""Sums, products, means and extremes of what lands on one place: scatter_reduce, index_reduce."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import define
+from toytorch.ops.indexing.along_dim import back_to_source, cut, padded, places
+from toytorch.ops.indexing.by_index import add_at, type_name
+
+# Where a reduction starts if what was there before does not count.
+NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}
+
+
+def _neutral(how: str, kind: Any) -> Any:
+    if how in ("amax", "amin") and kind.kind != "f":
+        limits = (False, True) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        return limits[how == "amin"]
+    return NEUTRAL[how]
+
+
+def reduce_at(xp: Any, flat: Any, at: Any, values: Any, how: str, include: bool) -> None:
+    """Reduces values into flat[at], which are counted or not."""
+    touched = xp.unique(at)
+    if not include:
+        flat[touched] = _neutral(how, flat.dtype)
+    if how in ("sum", "mean"):
+        add_at(xp, flat, at, values)
+    else:
+        ufunc = {"prod": xp.multiply, "amax": xp.maximum, "amin": xp.minimum}[how]
+        ufunc.at(flat, at, values)
+    if how == "mean":
+        counts = xp.bincount(at, minlength=flat.size)[touched] + include
+        sums = flat[touched]
+        flat[touched] = (
+            xp.floor_divide(sums, counts)
+            if flat.dtype.kind in "iu"
+            else sums / counts.astype(flat.dtype)
+        )
+
+
+def _scatter_reduce(xp: Any, a: Any, dim: int, i: Any, src: Any, how: str, include: bool) -> Any:
+    if how not in NEUTRAL:
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {how}"
+        )
+    if src.dtype != a.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    flat = places("scatter", xp, a, dim, i, src)
+    result = xp.array(a, order="C")
+    if i.size:
+        reduce_at(xp, result.reshape(-1), flat.reshape(-1), cut(src, i).reshape(-1), how, include)
+    return result
+
+
+# -- derivatives ----------------------------------------------------------------------------------
+
+
+def _ties(self: Any, dim: int, index: Any, part: Any, result: Any) -> tuple[Any, Any, Any]:
+    """Where self and the source are the extreme, and how many share it."""
+    mine = (self == result).to(result.dtype)
+    theirs = (part == result.gather(dim, index)).to(result.dtype)
+    return mine, theirs, mine.scatter_add(dim, index, theirs)
+
+
+def _number(g: Any, dim: int, index: Any, include: bool) -> Any:
+    """How many values met at each place (1 where none did)."""
+    start = g.new_ones(g.shape) if include else g.new_zeros(g.shape)
+    ones = g.new_ones(index.shape)
+    count = start.scatter_add(dim, index, ones)
+    return count.masked_fill(count == 0, 1)
+
+
+def _to_self(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    if reduce == "mean":
+        g = g / _number(g, dim, index, include_self)
+    elif reduce == "prod":
+        others = self.masked_fill(self == 0, 1)
+        product = others.scatter_reduce(dim, index, src, "prod", include_self=include_self)
+        # Where self is 0 its slope is the product of what came from the source.
+        g = g * product / others
+    elif reduce in ("amax", "amin"):
+        mine, _, count = _ties(self, dim, index, cut(src, index), result)
+        g = mine * g / count
+    return g if include_self else g.scatter(dim, index, 0)
+
+
+def _to_source(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    if reduce == "sum":
+        return back_to_source(g, dim, index, src.shape)
+    if reduce == "mean":
+        return back_to_source(g / _number(g, dim, index, include_self), dim, index, src.shape)
+    part = cut(src, index)
+    if reduce in ("amax", "amin"):
+        mine, theirs, count = _ties(self, dim, index, part, result)
+        if not include_self:
+            count = count - mine
+            count = count.masked_fill(count == 0, 1)
+        return padded(theirs * (g / count).gather(dim, index), src.shape)
+    zero = part == 0
+    count = g.new_zeros(g.shape).scatter_add(dim, index, zero.to(g.dtype)).gather(dim, index)
+    alone = zero & (count == 1)  # a single zero: its slope is the product of all the others
+    others = self.scatter_reduce(
+        dim, index, part.masked_fill(alone, 1), "prod", include_self=include_self
+    )
+    slope = (g * others).gather(dim, index).masked_fill(~alone, 0) + (
+        (g * result).gather(dim, index) / part.masked_fill(zero, 1)
+    ).masked_fill(zero, 0)
+    return padded(slope, src.shape)
+
+
+scatter_reduce: Op = define(
+    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    _scatter_reduce,
+    kind="general",
+    inplace=True,
+    d_self=_to_self,
+    d_src=_to_source,
+    doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
+    "amin (for dim=0).",
+)
+
+# -- with an index vector -------------------------------------------------------------------------
+
+
+def _spread_index(index: Any, dim: int, shape: Any) -> Any:
+    """An index vector as the index of each element of a source."""
+    if not shape:
+        return index.reshape(())
+    d = dim % len(shape)
+    return index.reshape([-1 if k == d else 1 for k in range(len(shape))]).expand(shape)
+
+
+def _index_reduce(xp: Any, a: Any, dim: int, i: Any, source: Any, how: str, include: bool) -> Any:
+    if how not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {how}."
+        )
+    d = wrap_dim(dim, a.ndim)
+    if i.ndim > 1:
+        raise IndexError(
+            "index_reduce_(): Index is supposed to be a vector, but got dim: "
+            f"{i.ndim} with type: {type_name(i)} and size: {list(i.shape)}"
+        )
+    if source.dtype != a.dtype:
+        raise RuntimeError(
+            "index_reduce_(): self and source expected to have the same dtype, but "
+            f"got (self) {type_name(a)} and (source) {type_name(source)}"
+        )
+    if source.ndim and source.shape[d] != i.size:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({i.size}) should be equal to "
+            f"source.size(dim): ({source.shape[d]}), for dim: {d}"
+        )
+    n = a.shape[d] if a.ndim else 1
+    if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
+        raise IndexError("index out of range in self")
+    if not source.ndim:
+        i = i.reshape(())
+    else:
+        i = xp.broadcast_to(
+            i.reshape([-1 if k == d else 1 for k in range(source.ndim)]), source.shape
+        )
+    return _scatter_reduce(xp, a, dim, i, source, how, include)
+
+
+def _index_to_self(
+    g: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+) -> Any:
+    wide = _spread_index(index, dim, source.shape)
+    return _to_self(g, self, dim, wide, source, reduce, include_self, result)
+
+
+def _index_to_source(
+    g: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+) -> Any:
+    wide = _spread_index(index, dim, source.shape)
+    return _to_source(g, self, dim, wide, source, reduce, include_self, result)
+
+
+index_reduce = define(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    _index_reduce,
+    kind="general",
+    inplace=True,
+    d_self=_index_to_self,
+    d_source=_index_to_source,
+    doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
+)

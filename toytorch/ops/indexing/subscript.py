@@ -1,0 +1,212 @@
+"""`x[...]`, reading and writing: ints, slices, None, Ellipsis, lists, masks and tensors in any mix.
+
+An index is worked off from left to right, as PyTorch does: ints, slices and None become views; what
+is left are index tensors, for which one gather of elements follows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import inplace as writing
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.ops.creation.create import tensor as make_tensor
+from toytorch.ops.indexing import by_index as gathering
+from toytorch.ops.scalars import as_element
+from toytorch.ops.shaping.view import alias, select, slice_, unsqueeze
+
+INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
+
+
+def as_tuple(index: Any) -> tuple[Any, ...]:
+    """The parts of an index; a list that holds slices or tensors counts as a tuple, as it did."""
+    if isinstance(index, tuple):
+        return index
+    if (
+        isinstance(index, list)
+        and len(index) < 32
+        and any(isinstance(i, (slice, Tensor, list, tuple, type(None), type(...))) for i in index)
+        and not all(isinstance(i, (list, int)) for i in index)
+    ):
+        return tuple(index)
+    return (index,)
+
+
+def as_index(part: Any) -> Any:
+    """A part of an index in one of its basic forms: int, slice, None, Ellipsis, bool or tensor."""
+    if part is None or part is Ellipsis or part.__class__ in (int, slice, bool):
+        return part
+    if isinstance(part, Tensor):
+        if part.dtype not in INDEX_TYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if part._batches is not None:  # inside vmap: every example has its own
+            if part.dtype is types.bool:
+                raise RuntimeError(
+                    "vmap: a mask selects another number of elements in every "
+                    "example; use torch.where instead"
+                )
+            return part
+        if part._array.ndim == 0:
+            if part.dtype is types.bool:
+                return bool(part._array)
+            return part.__index__() if part.dtype is not types.uint8 else part
+        return part
+    if isinstance(part, np.bool_):
+        return bool(part)
+    if isinstance(part, (list, range, np.ndarray)):
+        made = make_tensor(part if isinstance(part, np.ndarray) else list(part))
+        if not made.numel() and not isinstance(part, np.ndarray):
+            made = made.long()
+        return as_index(made)
+    if isinstance(part, tuple):
+        return as_index(list(part))
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if hasattr(part, "__index__"):
+        return int(part.__index__())
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+        f"Variables are valid indices (got {type(part).__name__})"
+    )
+
+
+def limits(part: slice) -> tuple[Any, Any, int]:
+    """Start, stop and step of a slice as Python integers."""
+    step = 1 if part.step is None else int(part.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start = None if part.start is None else int(part.start)
+    return start, None if part.stop is None else int(part.stop), step
+
+
+def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
+    """The views that the basic parts make, and index tensors by dimension of the result."""
+    used = sum(
+        p.ndim if isinstance(p, Tensor) and p.dtype in (types.bool, types.uint8) else 1
+        for p in parts
+        if p is not None and p is not Ellipsis and p.__class__ is not bool
+    )
+    ndim = x._array.ndim
+    if used > ndim:
+        if ndim == 0 and any(isinstance(p, int) for p in parts):
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+            )
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    dim = 0
+    tensors: list[Tensor | None] = []
+    for place, part in enumerate(parts):
+        if part is Ellipsis:
+            skip = ndim - used
+            dim += skip
+            tensors += [None] * skip
+        elif part is None:
+            x = unsqueeze.function(x, dim)
+            tensors.append(None)
+            dim += 1
+        elif part.__class__ is bool:
+            x = unsqueeze.function(x, dim)
+            tensors.append(wrap(np.zeros(1 if part else 0, np.int64)))
+            dim += 1
+        elif isinstance(part, int):
+            n = x._array.shape[dim]
+            if not -n <= part < n:
+                raise IndexError(
+                    f"index {part} is out of bounds for dimension {place} with size {n}"
+                )
+            x = select.function(x, dim, part)
+        elif part.__class__ is slice:
+            start, stop, step = limits(part)
+            if (start, stop, step) != (None, None, 1):
+                x = slice_.function(x, dim, start, stop, step)
+            dim += 1
+            tensors.append(None)
+        elif part.dtype in (types.bool, types.uint8):
+            for k in range(part.ndim):
+                if part.shape[k] != x.shape[dim + k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(part.shape)} at index {k} does "
+                        f"not match the shape of the indexed tensor {list(x.shape)} at"
+                        f" index {dim + k}"
+                    )
+            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees its origin
+                tensors += gathering.nonzero.function(part).unbind(1)
+            else:
+                places = (
+                    part._array.nonzero() if part.ndim else (np.zeros(int(bool(part)), np.int64),)
+                )
+                tensors += [wrap(p) for p in places]
+            dim += part.ndim
+        else:
+            tensors.append(part if part.dtype is types.int64 else part.long())
+            dim += 1
+    return x, tensors
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    """x[index]: a view for ints, slices, None and Ellipsis; a copy where tensors index."""
+    if index.__class__ is int:
+        n = x._array.shape[0] if x._array.ndim else -1
+        if -n <= index < n:
+            return select.function(x, 0, index)  # an op's result
+    parts = [as_index(p) for p in as_tuple(index)]
+    picked, tensors = apply_views(x, parts)
+    if any(t is not None for t in tensors):
+        return gathering.index.function(picked, tensors)
+    if picked is x:  # x[...] and x[:] are views too
+        return alias.function(x)  # an op's result
+    return picked
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value, with the value cast and broadcast."""
+    parts = [as_index(p) for p in as_tuple(index)]
+    if index is False:
+        return  # nothing is selected, and PyTorch does not even count a write
+    try:
+        target, tensors = apply_views(x, parts)
+    except IndexError as error:
+        if x._rg and "shape of the mask" in str(error):
+            writing.check(x, True)  # PyTorch looks at masks when it writes
+        if isinstance(value, complex):
+            as_element(np, value, x.dtype.numpy)
+        raise
+    number = not isinstance(value, Tensor)
+    if number:
+        if isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"can't assign a {type(value).__name__} to a torch.{x.dtype.legacy}Tensor"
+            )
+        if isinstance(value, (bool, int, float, complex)):
+            value = make_tensor(as_element(np, value, x.dtype.numpy), device=x.device)
+        else:
+            value = make_tensor(value).to(x.dtype)
+    elif (
+        value.dtype is not x.dtype
+        and value.numel() == 1
+        and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
+    ):
+        value = value.to(x.dtype)  # as masked_fill would
+    elif value.device != x.device and value.ndim == 0:
+        value = value.to(x.device)
+    if any(t is not None for t in tensors):
+        target.index_put_(tensors, value)
+        return
+    while value.ndim > target.ndim and value.shape[0] == 1:
+        value = value.squeeze(0)
+    target.copy_(value)
+
+
+def delitem(x: Tensor, index: Any) -> None:
+    """Refuses: a tensor's size is fixed."""
+    raise TypeError("Tensor does not support deleting items")
+
+
+Tensor.__delitem__ = delitem  # type: ignore[attr-defined]
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

@@ -1,0 +1,1 @@
+"""Products of matrices, factorisations, and what is computed from them."""

@@ -1,0 +1,99 @@
+"""Matrices built of blocks and powers: Kronecker's product, block diagonals, Vandermonde's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import int64
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.define import general, public
+from toytorch.ops.shaping.rearrange import _common, cat
+
+
+@public("kron", method=True)
+def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Kronecker's product: every element of input times the whole of other.
+
+    >>> import toytorch as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    a: Any = input
+    b: Any = other
+    n = max(a.ndim, b.ndim)
+    left = (1,) * (n - a.ndim) + tuple(a.shape)
+    right = (1,) * (n - b.ndim) + tuple(b.shape)
+    a = a.reshape([k for m in left for k in (m, 1)])
+    b = b.reshape([k for m in right for k in (1, m)])
+    return put_out((a * b).reshape([p * q for p, q in zip(left, right)]), out)
+
+
+def _block_diag(xp: Any, blocks: Any) -> Any:
+    for i, b in enumerate(blocks):
+        if b.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {i} has {b.ndim} dimensions"
+            )
+    blocks = [b.reshape(_as_block(b.shape)) for b in _common(xp, list(blocks))]
+    made = xp.zeros(
+        [sum(b.shape[i] for b in blocks) for i in range(2)],
+        blocks[0].dtype if blocks else "float32",
+    )
+    row = column = 0
+    for b in blocks:
+        made[row : row + b.shape[0], column : column + b.shape[1]] = b
+        row, column = row + b.shape[0], column + b.shape[1]
+    return made
+
+
+def _as_block(shape: Any) -> tuple[int, int]:
+    return (1,) * (2 - len(shape)) + tuple(shape)
+
+
+def _block_gradients(g: Any, tensors_shape: Any) -> list[Any]:
+    parts, row, column = [], 0, 0
+    for shape in tensors_shape:
+        m, n = _as_block(shape)
+        parts.append(g[row : row + m, column : column + n].reshape(shape))
+        row, column = row + m, column + n
+    return parts
+
+
+block_diag_op = general(
+    "block_diag(Tensor[] tensors) -> Tensor",
+    _block_diag,
+    method=False,
+    function=False,
+    upcast=False,
+    d_tensors=_block_gradients,
+    doc="Matrices along the diagonal of a larger one.",
+)
+
+
+@public("block_diag", tensor_first=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of a larger one, zeros elsewhere."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    return block_diag_op.function(list(tensors))
+
+
+@public("linalg.vander")
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """Vandermonde's matrix: x⁰, x¹ … x^{N-1} in the columns."""
+    v: Any = x
+    v = v.unsqueeze(0) if v.ndim == 0 else v
+    n = v.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    v = v.to(int64) if v.dtype.rank < 2 else v
+    rest = v.unsqueeze(-1).expand((*v.shape, n - 1)).cumprod(-1)
+    return cat.function([v.new_ones((*v.shape, 1)), rest], -1)
+
+
+@public("linalg.diagonal")
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A diagonal of the last two dimensions."""
+    return A.diagonal(offset, dim1, dim2)

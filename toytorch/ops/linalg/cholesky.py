@@ -1,0 +1,166 @@
+"""Cholesky's factorisation of positive definite matrices, A = LLᴴ, and what uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import named, need_float, need_kernel, need_square, raise_first
+from toytorch.ops.linalg.triangular import solve_with, triangular
+
+NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not "
+    "positive-definite (the leading minor of order {info} is not positive-definite)."
+)
+
+
+def _column_by_column(xp: Any, a: Any) -> tuple[Any, Any]:
+    """(L, info) where LAPACK failed: info is the order of the first minor that is not positive."""
+    x, n = xp.tril(a), a.shape[-1]
+    info = xp.zeros(a.shape[:-2], np.int32)
+    for j in range(n):
+        d = x[..., j, j].real - (abs(x[..., j, :j]) ** 2).sum(-1)
+        bad = ~(d > 0)
+        info = xp.where(bad & (info == 0), np.int32(j + 1), info)
+        root = xp.sqrt(xp.where(bad, 1, d))
+        x[..., j, j] = root
+        rest = x[..., j + 1 :, j] - (x[..., j + 1 :, :j] @ x[..., j, :j, None].conj())[..., 0]
+        x[..., j + 1 :, j] = rest / root[..., None]
+    return x, info
+
+
+def _cholesky(xp: Any, a: Any, upper: bool) -> Any:
+    need_square("linalg.cholesky", a)
+    need_float("linalg.cholesky", a, "cholesky_cpu")
+    lower = a.swapaxes(-1, -2).conj() if upper else a
+    try:
+        made, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], np.int32)
+    except xp.linalg.LinAlgError:
+        made, info = _column_by_column(xp, lower)
+    return (made.swapaxes(-1, -2).conj() if upper else made), info
+
+
+def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
+    # gA = ½·L⁻ᴴ·(P + Pᴴ)·L⁻¹ with P the lower triangle of Lᴴ·gL, its diagonal halved.
+    lower, g = (result0.mH, gs[0].mH) if upper else (result0, gs[0])
+    p = (lower.mH @ g).tril()
+    half = p.diagonal(0, -2, -1) * 0.5
+    p = p - half.diag_embed()
+    middle = (p + p.mH) * 0.5
+    return solve_with(lower, solve_with(lower.mH, middle, True), False, False)
+
+
+cholesky_op: Op = general(
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)",
+    _cholesky,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(True, False),
+    d_self=_cholesky_gradient,
+    doc="L of A = LLᴴ, and where a matrix is not positive definite.",
+)
+
+
+@public("linalg.cholesky_ex")
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """(L, info): `linalg.cholesky` that reports failures instead of raising."""
+    made = cholesky_op.function(A, upper=upper, out=out)
+    if check_errors:
+        raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
+    return named("linalg_cholesky_ex", "L info", made)
+
+
+@public("linalg.cholesky")
+def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+    """L of A = LLᴴ (or U of A = UᴴU) for positive definite matrices.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    factor, info = cholesky_op.function(A, upper=upper)
+    raise_first("linalg.cholesky", info, NOT_POSITIVE)
+    return put_out(factor, out)
+
+
+@public("cholesky", method=True)
+@cast_to("float32")
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """`linalg.cholesky` under its older name."""
+    need_square("cholesky", input._array)
+    need_kernel("cholesky_cpu", input._array)
+    factor, info = cholesky_op.function(input, upper=upper)
+    raise_first("cholesky", info, NOT_POSITIVE)
+    return put_out(factor, out)
+
+
+def _cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool) -> Any:
+    for name, x in (("b", b), ("u", factor)):
+        if x.ndim < 2:
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead"
+            )
+    need_kernel("cholesky_solve_cpu", b)
+    n = factor.shape[-1]
+    if factor.shape[-2] != n:
+        raise RuntimeError(
+            "cholesky_solve: A must be batches of square matrices, but they are "
+            f"{factor.shape[-2]} by {n} matrices"
+        )
+    if b.shape[-2] != n:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by "
+            f"{n} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
+        )
+    h = factor.swapaxes(-1, -2).conj()
+    lower, high = (h, factor) if upper else (factor, h)
+    return triangular(xp, high, triangular(xp, lower, b, False), True)
+
+
+def _factor_share(g: Any, input2: Any, result: Any, upper: bool) -> Any:
+    both = cholesky_solve_op.function(g, input2, upper) @ result.mH
+    both = both + both.mH
+    return -(input2 @ both if upper else both @ input2)
+
+
+cholesky_solve_op: Op = general(
+    "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    _cholesky_solve,
+    upcast=False,
+    holomorphic=False,
+    d_self=lambda g, input2, upper: cholesky_solve_op.function(g, input2, upper),
+    d_input2=_factor_share,
+    doc="X of LLᴴX = B (or UᴴUX = B).",
+)
+
+
+def _cholesky_inverse(xp: Any, factor: Any, upper: bool) -> Any:
+    need_square("cholesky_inverse", factor)
+    need_kernel("cholesky_inverse_out_cpu", factor)
+    eye = xp.eye(factor.shape[-1], dtype=factor.dtype)
+    return _cholesky_solve(xp, xp.broadcast_to(eye, factor.shape), factor, upper)
+
+
+def _inverse_gradient(g: Any, self: Any, result: Any, upper: bool) -> Any:
+    both = result @ (g + g.mH) @ result
+    return -(self @ both) if upper else -(both @ self)
+
+
+cholesky_inverse_op = general(
+    "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    _cholesky_inverse,
+    upcast=False,
+    holomorphic=False,
+    d_self=_inverse_gradient,
+    doc="The inverse of LLᴴ (or of UᴴU).",
+)

@@ -1,0 +1,105 @@
+"""Determinants, and their logarithms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import absent, identity, named, need_float, need_square
+from toytorch.ops.linalg.solve import solve_op
+from toytorch.ops.linalg.svd import svd
+
+
+def _det(xp: Any, a: Any) -> Any:
+    need_float("linalg.det", a, "lu_cpu")
+    need_square("linalg.det", a)
+    return xp.linalg.det(a)
+
+
+def _det_gradient(g: Any, A: Any, result: Any) -> Any:
+    if not A.numel():
+        return A.new_zeros(A.shape)
+    if not (result._array == 0).any():
+        scaled = (g * result.conj())[..., None, None] * identity(A, A.shape[-1])
+        return solve_op.function(A.mH, scaled)[0]
+    # The gradient is the matrix of cofactors, which a singular matrix has too: with A = USVᴴ it is
+    # det(U)·det(Vᴴ)·U·diag(Π_{j≠i} Sⱼ)·Vᴴ.
+    u, s, vh = svd(A, full_matrices=False)
+    phase = (det_op.function(u) * det_op.function(vh)).conj()
+    n = s.shape[-1]
+    others = s[..., None, :].expand((*s.shape, n)).masked_fill(identity(s, n).bool(), 1).prod(-1)
+    return (u * ((g * phase)[..., None] * others)[..., None, :]) @ vh
+
+
+det_op: Op = general(
+    "linalg_det(Tensor A) -> Tensor",
+    _det,
+    upcast=False,
+    function=False,
+    method=False,
+    holomorphic=False,
+    d_A=_det_gradient,
+    memory="rows",
+    doc="The determinant.",
+)
+
+
+@public("linalg.det", "det", method=True)
+def det(A: Tensor, *, out: Any = None) -> Tensor:
+    """The determinant of square matrices.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
+    """
+    return det_op.function(A, out=out)
+
+
+def _slogdet(xp: Any, a: Any) -> Any:
+    need_float("linalg.slogdet", a)
+    need_square("linalg.slogdet", a)
+    return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
+
+
+def _slogdet_gradient(gs: Any, A: Any, result0: Any) -> Any:
+    share = gs[1]
+    if A.dtype.is_complex:
+        share = share.to(A.dtype)
+        if not absent(gs[0]):  # sign = e^{iφ} turns by Im tr(A⁻¹dA)
+            turn = (gs[0].conj() * result0).imag
+            share = share - turn.to(A.dtype) * 1j
+    if not A.numel():
+        return A.new_zeros(A.shape)
+    return solve_op.function(A.mH, share[..., None, None] * identity(A, A.shape[-1]))[0]
+
+
+slogdet_op = general(
+    "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    _slogdet,
+    upcast=False,
+    function=False,
+    method=False,
+    d_A=_slogdet_gradient,
+    results=(True, True),
+    memory="rows",
+    doc="The determinant's sign and log |det A|.",
+)
+
+
+@public("linalg.slogdet", "slogdet", method=True)
+def slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
+    return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
+
+
+@public("logdet", method=True)
+def logdet(input: Tensor) -> Tensor:
+    """log det A; NaN where the determinant is negative."""
+    need_float("logdet", input._array)
+    need_square("logdet", input._array)
+    sign, size = slogdet_op.function(input)
+    if input.dtype.is_complex:
+        return sign.log() + size
+    return size.masked_fill(sign == -1, float("nan"))

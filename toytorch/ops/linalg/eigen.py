@@ -1,0 +1,181 @@
+"""Eigenvalues and eigenvectors, of Hermitian matrices and of general ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import LinAlgError, absent, named, need_kernel, need_square
+from toytorch.ops.linalg.solve import solve_op
+from toytorch.ops.linalg.svd import differences, need_free_phase
+
+NO_END = (
+    "{}: The algorithm failed to converge because the input matrix is ill-conditioned or has "
+    "too many repeated eigenvalues."
+)
+
+
+def _need_triangle(UPLO: str) -> None:
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError("Expected UPLO argument to be 'L' or 'U', but got " + UPLO)
+
+
+def _eigh(xp: Any, a: Any, UPLO: str) -> Any:
+    need_square("linalg.eigh", a)
+    need_kernel("linalg_eigh_cpu", a)
+    _need_triangle(UPLO)
+    try:
+        return tuple(xp.linalg.eigh(a, UPLO.upper()))
+    except xp.linalg.LinAlgError:
+        raise LinAlgError(NO_END.format("linalg.eigh")) from None
+
+
+def _eigh_gradient(gs: Any, result0: Any, result1: Any) -> Any:
+    # V·[(VᴴgV)/E + gL]·Vᴴ with E[i, j] = λⱼ - λᵢ.
+    g, v = gs[1], result1
+    if absent(g):
+        return (v * gs[0].unsqueeze(-2)) @ v.mH
+    turned = v.mH @ g
+    need_free_phase(turned.diagonal(0, -2, -1), "linalg_eigh_backward", "eigenvectors")
+    off = turned / differences(result0)
+    off = off - off.diagonal(0, -2, -1).diag_embed() + gs[0].to(v.dtype).diag_embed()
+    return v @ off @ v.mH
+
+
+eigh_op: Op = general(
+    "linalg_eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
+    _eigh,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(True, True),
+    d_A=_eigh_gradient,
+    doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
+)
+
+
+@public("linalg.eigh")
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
+    tensor([1., 2.])
+    """
+    return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(A, UPLO, out=out))
+
+
+def _eigvalsh(xp: Any, a: Any, UPLO: str) -> Any:
+    need_square("linalg.eigh", a)
+    need_kernel("linalg_eigh_cpu", a)
+    _need_triangle(UPLO)
+    try:
+        return xp.linalg.eigvalsh(a, UPLO.upper())
+    except xp.linalg.LinAlgError:
+        raise LinAlgError(NO_END.format("linalg.eigvalsh")) from None
+
+
+def _eigvalsh_gradient(g: Any, A: Any, UPLO: str) -> Any:
+    v = eigh_op.function(A, UPLO)[1]
+    return (v * g.unsqueeze(-2)) @ v.mH
+
+
+eigvalsh = general(
+    "linalg_eigvalsh(Tensor A, str UPLO='L') -> Tensor",
+    _eigvalsh,
+    upcast=False,
+    method=False,
+    holomorphic=False,
+    d_A=_eigvalsh_gradient,
+    node="LinalgEighBackward0",
+    memory="rows",
+    doc="Eigenvalues of Hermitian matrices, in rising order.",
+)
+
+
+def _complex(dtype: Any) -> Any:
+    return np.result_type(dtype, np.complex64)
+
+
+def _need_general(name: str, a: Any) -> None:
+    need_square(name, a)
+    if a.dtype.kind in "biu":
+        raise RuntimeError(f"Unknown Complex ScalarType for {from_numpy_dtype(a.dtype).legacy}")
+    need_kernel("linalg_eig_out_cpu", a)
+
+
+def _eig(xp: Any, a: Any) -> Any:
+    _need_general("linalg.eig", a)
+    _need_finite("torch.linalg.eig", xp, a)
+    try:
+        values, vectors = xp.linalg.eig(a)
+    except xp.linalg.LinAlgError:
+        raise LinAlgError(NO_END.format("linalg.eig")) from None
+    return values.astype(_complex(a.dtype)), vectors.astype(_complex(a.dtype))
+
+
+def _need_finite(name: str, xp: Any, a: Any) -> None:
+    if not xp.isfinite(a).all():
+        raise RuntimeError(f"{name}: input tensor should not contain infs or NaNs.")
+
+
+def _eig_gradient(gs: Any, result0: Any, result1: Any) -> Any:
+    # V⁻ᴴ·[(VᴴgV - VᴴV·Re diag(VᴴgV))/Ē + gL]·Vᴴ: vectors stay on the unit sphere.
+    values, v, g = result0, result1, gs[1]
+    middle = gs[0].diag_embed()
+    if not absent(g):
+        turned = v.mH @ g
+        d = turned.diagonal(0, -2, -1)
+        need_free_phase(d, "linalg_eig_backward", "eigenvectors")
+        turned = (turned - v.mH @ (v * d.real.unsqueeze(-2))) / differences(values).conj()
+        middle = middle + turned - turned.diagonal(0, -2, -1).diag_embed()
+    return solve_op.function(v.mH, middle @ v.mH)[0]
+
+
+eig_op = general(
+    "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    _eig,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(True, True),
+    d_self=_eig_gradient,
+    doc="Eigenvalues and vectors, always complex.",
+)
+
+
+@public("linalg.eig")
+def eig(A: Tensor, *, out: Any = None) -> Any:
+    """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
+    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))
+
+
+def _eigvals(xp: Any, a: Any) -> Any:
+    _need_general("linalg.eigvals", a)
+    _need_finite("torch.linalg.eigvals", xp, a)
+    try:
+        return xp.linalg.eigvals(a).astype(_complex(a.dtype))
+    except xp.linalg.LinAlgError:
+        raise LinAlgError(NO_END.format("linalg.eigvals")) from None
+
+
+def _eigvals_gradient(g: Any, self: Any) -> Any:
+    v = eig_op.function(self)[1]
+    return solve_op.function(v.mH, g.diag_embed() @ v.mH)[0]
+
+
+eigvals = general(
+    "linalg_eigvals(Tensor self) -> Tensor",
+    _eigvals,
+    upcast=False,
+    method=False,
+    holomorphic=False,
+    d_self=_eigvals_gradient,
+    node="LinalgEigBackward0",
+    doc="Eigenvalues of square matrices, as complex numbers.",
+)

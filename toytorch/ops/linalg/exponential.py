@@ -1,0 +1,116 @@
+"""The exponential of a matrix, e^A = Σ Aᵏ/k!."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import need_square
+
+# The [m/m] Padé approximants of eˣ that Higham (SIAM J. Matrix Anal. Appl. 26, 2005) recommends:
+# the norm up to which each is exact to rounding, in double and in single precision.
+PADE = {
+    3: (120, 60, 12, 1),
+    5: (30240, 15120, 3360, 420, 30, 1),
+    7: (17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1),
+    13: (
+        64764752532480000,
+        32382376266240000,
+        7771770303897600,
+        1187353796428800,
+        129060195264000,
+        10559470521600,
+        670442572800,
+        33522128640,
+        1323241920,
+        40840800,
+        960960,
+        16380,
+        182,
+        1,
+    ),
+}
+BOUND = {"d": 5.371920351148152, "f": 3.925724783138660}  # for orders 13 and 7
+
+
+def _pade(xp: Any, a: Any, order: int) -> Any:
+    """(V - U)⁻¹(V + U), with the odd and even terms of the numerator."""
+    b = [a.real.dtype.type(c / PADE[order][0]) for c in PADE[order]]
+    eye = xp.eye(a.shape[-1], dtype=a.dtype)
+    a2 = a @ a
+    if order == 13:
+        a4 = a2 @ a2
+        a6 = a2 @ a4
+        u = a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2
+        v = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2
+    else:
+        power, u, v = a2, b[3] * a2, b[2] * a2
+        for k in range(4, order, 2):
+            power = power @ a2
+            u, v = u + b[k + 1] * power, v + b[k] * power
+    u, v = a @ (u + b[1] * eye), v + b[0] * eye
+    return xp.linalg.solve(v - u, v + u)
+
+
+def _matrix_exp(xp: Any, a: Any) -> Any:
+    if a.dtype.kind not in "fc":
+        from toytorch.facts.dtype import from_numpy_dtype
+
+        raise RuntimeError(
+            "linalg.matrix_exp: Expected a floating point or complex tensor as "
+            f"input. Got {from_numpy_dtype(a.dtype).legacy}"
+        )
+    need_square("linalg.matrix_exp", a)
+    if not a.size:
+        return a.copy()
+    single = a.real.dtype == np.float32
+    size = abs(a).sum(-2).max(-1)
+    finite = xp.isfinite(size)
+    with np.errstate(divide="ignore"):
+        halvings = xp.ceil(xp.log2(xp.where(finite, size, 1) / BOUND["f" if single else "d"]))
+    halvings = xp.maximum(halvings, 0).astype(int)
+    scale = (0.5**halvings).astype(a.real.dtype)
+    made = _pade(
+        xp, xp.where(finite[..., None, None], a, 0) * scale[..., None, None], 7 if single else 13
+    )
+    for i in range(int(halvings.max())):  # e^A = (e^{A/2})²
+        again = (halvings > i)[..., None, None]
+        made = xp.where(again, made @ made, made)
+    return xp.where(finite[..., None, None], made, xp.nan)
+
+
+def _gradient(g: Any, self: Any) -> Any:
+    # The derivative of e^A along G is the upper right block of exp [[A, G], [0, A]].
+    from toytorch.ops.shaping.rearrange import cat
+
+    n, h = self.shape[-1], self.mH
+    top = cat.function([h, g], -1)
+    bottom = cat.function([h * 0, h], -1)
+    return matrix_exp_op.function(cat.function([top, bottom], -2))[..., :n, n:]
+
+
+matrix_exp_op: Op = general(
+    "linalg_matrix_exp(Tensor self) -> Tensor",
+    _matrix_exp,
+    method=False,
+    holomorphic=False,
+    d_self=_gradient,
+    out=False,
+    doc="e^A for square matrices.",
+)
+
+
+@public("matrix_exp", "linalg.matrix_exp", method=True)
+def matrix_exp(input: Tensor) -> Tensor:
+    """e^A for square matrices, by scaling and squaring.
+
+    >>> import toytorch as torch
+    >>> torch.matrix_exp(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return matrix_exp_op.function(input)

@@ -1,0 +1,206 @@
+"""LDLᵀ of symmetric (LDLᴴ of Hermitian) matrices, by the pivoting of Bunch and Kaufman.
+
+Pivots are LAPACK's (sytrf): p > 0 exchanged rows k and p-1; two equal p < 0 mark a block of two.
+J. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear
+systems", Math. Comp. 31 (1977).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import named, need_fit, need_float, need_square, raise_first
+
+ALPHA = (1 + 17**0.5) / 8  # keeps the growth of elements smallest
+
+
+def _size(x: Any) -> Any:
+    """|re| + |im|, by which LAPACK compares complex numbers."""
+    return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else abs(x)
+
+
+def factor(a: Any, hermitian: bool) -> tuple[Any, Any, int]:
+    """(LD, pivots, info) of one matrix, whose lower triangle is read and overwritten."""
+    n, info = a.shape[0], 0
+    pivots = np.zeros(n, np.int32)
+
+    def conj(x: Any) -> Any:
+        return x.conj() if hermitian else x
+
+    k = 0
+    while k < n:
+        step, p = 1, k
+        own = abs(a[k, k].real) if hermitian else float(_size(a[k, k]))
+        below = _size(a[k + 1 :, k])
+        worst = k + 1 + int(below.argmax()) if k + 1 < n else k
+        largest = float(below.max()) if k + 1 < n else 0.0
+        if max(own, largest) == 0 or own != own:
+            info = info or k + 1
+            if hermitian:
+                a[k, k] = a[k, k].real
+        else:
+            if own < ALPHA * largest:
+                row = max(
+                    float(_size(a[worst, k:worst]).max()),
+                    float(_size(a[worst + 1 :, worst]).max(initial=0.0)),
+                )
+                other = abs(a[worst, worst].real) if hermitian else float(_size(a[worst, worst]))
+                if own >= ALPHA * largest * (largest / row):
+                    p = k
+                elif other >= ALPHA * row:
+                    p = worst
+                else:
+                    p, step = worst, 2
+            q = k + step - 1
+            if p != q:  # exchange rows and columns p and q of what is left
+                a[p + 1 :, [q, p]] = a[p + 1 :, [p, q]]
+                middle = a[q + 1 : p, q].copy()
+                a[q + 1 : p, q] = conj(a[p, q + 1 : p])
+                a[p, q + 1 : p] = conj(middle)
+                if hermitian:
+                    a[p, q] = conj(a[p, q])
+                a[q, q], a[p, p] = a[p, p], a[q, q]
+                if step == 2:
+                    a[k + 1, k], a[p, k] = a[p, k], a[k + 1, k]
+            if hermitian:
+                for i in {k, q, p}:
+                    a[i, i] = a[i, i].real
+            rest = slice(k + step, n)
+            block = a[k : k + step, k : k + step].copy()
+            if step == 2:
+                block[0, 1] = conj(block[1, 0])
+            if k + step < n:
+                columns = a[rest, k : k + step].copy()
+                lower = np.linalg.solve(block.T, columns.T).T if step == 2 else columns / block
+                a[rest, rest] -= np.tril(lower @ conj(columns).T)
+                a[rest, k : k + step] = lower
+        pivots[k : k + step] = p + 1 if step == 1 else -(p + 1)
+        k += step
+    return a, pivots, info
+
+
+ZERO = "The factorization could not be completed because D[{info},{info}] is exactly zero."
+
+
+def _ldl_factor(xp: Any, a: Any, hermitian: bool) -> Any:
+    name = "torch.linalg.ldl_factor_ex"
+    need_float(name, a, "ldl_factor_kernel_cpu")
+    need_square(name, a)
+    n, batch = a.shape[-1], a.shape[:-2]
+    matrices = np.tril(np.asarray(a)).reshape(math.prod(batch), n, n)
+    both = hermitian and a.dtype.kind == "c"
+    made = [factor(m.copy(), both) for m in matrices]
+    ld = np.array([m[0] for m in made], a.dtype).reshape(a.shape)
+    pivots = np.array([m[1] for m in made], np.int32).reshape(a.shape[:-1])
+    info = np.array([m[2] for m in made], np.int32).reshape(batch)
+    return tuple(xp.asarray(x) for x in (ld, pivots, info))
+
+
+ldl_factor_op = general(
+    "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False) "
+    "-> (Tensor LD, Tensor pivots, Tensor info)",
+    _ldl_factor,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(False, False, False),
+    doc="A = LDLᵀ in one matrix, with its pivots.",
+)
+
+
+@public("linalg.ldl_factor_ex")
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
+    made = ldl_factor_op.function(A, hermitian=hermitian, out=out)
+    if check_errors:
+        raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
+    return named("linalg_ldl_factor_ex", "LD pivots info", made)
+
+
+@public("linalg.ldl_factor")
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+    """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
+    made = ldl_factor_op.function(A, hermitian=hermitian)
+    raise_first("torch.linalg.ldl_factor", made[2], ZERO)
+    return named("linalg_ldl_factor", "LD pivots", made[:2])
+
+
+def solve_one(ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    """X of LDLᵀX = B for one matrix; b is overwritten."""
+    n, k, blocks = ld.shape[0], 0, []
+
+    def conj(x: Any) -> Any:
+        return x.conj() if hermitian else x
+
+    while k < n:  # forwards through L, dividing by D
+        step = 1 if pivots[k] > 0 else 2
+        p, q = abs(int(pivots[k])) - 1, k + step - 1
+        blocks.append((k, step, p))
+        if p != q:
+            b[[p, q]] = b[[q, p]]
+        b[k + step :] -= ld[k + step :, k : k + step] @ b[k : k + step]
+        d = ld[k : k + step, k : k + step].copy()
+        if step == 2:
+            d[0, 1] = conj(d[1, 0])
+        b[k : k + step] = (
+            np.linalg.solve(d, b[k : k + step])
+            if step == 2
+            else b[k] / (d[0, 0].real if hermitian else d[0, 0])
+        )
+        k += step
+    for k, step, p in reversed(blocks):  # back through Lᵀ
+        b[k : k + step] -= conj(ld[k + step :, k : k + step]).T @ b[k + step :]
+        q = k + step - 1
+        if p != q:
+            b[[p, q]] = b[[q, p]]
+    return b
+
+
+def _ldl_solve(xp: Any, ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    name = "torch.linalg.ldl_solve"
+    need_float(name, ld)
+    need_fit(name, ld, b)
+    if b.ndim < 2:
+        raise RuntimeError(
+            f"{name}: Expected B to have at least 2 dimensions, but it has {b.ndim} "
+            "dimensions instead"
+        )
+    if ld.shape[:-1] != pivots.shape:
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but "
+            f"got pivots with shape {list(pivots.shape)} instead"
+        )
+    if pivots.dtype.kind != "i":
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {pivots.dtype}")
+    if ld.dtype != b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected LD and B to have the same dtype, but found LD of "
+            f"type {ld.dtype} and B of type {b.dtype} instead"
+        )
+    n, columns = b.shape[-2:]
+    batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
+    both = hermitian and ld.dtype.kind == "c"
+    count = math.prod(batch)
+    left = np.broadcast_to(np.asarray(ld), (*batch, n, n)).reshape(count, n, n)
+    order = np.broadcast_to(np.asarray(pivots), (*batch, n)).reshape(count, n)
+    right = np.broadcast_to(np.asarray(b), (*batch, n, columns)).reshape(count, n, columns)
+    made = np.array(
+        [solve_one(m, p, x.copy(), both) for m, p, x in zip(left, order, right)], b.dtype
+    )
+    return xp.asarray(made.reshape(*batch, n, columns))
+
+
+ldl_solve = general(
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    _ldl_solve,
+    upcast=False,
+    method=False,
+    doc="X of AX = B from A = LDLᵀ.",
+)

@@ -1,0 +1,121 @@
+"""Least squares: X that makes ‖AX - B‖ smallest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import broadcast_pair
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import absent, named
+from toytorch.ops.linalg.solve import is_vector
+from toytorch.ops.linalg.svd import pinv_gradient, pinv_op
+from toytorch.ops.linalg.triangular import triangular
+
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def _check(a: Any, b: Any, driver: Any) -> None:
+    name = "torch.linalg.lstsq"
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if b.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got "
+            f"input's dtype {a.dtype} and other's dtype {b.dtype}"
+        )
+    difference = a.ndim - b.ndim
+    if not 0 <= difference <= 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
+        )
+    vector = is_vector(a.shape, b.shape)
+    rows = b.shape[-1] if vector else b.shape[-2]
+    if rows != a.shape[-2]:
+        side = "other.size(-1)" if vector else "other.size(-2)"
+        raise RuntimeError(f"{name}: input.size(-2) should match {side}")
+    if driver is not None and driver not in DRIVERS:
+        raise RuntimeError(
+            f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+        )
+
+
+def full_rank(xp: Any, a: Any, b: Any) -> Any:
+    """X by QR, as LAPACK's gels finds it: the rank is taken as full."""
+    if a.shape[-2] >= a.shape[-1]:
+        q, r = xp.linalg.qr(a)
+        return triangular(xp, r, q.swapaxes(-1, -2).conj() @ b, True)
+    q, r = xp.linalg.qr(a.swapaxes(-1, -2).conj())  # of all X the smallest, Q·R⁻ᴴB
+    return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
+
+
+def _lstsq(xp: Any, a: Any, b: Any, rcond: Any, driver: Any) -> Any:
+    _check(a, b, driver)
+    driver = driver or "gelsy"
+    vector = is_vector(a.shape, b.shape)
+    b = b[..., None] if vector else b
+    m, n = a.shape[-2:]
+    batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
+    real = a.real.dtype
+    s = xp.zeros((*a.shape[:-2], min(m, n)), real)
+    count = xp.zeros(a.shape[:-2], np.int64)
+    if not a.size:
+        x = xp.zeros((*batch, n, b.shape[-1]), a.dtype)
+    elif driver == "gels":
+        x = full_rank(xp, a, b)
+    else:
+        u, s, vh = xp.linalg.svd(a, False)
+        limit = np.finfo(real).eps * max(m, n) if rcond is None else rcond
+        keep = s > limit * s.max(-1, keepdims=True)
+        inverse = xp.where(keep, 1 / xp.where(keep, s, 1), 0).astype(real)
+        h = u.swapaxes(-1, -2).conj()
+        x = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * (h @ b))
+        count = keep.sum(-1)
+    residuals = xp.empty(0, real)
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((count == n).all())):
+        error = abs(a @ x - b)
+        residuals = (error * error).sum(-2)
+    rank = xp.empty(0, np.int64) if driver == "gels" else count
+    values = s if driver in ("gelsd", "gelss") else xp.empty(0, real)
+    return x[..., 0] if vector else x, residuals, rank, values
+
+
+def _gradients(gs: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    vector = is_vector(a.shape, b.shape)
+    p = pinv_op.function(a)
+    g, right = (gs[0].unsqueeze(-1), b.unsqueeze(-1)) if vector else (gs[0], b)
+    ga = pinv_gradient(g @ right.mH, a, p)
+    gb = p.mH @ g
+    if gs[1].numel() and not absent(gs[1]):  # ‖AX - B‖² moves with A and B alone: X is its minimum
+        error = (a @ (p @ right) - right) * (2 * gs[1].unsqueeze(-2))
+        ga, gb = ga + error @ (p @ right).mH, gb - error
+    return ga, gb.squeeze(-1) if vector else gb
+
+
+lstsq_op = general(
+    "linalg_lstsq(Tensor self, Tensor b, Scalar? rcond=None, *, str? driver=None) -> (Tensor "
+    "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    _lstsq,
+    upcast=False,
+    function=False,
+    method=False,
+    out=False,
+    results=(True, True, False, False),
+    d_self=lambda gs, self, b: _gradients(gs, self, b)[0],
+    d_b=lambda gs, self, b: _gradients(gs, self, b)[1],
+    doc="The X with the smallest ‖AX - B‖, and of these the smallest X.",
+)
+
+
+@public("linalg.lstsq", words={"b": "B"})
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
+    made = lstsq_op.function(A, B, rcond, driver=driver)
+    return named("linalg_lstsq", "solution residuals rank singular_values", made)

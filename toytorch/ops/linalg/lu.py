@@ -1,0 +1,332 @@
+"""LU factorisation with row exchanges, and what is read off it: determinants, solutions.
+
+NumPy has no LU. The one here works on all matrices of a batch at once: within a block of columns
+one column after the other, and a matrix product brings the rest up to date.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import (
+    BLOCK,
+    identity,
+    named,
+    need_fit,
+    need_float,
+    need_kernel,
+    need_same_dtype,
+    raise_first,
+)
+from toytorch.ops.linalg.triangular import solve_with, triangular
+
+
+def lu_kernel(xp: Any, a: Any, pivot: bool = True) -> tuple[Any, Any, Any]:
+    """(L and U in one matrix, the row each step exchanged with, the first zero of U's diagonal)."""
+    m, n = a.shape[-2:]
+    k, batch = min(m, n), a.shape[:-2]
+    x = a.reshape(math.prod(batch), m, n).copy()
+    every = xp.arange(x.shape[0])
+    pivots = xp.broadcast_to(xp.arange(1, k + 1, dtype=np.int32), (x.shape[0], k)).copy()
+    info = xp.zeros(x.shape[0], np.int32)
+    for start in range(0, k, BLOCK):
+        end = min(start + BLOCK, k)
+        for j in range(start, end):
+            if pivot and j + 1 < m:
+                below = x[:, j:, j]
+                size = abs(below.real) + abs(below.imag) if a.dtype.kind == "c" else abs(below)
+                best = size.argmax(1) + j
+                pivots[:, j] = best + 1
+                row = x[every, best]
+                x[every, best] = x[:, j]
+                x[:, j] = row
+            d = x[:, j, j]
+            zero = d == 0
+            info = xp.where(zero & (info == 0), np.int32(j + 1), info)
+            x[:, j + 1 :, j] /= xp.where(zero, d.dtype.type(1), d)[:, None]
+            if j + 1 < end:
+                x[:, j + 1 :, j + 1 : end] -= x[:, j + 1 :, j, None] * x[:, j, None, j + 1 : end]
+        if end < n:
+            right = triangular(xp, x[:, start:end, start:end], x[:, start:end, end:], False, True)
+            x[:, start:end, end:] = right
+            if end < m:
+                x[:, end:, end:] -= x[:, end:, start:end] @ right
+    return x.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def order_of(xp: Any, pivots: Any, m: int) -> Any:
+    """The rows in the order in which a series of exchanges leaves them."""
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
+    rows = xp.broadcast_to(xp.arange(m), (flat.shape[0], m)).copy()
+    every = xp.arange(flat.shape[0])
+    for j in range(flat.shape[1]):
+        there = flat[:, j]
+        rows[every, there], rows[:, j] = rows[:, j].copy(), rows[every, there]
+    return rows.reshape(*pivots.shape[:-1], m)
+
+
+def permutation(xp: Any, pivots: Any, m: int, dtype: Any) -> Any:
+    """P of A = PLU."""
+    return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
+
+
+def split_lu(xp: Any, lu: Any) -> tuple[Any, Any]:
+    """L with ones on its diagonal, and U."""
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    lower = xp.tril(lu[..., :k], -1)
+    index = xp.arange(k)
+    lower[..., index, index] = 1
+    return lower, xp.triu(lu[..., :k, :])
+
+
+def factor_gradient(gl: Any, gu: Any, p: Any, lower: Any, upper: Any) -> Any:
+    """The gradient of A = PLU from those of L and U.
+
+    For square matrices P·L⁻ᴴ·[tril(Lᴴ·gL, -1) + triu(gU·Uᴴ)]·U⁻ᴴ; what a wide (tall) matrix has
+    beyond the square comes from U = L⁻¹PᵀA (from L = PᵀAU⁻¹).
+    """
+    m, n = lower.shape[-2], upper.shape[-1]
+    k = min(m, n)
+    l1, u1 = lower[..., :k, :], upper[..., :k]
+    phi_l, phi_u = l1.mH @ gl[..., :k, :], gu[..., :k] @ u1.mH
+    if n > k:
+        phi_l = phi_l - gu[..., k:] @ upper[..., k:].mH
+    if m > k:
+        phi_u = phi_u - lower[..., k:, :].mH @ gl[..., k:, :]
+    phi = phi_l.tril(-1) + phi_u.triu()
+    if n > k:
+        phi = _beside([solve_with(u1.mH, phi, False, False), gu[..., k:]], -1)
+        return p @ solve_with(l1.mH, phi, True, True, True)
+    phi = solve_with(l1.mH, phi, True, True, True)
+    if m > k:
+        phi = _beside([phi, gl[..., k:, :]], -2)
+    return p @ solve_with(u1.mH, phi, False, False)
+
+
+def _beside(parts: Any, dim: int) -> Any:
+    from toytorch.ops.shaping.rearrange import cat
+
+    return cat.function(parts, dim)
+
+
+def _need_two_dims(name: str, a: Any) -> None:
+    if a.ndim < 2:
+        raise RuntimeError(
+            f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead"
+        )
+
+
+def _lu(xp: Any, a: Any, pivot: bool) -> Any:
+    _need_two_dims("linalg.lu", a)
+    need_kernel("lu_cpu", a)
+    lu, pivots, _ = lu_kernel(xp, a, pivot)
+    p = permutation(xp, pivots, a.shape[-2], a.dtype) if pivot else xp.empty(0, a.dtype)
+    return p, *split_lu(xp, lu)
+
+
+def _lu_gradient(gs: Any, pivot: bool, result0: Any, result1: Any, result2: Any) -> Any:
+    p = result0 if pivot else identity(result1, result1.shape[-2])
+    return factor_gradient(gs[1], gs[2], p, result1, result2)
+
+
+lu_op = general(
+    "linalg_lu(Tensor self, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    _lu,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(False, True, True),
+    d_self=_lu_gradient,
+    doc="A = PLU.",
+)
+
+
+@public("linalg.lu")
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
+    return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out))
+
+
+ZERO = (
+    "U[{info},{info}] is zero and using it on lu_solve would result in a division by zero. If "
+    "you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+    "linalg.lu_factor_ex(A, pivot)"
+)
+
+
+def _lu_factor(xp: Any, a: Any, pivot: bool) -> Any:
+    _need_two_dims("torch.lu_factor", a)
+    need_kernel("lu_cpu", a)
+    return lu_kernel(xp, a, pivot)
+
+
+def _lu_factor_gradient(gs: Any, pivot: bool, result0: Any, result1: Any) -> Any:
+    p, lower, upper = lu_unpack(result0, result1, unpack_pivots=pivot)
+    p = p if pivot else identity(lower, lower.shape[-2])
+    k = lower.shape[-1]
+    return factor_gradient(gs[0][..., :k].tril(-1), gs[0][..., :k, :].triu(), p, lower, upper)
+
+
+lu_factor_op = general(
+    "linalg_lu_factor_ex(Tensor self, *, bool pivot=True) "
+    "-> (Tensor LU, Tensor pivots, Tensor info)",
+    _lu_factor,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(True, False, False),
+    d_self=_lu_factor_gradient,
+    doc="L and U of A = PLU in one matrix, the row exchanges, and where U has a zero.",
+)
+
+
+@public("linalg.lu_factor_ex")
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """(LU, pivots, info): `linalg.lu_factor` that reports a zero of U instead of raising."""
+    made = lu_factor_op.function(A, pivot=pivot, out=out)
+    if check_errors:
+        raise_first("torch.linalg.lu_factor_ex", made[2], ZERO, RuntimeError)
+    return named("linalg_lu_factor_ex", "LU pivots info", made)
+
+
+@public("linalg.lu_factor")
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """(LU, pivots): L and U of A = PLU in one matrix, and the exchanges for `linalg.lu_solve`."""
+    made = lu_factor_op.function(A, pivot=pivot)
+    raise_first("torch.linalg.lu_factor", made[2], ZERO, RuntimeError)
+    return named("linalg_lu_factor", "LU pivots", made[:2])
+
+
+@public("lu", method="lu")
+def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """(LU, pivots), and infos where asked for: the older form of `linalg.lu_factor_ex`."""
+    made = lu_factor_op.function(A, pivot=pivot)
+    return tuple(made[: 3 if get_infos else 2])
+
+
+def _lu_unpack(xp: Any, lu: Any, pivots: Any, data: bool, order: bool) -> Any:
+    if order and pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
+            "torch.int32 dtype.\nNote: this function is intended to be used with "
+            "the output produced by torch.linalg.lu_factor"
+        )
+    p = permutation(xp, pivots, lu.shape[-2], lu.dtype) if order else xp.empty(0, lu.dtype)
+    if not data:
+        return p, xp.empty(0, lu.dtype), xp.empty(0, lu.dtype)
+    return p, *split_lu(xp, lu)
+
+
+def _lu_unpack_gradient(gs: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
+    if not unpack_data:
+        return None
+    m, n = LU_data_shape[-2:]
+    k = min(m, n)
+    gl, gu = gs[1].tril(-1), gs[2].triu()
+    if m > n:
+        gu = _beside([gu, gu.new_zeros((*gu.shape[:-2], m - k, n))], -2)
+    elif n > m:
+        gl = _beside([gl, gl.new_zeros((*gl.shape[:-2], m, n - k))], -1)
+    return gl + gu
+
+
+lu_unpack_op = general(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+    "-> (Tensor P, Tensor L, Tensor U)",
+    _lu_unpack,
+    upcast=False,
+    function=False,
+    method=False,
+    results=(False, True, True),
+    d_LU_data=_lu_unpack_gradient,
+    memory="rows",
+    doc="P, L and U from a compact factorisation.",
+)
+
+
+@public("lu_unpack")
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """(P, L, U) from what `linalg.lu_factor` gives."""
+    made = lu_unpack_op.function(LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
+    return named("lu_unpack", "P L U", made)
+
+
+def _lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, left: bool, adjoint: bool) -> Any:
+    name = "torch.linalg.lu_solve"
+    need_float(name, lu, "linalg.lu_solve_cpu")
+    need_same_dtype("linalg.lu_solve", lu, b, "LU")
+    if pivots.dtype != np.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    need_fit(name, lu, b, left)
+    if lu.shape[-1] != pivots.shape[-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the "
+            "dimension of the matrix"
+        )
+    if lu.shape[:-1] != pivots.shape:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the "
+            f"same, but got pivots with shape {list(pivots.shape)} instead"
+        )
+    if not left:  # XA = B is AᴴXᴴ = Bᴴ
+        b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
+    order = order_of(xp, pivots, lu.shape[-1])
+    if adjoint:
+        h = lu.swapaxes(-1, -2).conj()
+        x = triangular(xp, h, triangular(xp, h, b, False), True, True)
+        back = xp.argsort(order, -1)[..., None]
+        x = xp.take_along_axis(x, xp.broadcast_to(back, x.shape), -2)
+    else:
+        batch = xp.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+        b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))
+        b = xp.take_along_axis(b, xp.broadcast_to(order[..., None], b.shape), -2)
+        x = triangular(xp, lu, triangular(xp, lu, b, False, True), True)
+    return x if left else x.swapaxes(-1, -2).conj()
+
+
+def _lu_solve_gradient(g: Any, LU: Any, pivots: Any, left: bool, adjoint: bool, result: Any) -> Any:
+    # With A = PLU: gA = -gB·Xᴴ where gB solves the adjoint equation; then L and U share gA.
+    p, lower, upper = lu_unpack(LU, pivots)
+    gb = lu_solve_op.function(LU, pivots, g, left=left, adjoint=not adjoint)
+    ga = -(gb @ result.mH) if left else -(result.mH @ gb)
+    ga = p.mT @ (ga.mH if adjoint else ga)
+    return (ga @ upper.mH).tril(-1) + (lower.mH @ ga).triu()
+
+
+lu_solve_op: Op = general(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
+    "-> Tensor",
+    _lu_solve,
+    upcast=False,
+    method=False,
+    holomorphic=False,
+    d_LU=_lu_solve_gradient,
+    d_B=lambda g, LU, pivots, left, adjoint: lu_solve_op.function(
+        LU, pivots, g, left=left, adjoint=not adjoint
+    ),
+    doc="X of AX = B (XA = B, AᴴX = B) from the factorisation of A.",
+)
+
+
+@public("lu_solve", method=True)
+@cast_to("float32")
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """X of AX = B: the older form of `linalg.lu_solve`."""
+    return lu_solve_op.function(LU_data, LU_pivots, b, out=out)

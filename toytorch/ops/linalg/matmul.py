@@ -1,0 +1,334 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts import state
+from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.kernels.matmul import SMALLEST, are_twins, is_symmetric
+from toytorch.kernels.matmul import product as small_product
+from toytorch.ops.define import general
+
+
+def _names(a: Any, b: Any) -> tuple[str, str]:
+    from toytorch.facts.dtype import from_numpy_dtype
+
+    return from_numpy_dtype(a.dtype).name, from_numpy_dtype(b.dtype).name
+
+
+C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long long",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def same_dtype(a: Any, b: Any) -> None:
+    """Refuses operands of two types: products do not promote."""
+    if a.dtype != b.dtype:
+        x, y = _names(a, b)
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[x]} != {C_NAMES[y]}"
+        )
+
+
+def _product(xp: Any, a: Any, b: Any) -> Any:
+    if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+    if xp is np and a.ndim == 2 and b.ndim == 2 and a.size * b.shape[1] >= SMALLEST:
+        small = small_product(a, b)
+        if small is not None:
+            return small
+    return xp.matmul(a, b)
+
+
+def check_factors(a: Any, b: Any) -> None:
+    """Refuses matrices whose inner sizes differ."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} "
+            f"and {b.shape[0]}x{b.shape[1]})"
+        )
+
+
+def _mm(xp: Any, a: Any, b: Any) -> Any:
+    if (
+        a.dtype is b.dtype
+        and a.dtype.char in "fd"
+        and a.ndim == 2 == b.ndim
+        and (a.shape[1] == b.shape[0] and a.size * b.shape[1] < SMALLEST)
+    ):
+        return xp.matmul(a, b)  # the small call, without the detours
+    for name, m in (("self", a), ("mat2", b)):
+        if m.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    check_factors(a, b)
+    same_dtype(a, b)
+    return _product(xp, a, b)
+
+
+def left_share(g: Any, mat2: Any, work: Any = None) -> Any:
+    """The gradient of the left factor: g·mat2ᵀ."""
+    made = g.mm(mat2.t())
+    if work is not None and made.numel() >= SMALLEST // 8:
+        work["left"] = made, mat2
+    return made
+
+
+def right_share(g: Any, mat1: Any, column_major: Any, work: Any = None) -> Any:
+    """The gradient of the right factor, mat1ᵀ·g, in that factor's own order of memory.
+
+    The weight of a linear layer comes in transposed; its gradient then lies as the weight does.
+    Of x·xᵀ with a symmetric g (similarities of pairs have one) it is the left factor's, transposed.
+    """
+    if work and not state.local.grad:
+        made, mat2 = work["left"]
+        arrays = [t._array for t in (g, mat1, mat2)]
+        if (
+            all(a.__class__ is np.ndarray for a in arrays)
+            and are_twins(*arrays[1:])
+            and (is_symmetric(arrays[0]))
+        ):
+            return made.t()
+    return g.t().mm(mat1).t() if column_major else mat1.t().mm(g)
+
+
+mm = general(
+    "mm(Tensor self, Tensor mat2) -> Tensor",
+    _mm,
+    apart="type",
+    d_self=left_share,
+    d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
+    doc="Matrix product.",
+)
+
+
+def _bmm(xp: Any, a: Any, b: Any) -> Any:
+    for name, m in (("batch1", a), ("batch2", b)):
+        if m.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+    same_dtype(a, b)
+    return _product(xp, a, b)
+
+
+bmm = general(
+    "bmm(Tensor self, Tensor mat2) -> Tensor",
+    _bmm,
+    apart="type",
+    d_self=lambda g, mat2: g.bmm(mat2.transpose(1, 2)),
+    d_mat2=lambda g, self: self.transpose(1, 2).bmm(g),
+    doc="Matrix products of a batch.",
+)
+
+
+def _mv(xp: Any, a: Any, v: Any) -> Any:
+    if not a.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if a.ndim != 2 or v.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {a.ndim}, {v.ndim}")
+    if a.shape[1] != v.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x"
+            f"{a.shape[1]}), vec ({v.shape[0]})"
+        )
+    same_dtype(a, v)
+    return _product(xp, a, v)
+
+
+mv = general(
+    "mv(Tensor self, Tensor vec) -> Tensor",
+    _mv,
+    apart="type",
+    d_self=lambda g, vec: g.unsqueeze(1) * vec.unsqueeze(0),
+    d_vec=lambda g, self: self.t().mv(g),
+    doc="Matrix times vector.",
+)
+
+
+def _dot(xp: Any, a: Any, b: Any) -> Any:
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.dtype != b.dtype:
+        x, y = _names(a, b)
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{x.capitalize()} and {y.capitalize()}"
+        )
+    if a.shape != b.shape:
+        raise RuntimeError(
+            "inconsistent tensor size, expected tensor "
+            f"[{a.shape[0]}] and src [{b.shape[0]}] to have the same number of "
+            f"elements, but got {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
+    return _product(xp, a, b)
+
+
+dot = general(
+    "dot(Tensor self, Tensor tensor) -> Tensor",
+    _dot,
+    apart="type",
+    d_self=lambda g, tensor: g * tensor,
+    d_tensor=lambda g, self: g * self,
+    doc="Inner product, Σ aᵢbᵢ.",
+)
+
+
+def _outer(xp: Any, a: Any, b: Any) -> Any:
+    for name, v in (("self", a), ("vec2", b)):
+        if v.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {v.ndim}-D")
+    from toytorch.ops.shaping.rearrange import _common
+
+    a, b = _common(xp, [a, b])
+    return xp.multiply(a[:, None], b[None, :])
+
+
+outer = general(
+    "outer(Tensor self, Tensor vec2) -> Tensor",
+    _outer,
+    d_self=lambda g, vec2: g.mv(vec2.to(g.dtype)),
+    d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
+    node="MulBackward0",
+    doc="Outer product, out[i, j] = a[i]·b[j].",
+)
+
+
+def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta·a + alpha·product, in the product's memory."""
+    if broadcast_or_none(a.shape, product.shape) != product.shape:
+        from toytorch.ops.shaping.view import _expand
+
+        _expand(xp, a, product.shape)  # raises PyTorch's error
+    product = xp.asarray(product)
+    if alpha != 1:
+        product *= product.dtype.type(alpha)
+    if beta == 1:
+        product += a
+    elif beta != 0:
+        product += a * a.dtype.type(beta)
+    return product
+
+
+def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
+    for name, m in (("mat1", m1), ("mat2", m2)):
+        if m.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
+    check_factors(m1, m2)
+    same_dtype(m1, m2)
+    if a.dtype != m1.dtype:
+        x, y = _names(a, m1)
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {x.capitalize()} and {y.capitalize()}"
+        )
+    return plus(xp, a, _product(xp, m1, m2), beta, alpha)
+
+
+def broadcast_or_none(a: Any, b: Any) -> Any:
+    """The common shape, or None where there is none."""
+    try:
+        return broadcast_pair(a, b)
+    except RuntimeError:
+        return None
+
+
+def scaled(g: Any, factor: Any) -> Any:
+    """g·factor, without work for 1."""
+    return g if factor == 1 else g * factor
+
+
+addmm = general(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addmm,
+    apart="type",
+    inplace=True,
+    d_self=lambda g, beta: scaled(g, beta),
+    d_mat1=lambda g, mat2, alpha: scaled(left_share(g, mat2), alpha),
+    d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
+    doc="beta·self + alpha·mat1·mat2.",
+)
+
+
+def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+    for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
+        wrap_dim(d, m.ndim, False)
+    product = _bmm(xp, b1, b2)
+    if a.dtype != product.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {a.dtype}, batch1: "
+            f"{b1.dtype}, batch2: {b2.dtype}"
+        )
+    if alpha != 1:
+        product *= product.dtype.type(alpha)
+    if beta == 0:
+        return product
+    shape = product.shape
+    if broadcast_or_none(a.shape, shape) != shape:
+        from toytorch.ops.shaping.view import _expand
+
+        _expand(xp, a, shape)
+    product += a if beta == 1 else a * a.dtype.type(beta)
+    return product
+
+
+baddbmm = general(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor",
+    _baddbmm,
+    apart="type",
+    inplace=True,
+    d_self=lambda g, beta: scaled(g, beta),
+    d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
+    d_batch2=lambda g, batch1, alpha: scaled(batch1.transpose(1, 2).bmm(g), alpha),
+    doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
+)
+
+
+def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
+    if x.shape[1] != weight.shape[1]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "
+            f"and {weight.shape[1]}x{weight.shape[0]})"
+        )
+    same_dtype(x, weight)
+    if xp is np and x.size * weight.shape[0] >= SMALLEST:
+        small = small_product(x, weight.T, bias)
+        if small is not None:
+            return small
+    if 16 <= x.shape[0] <= weight.shape[0]:
+        # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
+        # adding the bias turns the result round.
+        return xp.add(xp.matmul(weight, x.T).T, bias, order="C")
+    product = xp.matmul(x, weight.T) if x.dtype.kind != "b" else _product(xp, x, weight.T)
+    product += bias
+    return product
+
+
+linear = general(
+    "linear(Tensor bias, Tensor self, Tensor weight) -> Tensor",
+    _linear,
+    function=False,
+    method=False,
+    out=False,
+    node="AddmmBackward0",
+    d_self="mm(g, weight)",
+    d_weight="mm(g.T, self)",
+    d_bias="g.sum(0)",
+    doc="x·Wᵀ + b for a matrix x.",
+)

@@ -1,0 +1,182 @@
+"""Products of tensors: calls that choose between records of `matmul`, or are made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from toytorch.core import dispatch
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to, operands
+from toytorch.facts.size import broadcast_pair, wrap_dims
+from toytorch.ops.creation import convert, create
+from toytorch.ops.define import public, takes_words
+from toytorch.ops.elementwise import arithmetic
+from toytorch.ops.linalg import matmul
+from toytorch.ops.shaping import view
+
+
+@public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
+def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Matrix product of vectors, matrices or batches of matrices.
+
+    >>> matmul_(create.eye(2), create.tensor([3., 4.]))
+    tensor([3., 4.])
+    """
+    try:
+        m, n = input._array.ndim, other._array.ndim
+    except AttributeError:
+        place, (name, value) = next(
+            (i, p)
+            for i, p in enumerate((("input", input), ("other", other)), 1)
+            if not isinstance(p[1], Tensor)
+        )
+        raise TypeError(
+            f"matmul(): argument '{name}' (position {place}) must be Tensor, not "
+            f"{type(value).__name__}"
+        ) from None
+    if m == 2 and n == 2 and out is None:
+        return matmul.mm.function(input, other)
+    if out is not None:
+        dispatch.refuse_grad("matmul", (input, other), out)
+        if out.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {input.dtype.name}, but got "
+                f"{out.dtype.name} instead"
+            )
+    if m == 2 and n == 2:
+        return matmul.mm.function(input, other, out=out)
+    if m == 0 or n == 0:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
+        )
+    if n == 1 and m < 3:
+        input, other = operands("half", input, other)
+    if m == 1 and n == 1:
+        return matmul.dot.function(input, other, out=out)
+    if m == 2 and n == 1:
+        return matmul.mv.function(input, other, out=out)
+    if m == 1:
+        made = matmul_(input.unsqueeze(0), other).squeeze(-2)
+        return create.put_out(made, out)
+    if n == 1:
+        made = matmul_(input, other.unsqueeze(1)).squeeze(-1)
+        return create.put_out(made, out)
+    if n == 2:  # one matrix for the whole batch: fold the batch into the rows
+        rows = convert.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
+        product = matmul.mm.function(rows, other)
+        made = view.unsafe_view.function(product, (*input.shape[:-1], other.shape[-1]))
+        return create.put_out(made, out)
+    batch = broadcast_pair(input.shape[:-2], other.shape[:-2])
+    a = input.expand((*batch, *input.shape[-2:]))
+    b = other.expand((*batch, *other.shape[-2:]))
+    count = math.prod(batch)
+    product = matmul.bmm.function(
+        convert.reshape(a, (count, *a.shape[-2:])), convert.reshape(b, (count, *b.shape[-2:]))
+    )
+    made = view.unsafe_view.function(product, (*batch, a.shape[-2], b.shape[-1]))
+    return create.put_out(made, out)
+
+
+@takes_words()
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """x·Wᵀ + b."""
+    if out is not None:
+        return create.put_out(linear(input, weight, bias), out)
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"linear(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    if (
+        bias is not None
+        and input._array.ndim == 2
+        and weight._array.ndim == 2
+        and bias._array.shape == weight._array.shape[:1]
+    ):
+        return matmul.linear.function(bias, input, weight)
+    if bias is not None and input.ndim == 3 and weight.ndim == 2 and convert.is_contiguous(input):
+        flat = view.view_.function(input, (-1, input.shape[-1]))
+        product = matmul.addmm.function(bias, flat, weight.t())
+        return product.view((*input.shape[:-1], weight.shape[0]))
+    product = matmul_(input, weight.t())
+    if bias is not None and input.ndim < 3 and bias.shape not in ((weight.shape[0],), (1,), ()):
+        view.expand.function(bias, (product.numel() // weight.shape[0], weight.shape[0]))
+    return product if bias is None else product + bias
+
+
+@public("tensordot", tensor_first=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+    """Products summed over pairs of dimensions."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        left, right = list(range(-dims, 0)), list(range(dims))
+    else:
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    given = list(zip(left, right))
+    left, right = list(wrap_dims(tuple(left), a.ndim)), list(wrap_dims(tuple(right), b.ndim))
+    if len(left) != len(right):
+        raise RuntimeError("both dimension lists should have same length")
+    for i, j, said in zip(left, right, given):
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # one place for all
+            a, b = (
+                x.sum(d, True, dtype=x.dtype) if x.shape[d] != 1 else x for x, d in ((a, i), (b, j))
+            )
+        if a.shape[i] != b.shape[j]:
+            raise RuntimeError(
+                "contracted dimensions need to match, but first has size "
+                f"{a.shape[i]} in dim {said[0]} and second has size {b.shape[j]} "
+                f"in dim {said[1]}"
+            )
+    rest_a = [d for d in range(a.ndim) if d not in left]
+    rest_b = [d for d in range(b.ndim) if d not in right]
+    n = math.prod(a.shape[d] for d in left)
+    x = convert.reshape(
+        view.permute.function(a, tuple(rest_a + left)), (math.prod(a.shape[d] for d in rest_a), n)
+    )
+    y = convert.reshape(
+        view.permute.function(b, tuple(right + rest_b)), (n, math.prod(b.shape[d] for d in rest_b))
+    )
+    made = convert.reshape(
+        x.mm(y), tuple([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
+    )
+    return create.put_out(made, out)
+
+
+@public("einsum", tensor_first=False)
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Einstein's summation over named dimensions.
+
+    >>> einsum("ij,jk->ik", create.ones(2, 3), create.ones(3, 1))
+    tensor([[3.],
+            [3.]])
+    """
+    from toytorch.ops.linalg.einsum import evaluate
+
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return evaluate(equation, list(operands))
+
+
+@public("inner", method=True)
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Σ over the last dimension of both."""
+    if input.ndim == 0 or other.ndim == 0:
+        return arithmetic.mul.function(input, other, out=out)
+    return tensordot(input, other, ([-1], [-1]), out=out)
+
+
+@public("trace", method=True)
+@cast_to("float32")
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return view.diagonal.function(input).sum()
+
+
+public("ger", method="ger")(matmul.outer.function)

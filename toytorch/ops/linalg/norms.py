@@ -1,0 +1,337 @@
+"""Norms of vectors and matrices, condition numbers, and distances between points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import need_square
+from toytorch.ops.linalg.solve import inv_op
+from toytorch.ops.linalg.svd import svdvals
+from toytorch.ops.reductions import reduce
+
+ORDERS = ("fro", "nuc")
+
+
+def _convert(A: Any, dtype: Any, name: str) -> Any:
+    """A in the type asked for, which must be as complex and as wide as A's own."""
+    if dtype is None:
+        return A
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"{name}: dtype should be floating point or complex, but got {dtype.legacy}"
+        )
+    if A.dtype.is_complex != dtype.is_complex:
+        kind = "complex" if A.dtype.is_complex else "real"
+        raise RuntimeError(
+            f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.legacy}"
+        )
+    if A.dtype.itemsize > dtype.itemsize:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({A.dtype.legacy}) should be "
+            f"convertible without narrowing to the specified dtype "
+            f"({dtype.legacy})"
+        )
+    return A.to(dtype)
+
+
+def _two_dims(A: Any, dim: Any, name: str) -> tuple[int, int]:
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if dim is None or isinstance(dim, int) or len(dim) != 2:
+        given = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, given))}")
+    d0, d1 = wrap_dim(dim[0], A.ndim), wrap_dim(dim[1], A.ndim)
+    if d0 == d1:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return d0, d1
+
+
+def _refuse_integers(A: Any, name: str) -> None:
+    if not (A.dtype.is_floating_point or A.dtype.is_complex):
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.legacy}"
+        )
+
+
+@public("linalg.matrix_norm")
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """A norm of matrices: "fro" √Σ|a|², "nuc" ΣS, ±2 largest or smallest S, ±1, ±inf sums.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[1., -2.], [3., 4.]]), 1)
+    tensor(6.)
+    """
+    name = "linalg.matrix_norm"
+    a: Any = A
+    _refuse_integers(a, name)
+    d0, d1 = _two_dims(a, dim, name)
+    if isinstance(ord, str) and ord not in ORDERS:
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if not isinstance(ord, str) and abs(float(ord)) not in (1, 2, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord == "fro":
+        made = reduce.vector_norm.function(_convert(a, dtype, name), 2, (d0, d1), keepdim)
+        return put_out(made, out)
+    a = _convert(a, dtype, name)
+    if ord == "nuc" or abs(ord) == 2:
+        rest = [d for d in range(a.ndim) if d not in (d0, d1)]
+        s = svdvals(a.permute([*rest, d0, d1]))
+        made = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord > 0 else s.amin(-1)
+        if keepdim:
+            for d in sorted((d0, d1)):
+                made = made.unsqueeze(d)
+        return put_out(made, out)
+    if abs(ord) == math.inf:
+        d0, d1 = d1, d0
+    if not keepdim and d1 > d0:
+        d1 -= 1
+    sums = reduce.vector_norm.function(a, 1, d0, keepdim)
+    return put_out(sums.amax(d1, keepdim) if ord > 0 else sums.amin(d1, keepdim), out)
+
+
+@public("linalg.norm")
+def norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+) -> Tensor:
+    """A norm of vectors (one dimension) or of matrices (two); without an order √Σ|a|².
+
+    >>> import toytorch as torch
+    >>> torch.linalg.norm(torch.tensor([3., 4.]))
+    tensor(5.)
+    """
+    a: Any = A
+    dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if dims is not None and len(dims) not in (1, 2) and ord is not None:
+        raise RuntimeError(
+            f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {dims}"
+        )
+    if dims is None and ord is not None and a.ndim not in (1, 2):
+        raise RuntimeError(
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D "
+            f"or 2D. Got {a.ndim}D."
+        )
+    if ord is not None and (
+        isinstance(ord, str) or (len(dims) == 2 if dims is not None else a.ndim == 2)
+    ):
+        return matrix_norm(a, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    order = 2 if ord is None else ord
+    return reduce.vector_norm.function(
+        a,
+        order,
+        dims,
+        keepdim,
+        dtype=dtype,
+        out=out,
+    )
+
+
+@public("linalg.cond")
+def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+    """The condition number ‖A‖·‖A⁻¹‖; S₀/Sₖ for p=None or 2.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
+    tensor(2.)
+    """
+    a: Any = A
+    if a.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor A must have at least 2 dimensions.")
+    if p is not None and not isinstance(p, (str, int, float)):
+        raise TypeError(f"linalg.cond: p must be a number or a string, not {type(p).__name__}")
+    if isinstance(p, str) and p not in ORDERS:
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if not a.numel() and p not in (None, 2, -2):
+        need_square("linalg.cond", a._array)
+        return put_out(a.new_zeros(a.shape[:-2], dtype=a.dtype.to_real()), out)
+    if p in (None, 2, -2):
+        s = svdvals(a)
+        if not s.numel():
+            return put_out(s.new_zeros(s.shape[:-1]), out)
+        first, last = s[..., 0], s[..., -1]
+        return put_out(last / first if p == -2 else first / last, out)
+    need_square("linalg.cond", a._array)
+    inverse, info = inv_op.function(a)
+    size, other = matrix_norm(a, p), matrix_norm(inverse, p)
+    made: Any = size * other
+    singular = info != 0
+    if bool(singular.any()):  # no inverse: the condition is infinite
+        made = made.masked_fill(singular, math.inf)
+    return put_out(made, out)
+
+
+@public("dist", method=True)
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    """‖input - other‖ₚ over all elements."""
+    difference = input - other
+    return reduce.vector_norm.function(difference, p)
+
+
+# -- distances between all pairs of points --------------------------------------------------------
+
+MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+MANY_ROWS = 25  # from here on PyTorch computes Euclidean distances by a matrix product
+
+
+def _pairs(xp: Any, a: Any, b: Any, p: float) -> Any:
+    """‖aᵢ - bⱼ‖ₚ for rows aᵢ and bⱼ, a block of rows at a time."""
+    rows, n = b.shape[-2:]
+    made = xp.empty((*a.shape[:-1], rows), a.dtype)
+    step = max(1, (1 << 18) // max(1, rows * n * max(1, math.prod(a.shape[:-2]))))
+    for i in range(0, a.shape[-2], step):
+        size = abs(a[..., i : i + step, None, :] - b[..., None, :, :])
+        part = made[..., i : i + step, :]
+        if p == 0:
+            part[...] = (size != 0).sum(-1)
+        elif p == 1:
+            size.sum(-1, out=part)
+        elif p == 2:
+            size *= size
+            xp.sqrt(size.sum(-1), out=part)
+        elif math.isinf(p):
+            part[...] = size.max(-1) if n else 0
+        else:
+            part[...] = (size**p).sum(-1) ** (1 / p)
+    return made
+
+
+def _euclidean(xp: Any, a: Any, b: Any) -> Any:
+    """√(|a|² - 2ab + |b|²), by a matrix product."""
+    square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
+    square -= 2 * (a @ b.swapaxes(-1, -2))
+    return xp.sqrt(xp.maximum(square, 0))
+
+
+def _cdist(xp: Any, a: Any, b: Any, p: float, mode: int) -> Any:
+    for label, x in (("X1", a), ("X2", b)):
+        if x.dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {label} got: {x.dtype}")
+    for label, x in (("X1", a), ("X2", b)):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {label} got: {x.ndim}D")
+    if a.shape[-1] != b.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
+    a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    if p == 2 and (mode == 1 or (mode == 0 and max(a.shape[-2], b.shape[-2]) > MANY_ROWS)):
+        return _euclidean(xp, a, b)
+    return _pairs(xp, a, b, p)
+
+
+def _row_shares(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
+    """The gradient of the rows of x1; that of x2 is the same with everything turned round."""
+    if p == 0:
+        return x1 * 0
+    if p == 2:
+        w = g / result.masked_fill(result == 0, 1)
+        w = w.masked_fill(result == 0, 0)
+        return x1 * w.sum(-1, True) - w @ x2
+    d = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    norm, weight = result.unsqueeze(-1), g.unsqueeze(-1)
+    if p == 1:
+        return (d.sgn() * weight).sum(-2)
+    if math.isinf(p):
+        return (d.sgn() * (d.abs() == norm) * weight).sum(-2)
+    safe = norm.masked_fill(norm == 0, 1)
+    size = d.abs()
+    share = d.sgn() * size.masked_fill(size == 0, 1) ** (p - 1) * safe ** (1 - p)
+    return (share.masked_fill((norm == 0) | (size == 0), 0) * weight).sum(-2)
+
+
+cdist_op: Op = general(
+    "cdist(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor",
+    _cdist,
+    upcast=False,
+    function=False,
+    method=False,
+    out=False,
+    d_x1=lambda g, x1, x2, p, result: _row_shares(g, x1, x2, p, result),
+    d_x2=lambda g, x1, x2, p, result: _row_shares(g.mT, x2, x1, p, result.mT),
+    doc="Distances between all pairs of rows.",
+)
+
+
+@public("cdist", tensor_first=False)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) -> Tensor:
+    """‖x1[i] - x2[j]‖ₚ for all pairs of rows.
+
+    >>> import toytorch as torch
+    >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
+    tensor([[5., 1.]])
+    """
+    if compute_mode not in MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return cdist_op.function(x1, x2, float(p), MODES.index(compute_mode))
+
+
+# -- norms held below a bound ---------------------------------------------------------------------
+
+EPSILON = 1e-7  # PyTorch's, beside the norm that renorm divides by
+
+
+def _renorm_dims(shape: Any, dim: int) -> list[int]:
+    d = wrap_dim(dim, len(shape))
+    return [i for i in range(len(shape)) if i != d]
+
+
+def _renorm(xp: Any, a: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if isinstance(p, complex) or not p > 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if a.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {a.ndim} dimensions")
+    size = reduce._vector_norm(xp, a, p, _renorm_dims(a.shape, dim), True, None)
+    scale = xp.where(size > maxnorm, maxnorm / (size + EPSILON), 1)
+    return a * scale.astype(size.dtype)
+
+
+def _renorm_gradient(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    dims = _renorm_dims(self.shape, dim)
+    size = reduce.vector_norm.function(self, p, dims, True)
+    over = size > maxnorm
+    inner = (self.conj() * g).sum(dims, True)
+    inner = inner.real if inner.dtype.is_complex else inner
+    along = reduce._norm_gradient(inner, self, p, dims, True, size)
+    moved = (g - along / (size + EPSILON)) * (maxnorm / (size + EPSILON))
+    return g * ~over + moved.masked_fill(~over, 0)  # which may be NaN at 0
+
+
+renorm = general(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    _renorm,
+    inplace=True,
+    holomorphic=False,
+    d_self=_renorm_gradient,
+    memory="rows",
+    doc="Slices of a dimension scaled down to a p-norm of at most maxnorm.",
+)

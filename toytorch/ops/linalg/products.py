@@ -1,0 +1,328 @@
+"""Products with a sum, products of several matrices, and products that are not a matrix's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core import inplace as writing
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
+from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import identity, need_square
+from toytorch.ops.linalg.matmul import (
+    _bmm,
+    _mv,
+    _product,
+    broadcast_or_none,
+    plus,
+    same_dtype,
+    scaled,
+)
+from toytorch.ops.linalg.solve import inv
+
+
+def added(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta·a + alpha·product, for an `a` of the product's type."""
+    if a.dtype != product.dtype:
+        same_dtype(a, product)
+    return plus(xp, a, product, beta, alpha)
+
+
+def _addmv(xp: Any, a: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    if mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, {vec.ndim}"
+        )
+    return added(xp, a, _mv(xp, mat, vec), beta, alpha)
+
+
+addmv = general(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addmv,
+    inplace=True,
+    apart="type",
+    d_self=lambda g, beta: scaled(g, beta),
+    d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
+    d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
+    doc="beta·self + alpha·mat·vec.",
+)
+
+
+def _addbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+    for d, m in ((1, b1), (2, b2)):  # the sizes of the result are looked up first
+        wrap_dim(d, m.ndim, False)
+    if (
+        b1.ndim == 3
+        and b2.ndim == 3
+        and b1.shape[0] == b2.shape[0]
+        and b1.shape[2] == b2.shape[1]
+        and b1.dtype == b2.dtype
+    ):
+        n, m, k = b1.shape  # the sum of products is one product of the batch side by side
+        wide = b1.transpose(1, 0, 2).reshape(m, n * k)
+        return added(xp, a, _product(xp, wide, b2.reshape(n * k, b2.shape[2])), beta, alpha)
+    return added(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
+
+
+addbmm = general(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addbmm,
+    inplace=True,
+    d_self=lambda g, beta: scaled(g, beta),
+    d_batch1=lambda g, batch2, alpha: scaled(
+        g.expand((batch2.shape[0], *g.shape)).bmm(batch2.transpose(1, 2)), alpha
+    ),
+    d_batch2=lambda g, batch1, alpha: scaled(
+        batch1.transpose(1, 2).bmm(g.expand((batch1.shape[0], *g.shape))), alpha
+    ),
+    doc="beta·self + alpha·Σ of the matrix products of a batch.",
+)
+
+
+_addbmm_inplace = Tensor.addbmm_  # type: ignore[attr-defined]  # attached by the record
+
+
+def addbmm_(
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
+    made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
+    if self.shape != made and broadcast_or_none(self.shape, made) == made:
+        writing.check(self, self._rg)
+        grown = addbmm.function(self, batch1, batch2, beta=beta, alpha=alpha)
+        self._array, self._storage = grown._array, grown._storage
+        self._edge, self._rg = grown._edge, grown._rg
+        writing.bump(self)
+        return self
+    return _addbmm_inplace(
+        self,
+        batch1,
+        batch2,
+        beta=beta,
+        alpha=alpha,
+    )
+
+
+Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]
+
+
+def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
+    for i, x in ((1, v), (2, w)):
+        if x.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
+    from toytorch.ops.shaping.rearrange import _common
+
+    a, v, w = _common(xp, [a, v, w])
+    kind = a.dtype.kind
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and kind != "b":
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(value, float) and kind in "biu":
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+    product = v[:, None] & w if kind == "b" else v[:, None] * w
+    if broadcast_or_none(a.shape, product.shape) != product.shape:
+        from toytorch.ops.shaping.view import _expand
+
+        _expand(xp, a, product.shape)  # raises PyTorch's error
+    if kind == "b":
+        product = product & bool(alpha)
+        return a | product if beta else product
+    return added(xp, a, product, beta, alpha)
+
+
+addr = general(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addr,
+    inplace=True,
+    d_self=lambda g, beta: scaled(g, beta),
+    d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
+    d_vec2=lambda g, vec1, alpha: scaled(g.t().mv(vec1.to(g.dtype)), alpha),
+    doc="beta·self + alpha·vec1·vec2ᵀ.",
+)
+
+
+def _vdot(xp: Any, a: Any, b: Any) -> Any:
+    from toytorch.ops.linalg.matmul import _dot
+
+    return _dot(xp, a.conj() if a.dtype.kind == "c" else a, b)
+
+
+vdot = general(
+    "vdot(Tensor self, Tensor other) -> Tensor",
+    _vdot,
+    holomorphic=False,
+    d_self=lambda g, other: g.conj() * other,
+    d_other=lambda g, self: g * self,
+    doc="Inner product Σ āᵢbᵢ.",
+)
+
+
+def _cross(xp: Any, a: Any, b: Any, dim: int) -> Any:
+    if a.ndim != b.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = wrap_dim(dim, a.ndim)
+    if a.shape[d] != 3 or b.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got "
+            f"{a.shape[d]} and {b.shape[d]}"
+        )
+    from toytorch.ops.shaping.rearrange import _common
+
+    a, b = _common(xp, [a, b])
+    a, b = xp.moveaxis(a, d, 0), xp.moveaxis(b, d, 0)
+    made = xp.empty((3, *broadcast_pair(a.shape[1:], b.shape[1:])), a.dtype)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        xp.multiply(a[j], b[k], out=made[i, ...])
+        made[i, ...] -= a[k] * b[j]
+    return xp.ascontiguousarray(xp.moveaxis(made, 0, d))
+
+
+linalg_cross: Op = general(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    _cross,
+    method=False,
+    d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
+    d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
+    doc="The vector product in three dimensions.",
+)
+
+
+@public("cross", method=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """`linalg.cross` along the first dimension of size 3, unless another is named."""
+    if dim is None:
+        if input.ndim == other.ndim:
+            shape = broadcast_pair(input.shape, other.shape)
+        else:
+            shape = tuple(input.shape)
+        dim = next((d for d, n in enumerate(shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross.function(input, other, dim=dim, out=out)
+
+
+@public("linalg.vecdot")
+@cast_to("half")
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """Σ x̄·y along a dimension."""
+    for t in (x, y):
+        if not (t.dtype.is_floating_point or t.dtype.is_complex):
+            raise RuntimeError(
+                "linalg.vecdot: Expected a floating point or complex tensor as "
+                f"input. Got {t.dtype.legacy}"
+            )
+    return put_out((x.conj() * y).sum(dim), out)
+
+
+# -- several matrices -----------------------------------------------------------------------------
+
+
+def cheapest(sizes: list[int]) -> Any:
+    """Where to split a product of matrices (sizes[i], sizes[i+1]): the classic dynamic program."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for span in range(1, n):
+        for i in range(n - span):
+            j = i + span
+            cost[i][j], cut[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+    return cut
+
+
+@public("linalg.multi_dot", tensor_first=False)
+def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+    """The product of several matrices, in the order that costs least.
+
+    The first and the last may be vectors. Cormen and others 2009, chapter 15.2.
+    """
+    parts: list[Any] = list(tensors)
+    name = "multi_dot(): "
+    if len(parts) < 2:
+        raise RuntimeError(f"{name}expected at least 2 tensors but got {len(parts)}")
+    for i, t in ((0, parts[0]), (len(parts) - 1, parts[-1])):
+        if t.ndim not in (1, 2):
+            which = "the first" if i == 0 else "the last"
+            raise RuntimeError(f"{name}{which} tensor must be 1D or 2D but got {t.ndim}D")
+    for i, t in enumerate(parts[1:-1], 1):
+        if t.ndim != 2:
+            raise RuntimeError(f"{name}tensor {i} must be 2D but got {t.ndim}D")
+    for i, t in enumerate(parts):
+        if t.dtype is not parts[0].dtype:
+            raise RuntimeError(
+                f"{name}all tensors must have be the same dtype but tensor 0 is "
+                f"{parts[0].dtype.legacy} and tensor {i} {t.dtype.legacy}"
+            )
+    row, column = parts[0].ndim == 1, parts[-1].ndim == 1
+    parts[0] = parts[0].unsqueeze(0) if row else parts[0]
+    parts[-1] = parts[-1].unsqueeze(-1) if column else parts[-1]
+    for i, (a, b) in enumerate(zip(parts, parts[1:])):
+        if a.shape[1] != b.shape[0]:
+            raise RuntimeError(
+                f"{name}tensors {i} and {i + 1} with shapes {list(a.shape)} and "
+                f"{list(b.shape)} cannot be multiplied"
+            )
+    cut = cheapest([t.shape[0] for t in parts] + [parts[-1].shape[1]])
+
+    def product(i: int, j: int) -> Any:
+        return parts[i] if i == j else product(i, cut[i][j]).mm(product(cut[i][j] + 1, j))
+
+    made = product(0, len(parts) - 1)
+    made = made.squeeze(-1) if column else made
+    return put_out(made.squeeze(0) if row else made, out)
+
+
+@public("chain_matmul", tensor_first=False)
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+    """`linalg.multi_dot` of matrices given one by one."""
+    import warnings
+
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch "
+        "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "
+        "more tensors rather than multiple parameters.",
+        UserWarning,
+        stacklevel=2,
+    )
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    for t in matrices:
+        if t.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")
+    if len(matrices) == 1:
+        return matrices[0]
+    return multi_dot(matrices, out=out)
+
+
+@public("linalg.matrix_power", "matrix_power", method=True)
+def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """Aⁿ by repeated squaring; a negative n takes the inverse first.
+
+    >>> import toytorch as torch
+    >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
+    tensor([[1., 5.],
+            [0., 1.]])
+    """
+    a: Any = A
+    need_square("linalg.matrix_power", a._array)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        a = a.clone().copy_(identity(a, a.shape[-1]))  # as in PyTorch, A is in its history
+        return put_out(a, out)
+    made: Any = None
+    while True:
+        if n & 1:
+            made = a if made is None else made @ a
+        n >>= 1
+        if not n:
+            return put_out(made.clone() if made is A else made, out)
+        a = a @ a

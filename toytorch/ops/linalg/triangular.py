@@ -1,0 +1,106 @@
+"""Triangular systems, solved in halves so that matrix products do the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
+from toytorch.ops.define import general, public
+from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel, need_same_dtype
+
+
+def substitute(xp: Any, a: Any, b: Any, upper: bool) -> Any:
+    """X of AX = B row by row; a zero on the diagonal gives infinities, as BLAS does."""
+    n = a.shape[-1]
+    batch = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = xp.broadcast_to(b, (*batch, *b.shape[-2:])).copy()
+    for i in reversed(range(n)) if upper else range(n):
+        x[..., i, :] /= a[..., i, i, None]
+        rest = slice(0, i) if upper else slice(i + 1, n)
+        x[..., rest, :] -= a[..., rest, i, None] * x[..., i, None, :]
+    return x
+
+
+def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
+    """X of AX = B for the upper or lower triangle of A; `unit` takes its diagonal as ones."""
+    n = a.shape[-1]
+    if n > BLOCK:
+        h = n // 2
+        first, last = (slice(h, n), slice(0, h)) if upper else (slice(0, h), slice(h, n))
+        x = triangular(xp, a[..., first, first], b[..., first, :], upper, unit)
+        y = triangular(
+            xp, a[..., last, last], b[..., last, :] - a[..., last, first] @ x, upper, unit
+        )
+        return xp.concatenate([y, x] if upper else [x, y], -2)
+    t = (xp.triu if upper else xp.tril)(a, (1 if upper else -1) if unit else 0)
+    if unit:
+        t = t + xp.eye(n, dtype=a.dtype)
+    elif not xp.diagonal(t, 0, -2, -1).all():
+        return substitute(xp, t, b, upper)
+    try:
+        return xp.linalg.solve(t, b)
+    except xp.linalg.LinAlgError:
+        return substitute(xp, t, b, upper)
+
+
+def _solve_triangular(xp: Any, a: Any, b: Any, upper: bool, left: bool, unit: bool) -> Any:
+    name = "linalg.solve_triangular"
+    need_fit(name, a, b, left)
+    need_same_dtype(name, a, b)
+    need_kernel("triangular_solve_cpu", a)
+    if left:
+        return triangular(xp, a, b, upper, unit)
+    turned = triangular(xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit)
+    return turned.swapaxes(-1, -2)
+
+
+def solve_with(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
+    """The differentiable `linalg.solve_triangular`."""
+    return solve_triangular_op.function(
+        a,
+        b,
+        upper=upper,
+        left=left,
+        unitriangular=unit,
+    )
+
+
+def _triangular_gradient(
+    g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, result: Any
+) -> Any:
+    gb = solve_with(self.mH, g, not upper, left, unitriangular)
+    ga = gb @ result.mH if left else result.mH @ gb
+    skip = int(unitriangular)
+    return -(ga.triu(skip) if upper else ga.tril(-skip))
+
+
+solve_triangular_op: Op = general(
+    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
+    "bool unitriangular=False) -> Tensor",
+    _solve_triangular,
+    upcast=False,
+    method=False,
+    holomorphic=False,
+    d_self=_triangular_gradient,
+    d_B=lambda g, self, upper, left, unitriangular: solve_with(
+        self.mH, g, not upper, left, unitriangular
+    ),
+    doc="X of AX = B (or XA = B), where only a triangle of A counts.",
+)
+
+
+@public("triangular_solve", method=True)
+@cast_to("float32")
+def triangular_solve(
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> Any:
+    """(X, A) with AX = B for a triangular A: the older form of `linalg.solve_triangular`."""
+    matrix = A.mT if transpose else A
+    x = solve_with(matrix, input, upper != transpose, True, unitriangular)
+    return named("triangular_solve", "solution cloned_coefficient", (x, A.clone()))

@@ -1,0 +1,42 @@
+"""Named results of ops with several, like `torch.return_types`."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.ops.define import public
+
+VALUES_AND_INDICES = ("values", "indices")
+
+
+@cache
+def result_class(name: str, fields: tuple[str, ...] = VALUES_AND_INDICES) -> type:
+    """The class of an op's results: a tuple whose fields have names."""
+    made = namedtuple(name, fields)  # type: ignore[misc]  # the name is the op's
+
+    def show(self: Any) -> str:
+        parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
+        return f"torch.return_types.{name}(\n{parts})"
+
+    made.__repr__ = show  # type: ignore[method-assign]
+    return made
+
+
+def return_type(name: str, results: Any, fields: tuple[str, ...] = VALUES_AND_INDICES) -> Any:
+    """An op's results with names."""
+    return result_class(name, fields)(*results)
+
+
+def public_with_names(op: Op) -> Any:
+    """Makes a record with several results a function and a method that name them."""
+    made, record = result_class(op.name, op.schema.result_names), op.function
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return made(*record(*args, **kwargs))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.function.__doc__
+    return public(op.name, method=op.name)(function)

@@ -1,0 +1,448 @@
+"""Convolution, as products of matrices, and its two gradients.
+
+With the windows of x as the columns of a matrix (one row for each place in the kernel), y = W·cols
+is one product. The gradient of x is the transposed convolution of g (columns Wᵀ·g, added where the
+windows lay); that of W is g·colsᵀ. So three kernels are closed under differentiation:
+
+    y = conv(x, W)      d_x = convᵀ(g, W)     d_W = weight_gradient(x, g)
+    y = convᵀ(x, W)     d_x = conv(g, W)      d_W = weight_gradient(g, x)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general, public
+from toytorch.ops.nn.conv_arrays import (
+    conv_arrays,
+    transposed_arrays,
+    transposed_sizes,
+    weight_arrays,
+)
+from toytorch.ops.nn.windows import sizes_text
+
+
+def _convolution(
+    xp: Any,
+    x: Any,
+    w: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    extra: Any,
+    groups: int,
+) -> Any:
+    n = w.ndim - 2
+    stride, padding, dilation, extra = (
+        v * n if len(v) == 1 else v for v in (stride, padding, dilation, extra)
+    )
+    _check(x, w, bias, stride, padding, dilation, transposed, extra, groups)
+    if not transposed:
+        return conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
+    y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
+    if bias is not None:
+        y += bias.reshape(-1, *(1,) * n)
+    return y
+
+
+def _gradient_of_input(
+    g: Any,
+    input_shape: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    n = weight.ndim - 2
+    stride, padding, dilation = (
+        tuple(v) * n if len(v) == 1 else v for v in (stride, padding, dilation)
+    )
+    extra = (0,) * n
+    if not transposed:
+        made = transposed_sizes(g.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
+        extra = tuple(a - b for a, b in zip(input_shape[2:], made))
+        return _conv_transposed(g, weight, stride, padding, dilation, extra, groups)
+    made = convolution.function(g, weight, None, stride, padding, dilation, False, extra, groups)
+    return _cropped(made, input_shape)
+
+
+def _cropped(made: Any, shape: Any) -> Any:
+    """The first windows: output_padding may have room for more."""
+    for d, size in enumerate(shape[2:], 2):
+        made = made.narrow(d, 0, size) if made.shape[d] != size else made
+    return made
+
+
+def _conv_transposed(g: Any, weight: Any, *rest: Any) -> Any:
+    stride, padding, dilation, extra, groups = rest
+    return convolution.function(g, weight, None, stride, padding, dilation, True, extra, groups)
+
+
+def _gradient_of_weight(
+    g: Any,
+    input: Any,
+    weight_shape: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    groups: int,
+) -> Any:
+    x, g = (g, input) if transposed else (input, g)
+    return weight_gradient.function(
+        x, g, tuple(weight_shape[2:]), stride, padding, dilation, groups
+    )
+
+
+convolution: Op = general(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+    "int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
+    _convolution,
+    method=False,
+    out=False,
+    d_input=_gradient_of_input,
+    d_weight=_gradient_of_weight,
+    d_bias=lambda g: g.sum([0, *range(2, g.ndim)]),
+    doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
+)
+
+
+def _weight_gradient(
+    xp: Any, x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    n = len(kernel)
+    stride, padding, dilation = (v * n if len(v) == 1 else v for v in (stride, padding, dilation))
+    return weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
+
+
+def _weight_gradient_input(
+    g: Any,
+    input_shape: Any,
+    grad_output: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Any:
+    return _gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
+
+
+weight_gradient: Op = general(
+    "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
+    "int[] padding, int[] dilation, int groups) -> Tensor",
+    _weight_gradient,
+    function=False,
+    method=False,
+    out=False,
+    d_input=_weight_gradient_input,
+    d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
+        convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),
+        grad_output_shape,
+    ),
+    doc="The gradient of a convolution's weight: windows of the input times the gradient.",
+)
+
+
+# -- what is no convolution -----------------------------------------------------------------------
+
+
+def _check(
+    x: Any,
+    w: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    extra: Any,
+    groups: int,
+) -> None:
+    """Raises PyTorch's errors."""
+    if x.dtype.kind == "b":
+        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    for a, what in ((w, "weight"), (bias, "bias")):
+        if a is not None and a.dtype != x.dtype:
+            from toytorch.ops.linalg.matmul import C_NAMES, _names
+
+            mine, theirs = _names(x, a)
+            raise RuntimeError(
+                f"Input type ({C_NAMES[mine]}) and {what} type ({C_NAMES[theirs]}) "
+                "should be the same"
+            )
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    shape, sizes = sizes_text(w.shape), sizes_text(x.shape)
+    if x.ndim != w.ndim:
+        raise RuntimeError(
+            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
+            f"{shape}, but got {x.ndim}-dimensional input of size {sizes} instead"
+        )
+    if w.shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at "
+            f"dimension 0, but got weight of size {shape} instead"
+        )
+    if w.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at "
+            f"dimension 0, but got weight of size {shape} instead"
+        )
+    made = w.shape[1] * groups if transposed else w.shape[0]
+    wanted = w.shape[0] if transposed else w.shape[1] * groups
+    if x.shape[1] != wanted:
+        how = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {how}, weight of size {shape}, expected input{sizes} to have "
+            f"{wanted} channels, but got {x.shape[1]} channels instead"
+        )
+    if bias is not None and bias.shape != (made,):
+        how = f"transposed={int(transposed)}, " if transposed else ""
+        raise RuntimeError(
+            f"Given {how}weight of size {shape}, expected bias to be 1-dimensional "
+            f"with {made} elements, but got bias of size {sizes_text(bias.shape)} "
+            "instead"
+        )
+    if transposed:
+        if any(e < 0 or (e >= s and e >= d) for e, s, d in zip(extra, stride, dilation)):
+            raise RuntimeError(
+                "output padding must be smaller than either stride or dilation, but "
+                f"got output_padding: {sizes_text(extra)}, stride: "
+                f"{sizes_text(stride)}, dilation: {sizes_text(dilation)}"
+            )
+        return
+    seen = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, w.shape[2:])]
+    if any(a < b for a, b in zip(seen, reach)):
+        per = " x ".join(map(str, seen))
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({per}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than "
+            "actual input size"
+        )
+
+
+# -- the public functions -------------------------------------------------------------------------
+
+
+def _sizes(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
+    """One int for all dimensions, or one for each."""
+    if isinstance(value, int):
+        return (value,) * n
+    values = tuple(int(v) for v in value)
+    if len(values) not in (1, n):
+        raise RuntimeError(
+            f"expected {what} to be a single integer value or a list of {n} values "
+            f"to match the convolution dimensions, but got {what}="
+            f"{list(values)}"
+        )
+    return values * n if len(values) == 1 else values
+
+
+def _batched(name: str, input: Tensor, n: int) -> tuple[Tensor, bool]:
+    """The images with a batch dimension, and whether it was added."""
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+            f"but got input of size: {sizes_text(input.shape)}"
+        )
+    return (input.unsqueeze(0), True) if input.ndim == n + 1 else (input, False)
+
+
+def _same(input: Tensor, weight: Tensor, stride: Any, dilation: Any) -> tuple[Tensor, Any]:
+    """What padding="same" means: the input, padded where it must be lopsided, and the padding."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+    if any(p % 2 for p in total):
+        from toytorch.ops.nn.pad import constant_pad_nd
+
+        sides = [side for p in reversed(total) for side in (0, p % 2)]
+        input = constant_pad_nd.function(input, sides, 0)
+    return input, tuple(p // 2 for p in total)
+
+
+def convolve(
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    """Convolution over n dimensions, of one image or a batch."""
+    name = f"conv{n}d"
+    if weight.ndim != n + 2:
+        raise RuntimeError(
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional"
+            f" weight {sizes_text(weight.shape)}, but got {input.ndim}-dimensional "
+            f"input of size {sizes_text(input.shape)} instead"
+            if weight.ndim > 2
+            else "weight should have at least three dimensions"
+        )
+    images, single = _batched(name, input, n)
+    stride = _sizes(name, stride, n, "stride")
+    dilation = _sizes(name, dilation, n, "dilation")
+    if padding == "valid":
+        padding = 0
+    elif padding == "same":
+        images, padding = _same(images, weight, stride, dilation)
+    elif isinstance(padding, str):
+        raise RuntimeError("Invalid padding string: '" + padding + "'")
+    made = convolution.function(
+        images,
+        weight,
+        bias,
+        stride,
+        _sizes(name, padding, n, "padding"),
+        dilation,
+        False,
+        (0,) * n,
+        groups,
+    )
+    return made.squeeze(0) if single else made
+
+
+def convolve_transposed(
+    n: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
+    """Transposed convolution over n dimensions, of one image or a batch."""
+    name = f"conv_transpose{n}d"
+    images, single = _batched(name, input, n)
+    sizes = [
+        _sizes(name, v, n, what)
+        for v, what in (
+            (stride, "stride"),
+            (padding, "padding"),
+            (dilation, "dilation"),
+            (output_padding, "output_padding"),
+        )
+    ]
+    made = convolution.function(images, weight, bias, *sizes[:3], True, sizes[3], groups)
+    return made.squeeze(0) if single else made
+
+
+@public("conv1d")
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolution of (B, C, L) with (O, C/groups, K)."""
+    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public("conv2d")
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolution of (B, C, H, W) with (O, C/groups, KH, KW).
+
+    >>> import toytorch as torch
+    >>> conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 2, 2])
+    """
+    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public("conv3d")
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolution of (B, C, D, H, W) with (O, C/groups, KD, KH, KW)."""
+    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public("conv_transpose1d")
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The gradient of conv1d as a layer: (B, C, L) with (C, O/groups, K)."""
+    return convolve_transposed(
+        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@public("conv_transpose2d")
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The gradient of conv2d as a layer: (B, C, H, W) with (C, O/groups, KH, KW)."""
+    return convolve_transposed(
+        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@public("conv_transpose3d")
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The gradient of conv3d as a layer: (B, C, D, H, W) with (C, O/groups, KD, KH, KW)."""
+    return convolve_transposed(
+        3, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@public("conv_tbc")
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolution of (T, B, C) with (K, C, O): conv1d with time first."""
+    made = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return made.permute(2, 0, 1)

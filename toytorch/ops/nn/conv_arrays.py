@@ -1,0 +1,202 @@
+"""Convolution on arrays: compiled where `conv_direct` can, else as one product of matrices.
+
+Images whose channels lie last in memory give images whose channels lie last.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.kernels import conv
+from toytorch.kernels.memory_format import channels_last
+from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
+
+CHUNK = 1 << 20  # elements of a matrix of columns: a few images at a time stay in the cache
+
+
+def _batches(images: int, each: int) -> Any:
+    """Slices of so many images that their columns are about CHUNK elements."""
+    step = max(1, CHUNK // max(each, 1))
+    return (slice(i, i + step) for i in range(0, images, step))
+
+
+def _is_pointwise(kernel: Any, stride: Any) -> bool:
+    """Whether the windows are the elements themselves."""
+    return all(k == 1 for k in kernel) and all(s == 1 for s in stride)
+
+
+def _columns(
+    xp: Any, x: Any, kernel: Any, stride: Any, dilation: Any, out: Any, groups: int
+) -> Any:
+    """The windows of padded images (B, C, …) as matrices (B, groups, C/groups·K, P)."""
+    if not _is_pointwise(kernel, stride):
+        x = windows(xp, x, kernel, stride, dilation, out)
+    return x.reshape(x.shape[0], groups, -1, math.prod(out))  # copies, unless 1x1
+
+
+# -- the compiled kernels -------------------------------------------------------------------------
+
+
+def _direct(xp: Any, compute: Any, arrays: Any, sizes: Any, *rest: Any) -> Any:
+    """compute(*arrays, *sizes, *rest) on images or lines, which are images of height 1; or None."""
+    n = arrays[0].ndim - 2
+    if xp is not np or n > 2:
+        return None
+    if n == 2:
+        return compute(*arrays, *sizes, *rest)
+    made = compute(
+        *(a[:, :, None] for a in arrays),
+        *((neutral, *v) for neutral, v in zip((1, 1, 0, 1)[-len(sizes) :], sizes)),
+        *rest,
+    )
+    return None if made is None else made[:, :, 0]
+
+
+def _in_order_of(x: Any, made: Any) -> Any:
+    """The images in the order of memory that x has."""
+    if not channels_last(x):
+        return made
+    return np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+# -- the three functions --------------------------------------------------------------------------
+
+
+def conv_arrays(
+    xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
+    y = _direct(
+        xp,
+        lambda x, w, *rest: conv.forward(x, w, bias, *rest),
+        (x, w),
+        (stride, padding, dilation),
+        groups,
+    )
+    if y is not None:
+        return y
+    y = _multiplied(xp, x, w, stride, padding, dilation, groups)
+    if bias is not None:
+        y += bias.reshape(-1, *(1,) * (x.ndim - 2))
+    return _in_order_of(x, y) if xp is np else y
+
+
+def _multiplied(
+    xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """The convolution as products of matrices."""
+    kernel, outputs = w.shape[2:], w.shape[0]
+    out = tuple(map(taps, x.shape[2:], kernel, stride, padding, dilation))
+    y = xp.empty((x.shape[0], outputs, *out), x.dtype)
+    if not y.size or not w.size:
+        y[...] = 0
+        return y
+    x = padded(xp, x, padding)
+    if w.shape[1] == 1 and outputs == groups:
+        return _depthwise(xp, x, w, stride, dilation, y)
+    flat = y.reshape(x.shape[0], groups, outputs // groups, -1)
+    rows = w.reshape(groups, outputs // groups, -1)
+    for part in _batches(x.shape[0], rows.shape[-1] * groups * math.prod(out)):
+        columns = _columns(xp, x[part], kernel, stride, dilation, out, groups)
+        xp.matmul(rows, columns, out=flat[part])
+    return y
+
+
+def _depthwise(xp: Any, x: Any, w: Any, stride: Any, dilation: Any, y: Any) -> Any:
+    """Each channel with a kernel of its own: the sum over the places of the kernel."""
+    term = xp.empty_like(y)
+    ones = (1,) * (w.ndim - 2)
+    for i, place in enumerate(itertools.product(*map(range, w.shape[2:]))):
+        seen = x[tap_slices(place, stride, dilation, y.shape[2:])]
+        weight = w[(slice(None), 0, *place)].reshape(-1, *ones)
+        if i == 0:
+            xp.multiply(seen, weight, out=y)
+        else:
+            y += xp.multiply(seen, weight, out=term)
+    return y
+
+
+def transposed_sizes(
+    sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, extra: Any
+) -> tuple[int, ...]:
+    """The sizes from which a convolution makes `sizes`."""
+    return tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + 1 + e
+        for n, k, s, p, d, e in zip(sizes, kernel, stride, padding, dilation, extra)
+    )
+
+
+def transposed_arrays(
+    xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, extra: Any, groups: int
+) -> Any:
+    """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
+    sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
+    y = _direct(xp, conv.input_gradient, (x, w), (sizes, stride, padding, dilation), groups)
+    if y is not None:
+        return y
+    y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)
+    return _in_order_of(x, y) if xp is np else y
+
+
+def _spread(
+    xp: Any,
+    x: Any,
+    w: Any,
+    sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    extra: Any,
+    groups: int,
+) -> Any:
+    """The transposed convolution as products of matrices."""
+    kernel, images, seen = w.shape[2:], x.shape[0], x.shape[2:]
+    outputs = w.shape[1] * groups
+    rows = w.reshape(groups, w.shape[0] // groups, -1).swapaxes(1, 2)  # (groups, O/groups·K, C)
+    flat = x.reshape(images, groups, x.shape[1] // groups, math.prod(seen))
+    if _is_pointwise(kernel, stride) and not any(padding) and not any(extra) and x.size:
+        return xp.matmul(rows, flat).reshape(images, outputs, *sizes)
+    wide = xp.zeros((images, outputs, *(n + 2 * p for n, p in zip(sizes, padding))), x.dtype)
+    if x.size and w.size:
+        for part in _batches(images, rows.shape[1] * groups * math.prod(seen)):
+            columns = xp.matmul(rows, flat[part])
+            add_columns(
+                wide[part],
+                columns.reshape(-1, outputs, *kernel, *seen),
+                kernel,
+                stride,
+                dilation,
+                seen,
+            )
+    return xp.ascontiguousarray(inner(wide, padding))
+
+
+def add_columns(wide: Any, columns: Any, kernel: Any, stride: Any, dilation: Any, out: Any) -> None:
+    """Adds windows (B, C, *kernel, *out) where they lie in padded images."""
+    for place in itertools.product(*map(range, kernel)):
+        wide[tap_slices(place, stride, dilation, out)] += columns[
+            (slice(None), slice(None), *place)
+        ]
+
+
+def weight_arrays(
+    xp: Any, x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
+    out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups
+    made = _direct(xp, conv.weight_gradient, (x, g), (kernel, stride, padding, dilation), groups)
+    if made is not None:
+        return made
+    w = xp.zeros((groups, outputs // groups, inputs * math.prod(kernel)), x.dtype)
+    if x.size and g.size:
+        flat = g.reshape(g.shape[0], groups, outputs // groups, math.prod(out))
+        x = padded(xp, x, padding)
+        for part in _batches(x.shape[0], w.shape[-1] * groups * math.prod(out)):
+            columns = _columns(xp, x[part], kernel, stride, dilation, out, groups)
+            product = xp.matmul(flat[part], columns.swapaxes(2, 3))
+            w += product[0] if len(product) == 1 else product.sum(0)
+    return w.reshape(outputs, inputs, *kernel)

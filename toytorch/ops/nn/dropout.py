@@ -1,0 +1,141 @@
+"""Dropout: zeros at random places, and the rest scaled so that the mean stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.random import default_generator
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.kernels import rows
+from toytorch.kernels.memory_format import channels_last
+from toytorch.ops.creation.create import empty_like
+from toytorch.ops.creation.random import drawn
+from toytorch.ops.define import creating, public
+
+
+def noise(input: Tensor, p: float, shape: Any = None) -> Any:
+    """Ones with probability 1 - p and zeros, of the input's shape or another."""
+    x = input.detach()
+    made = empty_like(x) if shape is None else x.new_empty(shape)
+    return made.bernoulli_(1 - p)
+
+
+@creating
+def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
+    """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
+
+    One number is drawn from the generator; the rest follows from it (`rows.mask`). Types
+    that kernels do not know, and other devices, draw them one by one.
+    """
+    array = input._array
+    if array.__class__ is not np.ndarray or array.dtype.char not in "fd":
+        return noise(input, p, shape).div_(1 - p)
+    wanted = tuple(input.shape if shape is None else shape)
+
+    def make(lead: tuple[int, ...]) -> Tensor:
+        seed = int(default_generator.rng.bit_generator.random_raw())
+        made = rows.mask((*lead, *wanted), array.dtype, p, seed)
+        return wrap(in_order_of(array, made))
+
+    return drawn(make, "bernoulli_")
+
+
+def in_order_of(array: Any, made: Any) -> Any:
+    """Random numbers in the order of memory that an array has; where they stand is all the same."""
+    if array.flags.c_contiguous or array.shape != made.shape or not channels_last(array):
+        return made
+    n, c, h, w = array.shape
+    return made.reshape(n, h, w, c).transpose(0, 3, 1, 2)
+
+
+def _check(p: float) -> None:
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _by_channel(input: Tensor) -> list[int]:
+    """The shape of one number for each channel."""
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return [*input.shape[:2], *(1,) * (input.ndim - 2)]
+
+
+def _times(input: Tensor, factor: Any, inplace: bool) -> Tensor:
+    return input.mul_(factor) if inplace else input * factor
+
+
+def drop(input: Tensor, p: float, train: bool, inplace: bool, channels: bool = False) -> Tensor:
+    """Dropout of elements, or of whole channels."""
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return _times(input, 0, inplace)
+    factors = dropout_factors(input, p, _by_channel(input) if channels else None)
+    return _times(input, factors, inplace)
+
+
+ALPHA = 1.7580993408473766  # -(the limit of selu at -∞)
+
+
+def drop_alpha(
+    input: Tensor, p: float, train: bool, inplace: bool, channels: bool = False
+) -> Tensor:
+    """Dropout to selu's lowest value instead of 0, which keeps mean and variance."""
+    _check(p)
+    if p == 0 or not train or not input.numel():
+        return input
+    if p == 1:
+        return _times(input, 0, inplace)
+    a = 1 / (((ALPHA**2 * p + 1) * (1 - p)) ** 0.5)
+    mask = noise(input, p, _by_channel(input) if channels else None)
+    shift = (mask - 1) * (ALPHA * a) + ALPHA * a * p
+    made = _times(input, mask * a, inplace)
+    return made.add_(shift) if inplace else made + shift
+
+
+@public("dropout")
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Zeros each element with probability p and scales the rest by 1/(1 - p)."""
+    return drop(input, p, train, False)
+
+
+@public("dropout_", method=False)
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place form of `dropout`."""
+    return drop(input, p, train, True)
+
+
+@public("feature_dropout")
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout of whole channels."""
+    return drop(input, p, train, False, channels=True)
+
+
+@public("alpha_dropout")
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout that keeps mean and variance where selu is used."""
+    return drop_alpha(input, p, train, False)
+
+
+@public("feature_alpha_dropout")
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """alpha_dropout of whole channels."""
+    return drop_alpha(input, p, train, False, channels=True)
+
+
+@public("native_dropout")
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout and the mask of what was kept."""
+    if train is False or p == 0:
+        return input.clone(), input.new_ones(input.shape).bool()
+    kept = noise(input, p).bool()
+    return input * kept * (1 / (1 - p) if p < 1 else 0.0), kept
+
+
+@public("native_dropout_backward", "aten.native_dropout_backward")
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """The gradient of native_dropout."""
+    return grad_output * mask * scale

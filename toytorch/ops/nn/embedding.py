@@ -1,0 +1,220 @@
+"""Rows of a table by number, one by one or summed in bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.kernels import rows as rows_native
+from toytorch.ops.define import creating, general, public
+from toytorch.ops.sparse.create import sparse_coo_tensor
+
+
+def _indices(name: str, indices: Any, argument: str = "argument #1 'indices'") -> None:
+    if indices.dtype not in (np.int64, np.int32):
+        from toytorch.ops.indexing.by_index import type_name
+
+        raise RuntimeError(
+            f"Expected tensor for {argument} to have one of the following scalar "
+            f"types: Long, Int; but got torch.{type_name(indices)}Tensor instead "
+            f"(while checking arguments for {name})"
+        )
+
+
+def _embedding(
+    xp: Any, weight: Any, indices: Any, padding_idx: int, by_frequency: bool, sparse: bool
+) -> Any:
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _indices("embedding", indices)
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= len(weight)):
+        raise IndexError("index out of range in self")
+    made = rows_native.take_rows(weight, indices) if xp is np else None
+    if made is not None:
+        return made
+    return xp.take(weight, indices, 0)
+
+
+def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
+    """The sums (count, D) of rows (M, D) with the same number."""
+    found = rows_native.add_rows(rows, numbers, count) if xp is np else None
+    if found is not None:
+        return found
+    made = xp.zeros((count, rows.shape[1]), rows.dtype)
+    if not len(rows):
+        return made
+    order = xp.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    starts = xp.flatnonzero(xp.diff(numbers, prepend=-1))
+    if xp is np:
+        made[numbers[starts]] = np.add.reduceat(rows[order], starts, 0)
+    else:
+        from toytorch.ops.indexing.by_index import add_at
+
+        add_at(xp, made, numbers, rows[order])
+    return made
+
+
+def _embedding_backward(
+    xp: Any, g: Any, indices: Any, count: int, padding_idx: int, by_frequency: bool
+) -> Any:
+    flat = indices.reshape(-1)
+    rows = g.reshape(flat.size, g.shape[-1])
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        flat, rows = flat[kept], rows[kept]
+    if by_frequency and flat.size:
+        rows = rows / xp.bincount(flat, minlength=count)[flat].astype(g.dtype)[:, None]
+    return sum_rows(xp, rows, flat, count)
+
+
+def _embedding_backward_gradient(
+    g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    made = embedding_record.function(g, indices, -1, False, False)
+    if scale_grad_by_freq:
+        made = made / _frequencies(indices).to(g.dtype).unsqueeze(-1)
+    return made if padding_idx < 0 else made.masked_fill((indices == padding_idx).unsqueeze(-1), 0)
+
+
+def _frequencies(indices: Any) -> Any:
+    """How often each index occurs among all."""
+    _, inverse, counts = indices.unique(return_inverse=True, return_counts=True)
+    return counts[inverse]
+
+
+embedding_record: Op = general(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+    "bool sparse=False) -> Tensor",
+    _embedding,
+    method=False,
+    out=False,
+    upcast=False,
+    d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
+        sparse_backward if sparse else dense_backward.function
+    )(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
+    doc="The rows of a table that indices name.",
+)
+dense_backward: Op = general(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, "
+    "int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    _embedding_backward,
+    function=False,
+    method=False,
+    out=False,
+    d_grad_output=_embedding_backward_gradient,
+    doc="The gradient of embedding: the sums of the rows' gradients.",
+)
+
+
+def sparse_backward(g: Any, indices: Any, count: int, padding_idx: int, by_frequency: bool) -> Any:
+    """The gradient as a sparse tensor with one entry, a row, for each index."""
+    if by_frequency:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
+    rows, flat = g.reshape(-1, g.shape[-1]), indices.reshape(-1)
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        rows, flat = rows[kept], flat[kept]
+    return sparse_coo_tensor(flat.unsqueeze(0), rows, (count, g.shape[-1]))
+
+
+@public("embedding_renorm_")
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Shrinks the rows that indices name to a norm of at most max_norm, in place."""
+    table, rows = weight.detach(), indices.detach().unique()
+    norms = table[rows].norm(norm_type, 1, True)
+    scale = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1)
+    table[rows] = table[rows] * scale
+    return weight
+
+
+# -- bags -----------------------------------------------------------------------------------------
+
+
+def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[Any, int]:
+    """For each index the bag it lies in, and the number of bags."""
+    starts = offsets._array
+    bags = len(starts) - include_last_offset
+    if len(starts) and int(starts[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
+            f"to start from position 0. However, got {int(starts[0])}"
+        )
+    if len(starts) and int(starts[-1]) > count:
+        raise RuntimeError(
+            "offsets[-1] can not be greater than input's length, but got offsets[-1]"
+            f" of {int(starts[-1])}, and input's length of {count}"
+        )
+    ends = np.concatenate([starts[:bags], [count]])
+    ends[-1] = int(starts[-1]) if include_last_offset and len(starts) else count
+    return np.repeat(np.arange(bags), np.diff(ends)), bags
+
+
+@public("embedding_bag")
+@creating
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """Sums (mode 0), means (1) or maxima (2) of the rows of bags, given by where bags start.
+
+    Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.
+    """
+    from toytorch.core.tensor import wrap
+
+    _indices("embedding_bag", indices._array)
+    _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
+    numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset)
+    if padding_idx is not None:
+        kept = indices._array != padding_idx % len(weight)
+        used, numbers = indices[wrap(kept)], numbers[kept[: len(numbers)]]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[wrap(kept)]
+    else:
+        used = indices
+    used = used[: len(numbers)]
+    padding = -1 if padding_idx is None else padding_idx % len(weight)
+    rows = embedding_record.function(weight, used, padding, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[: len(numbers)].unsqueeze(-1)
+    which, sizes = wrap(numbers), np.bincount(numbers, minlength=bags)
+    empty = rows.new_zeros([bags, weight.shape[1]])
+    if mode == 2:
+        index = which.unsqueeze(-1).expand(rows.shape)
+        made = _bag_max(rows, index, empty)
+    else:
+        made = empty.index_add(0, which, rows)
+        if mode == 1:
+            made = made / wrap(np.maximum(sizes, 1)).to(made.dtype).unsqueeze(-1)
+    return made, which, wrap(sizes), which.new_zeros([bags if mode == 2 else 0])
+
+
+def _bag_max(rows: Any, index: Any, empty: Any) -> Any:
+    """The maxima of bags; of several equal elements the first takes the gradient."""
+    from toytorch.core.tensor import wrap
+
+    values, numbers = rows._array, index._array
+    if not len(values):
+        return empty + rows.sum(0) * 0
+    order = np.argsort(numbers[:, 0], kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order, 0], prepend=-1))
+    tops = np.full(empty._array.shape, -np.inf)
+    tops[numbers[order[starts], 0]] = np.maximum.reduceat(values[order], starts, 0)
+    hits = values == tops[numbers[:, 0]]
+    place = np.where(hits, np.arange(len(values))[:, None], len(values))
+    firsts = np.zeros(empty._array.shape, np.int64)
+    firsts[numbers[order[starts], 0]] = np.minimum.reduceat(place[order], starts, 0)
+    made = rows.gather(0, wrap(firsts))
+    return made.masked_fill(wrap(np.isinf(tops) & (tops < 0)), 0)

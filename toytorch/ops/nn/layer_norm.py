@@ -1,0 +1,334 @@
+"""Layer norm, group norm and RMS norm: each sample by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.facts.device import channels_last as last_format
+from toytorch.kernels import norm as kernels
+from toytorch.kernels.memory_format import channels_last
+from toytorch.loops import Recipe
+from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops.define import general, public
+from toytorch.ops.nn.normalize import at_once, centered, need_float, standardized, taken, through
+from toytorch.ops.nn.windows import sizes_text
+
+# -- over the last dimensions ---------------------------------------------------------------------
+
+
+def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    shape = tuple(shape)
+    _check_layer(a, shape, weight, bias)
+    need_float("LayerNormKernelImpl", a)
+    lead = a.shape[: a.ndim - len(shape)]
+    kept = (*lead, *(1,) * len(shape))
+    large = _large_layer_norm(xp, a, math.prod(shape), weight, bias, eps)
+    if large is not None:
+        made, mean, rstd = large
+        return made, mean.reshape(kept), rstd.reshape(kept)
+    rows = a.reshape(math.prod(lead), math.prod(shape))
+    made, mean, _, rstd = centered(xp, rows, (1,), eps)
+    made *= rstd
+    if weight is not None:
+        made *= weight.reshape(-1)
+    if bias is not None:
+        made += bias.reshape(-1)
+    return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
+NORM = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
+    m = mean[j](x)
+    d = x - m
+    r = rsqrt(mean[j](d*d) + eps)
+    y = d*r*w + b""")
+
+
+def _large_layer_norm(xp: Any, a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
+    """(result, mean, 1/deviation) in one compiled pass over the rows, or None."""
+    if (
+        xp is not np
+        or a.size < SMALLEST
+        or not n
+        or a.dtype.char not in "fd"
+        or not a.flags.c_contiguous
+        or not jit.works()
+    ):
+        return None
+    w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
+    b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
+    y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
+    rstd = np.empty_like(mean)
+    if not a.dtype == w.dtype == b.dtype:
+        return None
+    NORM(y.reshape(-1, n), mean, rstd, a.reshape(-1, n), w, b, eps)
+    return y, mean, rstd
+
+
+def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., "
+            "containing at least one element, but got normalized_shape = []"
+        )
+    for name, p in zip(("weight", "bias"), parameters):
+        if p is not None and p.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got "
+                f"{name} of shape {sizes_text(p.shape)} and normalized_shape = "
+                f"{sizes_text(shape)}"
+            )
+    if a.shape[a.ndim - len(shape) :] != shape or a.ndim < len(shape):
+        wanted = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={sizes_text(shape)}, expected input with shape "
+            f"[*, {wanted}], but got input of size{sizes_text(a.shape)}"
+        )
+
+
+def _last(normalized_shape: Any) -> list[int]:
+    return list(range(-len(normalized_shape), 0))
+
+
+def _layer_norm_input(
+    gs: Any, input: Any, normalized_shape: Any, weight: Any, eps: float, result1: Any, result2: Any
+) -> Any:
+    made = at_once({}, kernels.layer_input, gs[0], input, weight, result1, result2)
+    if made:
+        return taken(made, 0)
+    g = gs[0] if weight is None else gs[0] * weight
+    dims = [d + input.ndim for d in _last(normalized_shape)]
+    return through(g, input, result1, result2, dims, eps)
+
+
+def _layer_norm_weight(
+    gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any, result2: Any, work: Any
+) -> Any:
+    made = at_once(
+        work,
+        lambda g, a, m, r: kernels.layer_weight(g, a, normalized_shape, m, r),
+        gs[0],
+        input,
+        result1,
+        result2,
+    )
+    if made:
+        return taken(made, 0)
+    hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
+    return _sum_lead(gs[0] * hat, len(normalized_shape))
+
+
+def _layer_norm_bias(gs: Any, normalized_shape: Any, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the weight
+    return taken(made, 1) if made else _sum_lead(gs[0], len(normalized_shape))
+
+
+def _sum_lead(g: Any, n: int) -> Any:
+    """The sum over all dimensions but the last n."""
+    return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
+
+
+native_layer_norm = general(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
+    "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
+    _layer_norm,
+    method=False,
+    out=False,
+    results=(True, False, False),
+    d_input=_layer_norm_input,
+    d_weight=_layer_norm_weight,
+    d_bias=_layer_norm_bias,
+    memory="rows",
+    doc="Normalisation over the last dimensions; Ba, Kiros and Hinton 2016.",
+)
+
+
+@public("layer_norm")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """(x - mean)·rstd·weight + bias, with statistics over the last dimensions.
+
+    >>> import toytorch as torch
+    >>> layer_norm(torch.tensor([1., 3.]), [2])
+    tensor([-1.0000,  1.0000])
+    """
+    return native_layer_norm.function(input, normalized_shape, weight, bias, eps)[0]
+
+
+# -- over groups of channels ----------------------------------------------------------------------
+
+
+def _group_norm(
+    xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: int, group: int, eps: float
+) -> Any:
+    need_float("GroupNormKernelImpl", a)
+    _check_group(a, c, group, weight, bias)
+    if a.size != n * c * area:
+        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
+    found = kernels.group(xp, a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
+    if found is not None:
+        return found
+    made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
+    made *= rstd
+    made = made.reshape(n, c, area)
+    if weight is not None:
+        made *= weight.reshape(-1, 1)
+    if bias is not None:
+        made += bias.reshape(-1, 1)
+    made = made.reshape(a.shape)
+    if channels_last(a):
+        made = np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    return made, mean.reshape(n, group), rstd.reshape(n, group)
+
+
+def _check_group(a: Any, channels: int, group: int, *parameters: Any) -> None:
+    if group <= 0 or channels % group:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but"
+            f" got input of shape {sizes_text(a.shape)} and num_groups={group}"
+        )
+    for name, p in zip(("weight", "bias"), parameters):
+        if p is not None and tuple(p.shape) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of "
+                f"channels in input, but got {name} of shape {sizes_text(p.shape)} "
+                f"and input of shape {sizes_text(a.shape)}"
+            )
+
+
+def _group_norm_input(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
+    if made:
+        return taken(made, 0)
+    g, rows = gs[0].reshape([N, C, HxW]), [N, group, C // group * HxW]
+    g = (g if weight is None else g * weight.reshape([-1, 1])).reshape(rows)
+    x, mean, rstd = input.reshape(rows), result1.unsqueeze(-1), result2.unsqueeze(-1)
+    made = through(g, x, mean, rstd, [2], eps)
+    if bool(gs[1].any()) or bool(gs[2].any()):  # gradients of the mean, and of rstd
+        if not bool(gs[0].any()):  # PyTorch looks at them only beside one of the output
+            return input.new_zeros(input.shape)
+        hat, rstd = standardized(x, mean, rstd, [2], eps)
+        count = max(C // group * HxW, 1)
+        made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
+    made = made.reshape(input.shape)
+    return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
+
+
+def _group_norm_at_once(
+    gs: Any, input: Any, weight: Any, n: int, c: int, mean: Any, rstd: Any, work: Any
+) -> Any:
+    """All gradients in compiled loops, where only the result has one; or None."""
+    if tuple(input.shape[:2]) != (n, c) or (
+        not state.local.grad and (bool(gs[1].any()) or bool(gs[2].any()))
+    ):
+        return None
+    return at_once(work, kernels.group_backward, gs[0], input, weight, mean, rstd)
+
+
+def _group_norm_weight(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
+    if made:
+        return taken(made, 1)
+    hat, _ = standardized(
+        input.reshape([N, group, C // group * HxW]),
+        result1.unsqueeze(-1),
+        result2.unsqueeze(-1),
+        [2],
+        eps,
+    )
+    return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
+
+
+def _group_norm_bias(gs: Any, N: int, C: int, HxW: int, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the input or of the weight
+    return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
+
+
+native_group_norm = general(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
+    "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
+    _group_norm,
+    method=False,
+    out=False,
+    results=(True, True, True),
+    d_input=_group_norm_input,
+    d_weight=_group_norm_weight,
+    d_bias=_group_norm_bias,
+    memory="format",
+    doc="Normalisation over groups of channels; Wu and He 2018.",
+)
+
+
+@public("group_norm")
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """(x - mean)·rstd·weight + bias, with statistics over groups of channels."""
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
+        )
+    batch, channels = input.shape[:2]
+    if num_groups <= 0:
+        raise RuntimeError(f"num_groups must be positive, but got {num_groups}")
+    return native_group_norm.function(
+        input, weight, bias, batch, channels, math.prod(input.shape[2:]), num_groups, eps
+    )[0]
+
+
+@public("rms_norm")
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None
+) -> Tensor:
+    """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
+    shape = tuple(normalized_shape)
+    _check_layer(input._array, shape, weight)
+    if eps is None:
+        kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
+        eps = types.finfo(kind).eps
+    x = input.to(types.float32) if input.dtype.itemsize == 2 else input
+    scale = (x.pow(2).mean(_last(shape), True) + eps).rsqrt()
+    made = (x * scale).to(input.dtype)
+    made = made if weight is None else made * weight
+    return made.contiguous()

@@ -1,0 +1,185 @@
+"""Losses that are ops of their own, because their gradient is cheaper than that of their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.size import broadcast_pair
+from toytorch.kernels import rows as rows_native
+from toytorch.ops.define import general
+
+
+def _mse(xp: Any, a: Any, b: Any, reduction: str) -> Any:
+    broadcast_pair(a.shape, b.shape)
+    half = None
+    if a.dtype != b.dtype or a.dtype.char not in "fd":
+        a, b, half = _same_type(a, b)
+    d = xp.subtract(a, b)
+    loss = _mse_of(xp, d, reduction)
+    return loss if half is None else loss.astype(half)
+
+
+def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Both in their common type, and that type if it is one that is computed in float32."""
+    common = promote_types(from_numpy_dtype(a.dtype), from_numpy_dtype(b.dtype))
+    if not common.is_floating_point:
+        raise NotImplementedError(f"\"mse_cpu\" not implemented for '{common.legacy}'")
+    half = common.numpy if common.itemsize == 2 else None
+    work = np.float32 if half is not None else common.numpy
+    return a.astype(work), b.astype(work), half
+
+
+def _mse_of(xp: Any, d: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return d * d
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    total = xp.sum(d * d)
+    if reduction == "sum":
+        return total
+    return total / d.dtype.type(d.size) if d.size else d.dtype.type("nan")
+
+
+def _mse_share(g: Any, a: Any, b: Any, reduction: str) -> Any:
+    d = a - b
+    factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
+    return g * (d * factor)
+
+
+mse = general(
+    "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    _mse,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
+    d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
+    doc="Squared error (input - target)², its mean or its sum.",
+)
+
+
+def _rows(logs: Any) -> Any:
+    """(N, C, d…) as (N·d…, C)."""
+    return np.moveaxis(logs, 1, -1).reshape(-1, logs.shape[1])
+
+
+def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
+    classes = logs.shape[1]
+    if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
+        mean = rows_native.picked_mean(logs, target)
+        if mean is not None:
+            return -mean
+    if (
+        logs.ndim == 2
+        and weight is None
+        and reduction == "mean"
+        and ignore < 0
+        and target.size
+        and target.min() >= 0
+        and target.max() < classes
+    ):  # every class known: the usual case
+        return -(logs[xp.arange(target.size), target].sum() / logs.dtype.type(target.size))
+    rows = _rows(logs)
+    flat = target.reshape(-1)
+    known = flat != ignore
+    safe = xp.where(known, flat, 0)
+    if safe.size and (int(safe.min()) < 0 or int(safe.max()) >= classes):
+        bad = int(safe.max()) if int(safe.max()) >= classes else int(safe.min())
+        raise IndexError(f"Target {bad} is out of bounds.")
+    picked = -rows[xp.arange(rows.shape[0]), safe]
+    scale = known.astype(logs.dtype) if weight is None else xp.where(known, weight[safe], 0)
+    loss = xp.where(known, picked * scale, 0).astype(logs.dtype)
+    if reduction == "none":
+        return loss.reshape(target.shape)
+    if reduction == "sum":
+        return xp.sum(loss)
+    if reduction != "mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return xp.sum(loss) / xp.sum(scale).astype(logs.dtype)
+
+
+nll_loss = general(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight, int ignore_index, str reduction) "
+    "-> Tensor",
+    _nll,
+    function=False,
+    method=False,
+    out=False,
+    d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
+    doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).",
+)
+
+
+def _nll_backward(
+    xp: Any, g: Any, shape: Any, target: Any, weight: Any, ignore: int, reduction: str
+) -> Any:
+    flat = target.reshape(-1)
+    if len(shape) == 2 and weight is None and reduction == "mean" and ignore < 0 and flat.size:
+        full = xp.zeros(shape, g.dtype)
+        if rows_native.put_picked(full, flat, g):
+            return full
+        if flat.min() >= 0:
+            full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)
+            return full
+    known = flat != ignore
+    safe = xp.where(known, flat, 0)
+    scale = known.astype(g.dtype) if weight is None else xp.where(known, weight[safe], 0)
+    if reduction == "mean":
+        scale = scale / xp.sum(scale)
+    full = xp.zeros((flat.size, shape[1]), g.dtype)
+    full[xp.arange(flat.size), safe] = -(g.reshape(-1) if reduction == "none" else g) * scale
+    moved = full.reshape(shape[0], *shape[2:], shape[1])
+    return xp.moveaxis(moved, -1, 1)
+
+
+nll_backward = general(
+    "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
+    "int ignore_index, str reduction) -> Tensor",
+    _nll_backward,
+    function=False,
+    method=False,
+    out=False,
+    d_grad_output=lambda g, target, weight, ignore_index, reduction: nll_loss.function(
+        g, target, weight, ignore_index, reduction
+    ),
+    doc="The gradient of nll_loss.",
+)
+
+
+def nll(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
+    """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
+    if target.dtype.name not in ("int64", "uint8"):
+        raise RuntimeError(
+            "expected target dtype to be Long or Byte, but got " + target.dtype.legacy
+        )
+    single = input.ndim == 1
+    if single:
+        input, target = input.unsqueeze(0), target.reshape(1)
+    if input.ndim < 2:
+        raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
+    expected = (input.shape[0], *input.shape[2:])
+    if input.shape[0] != target.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+            f"({target.shape[0]})."
+        )
+    if tuple(target.shape) != expected:
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    if weight is not None:
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
+            )
+        if weight.numel() != input.shape[1]:
+            raise RuntimeError(
+                "weight tensor should be defined either for all "
+                f"{input.shape[1]} classes or no classes but got weight tensor of "
+                f"shape: {list(weight.shape)}"
+            )
+    loss = nll_loss.function(input, target, weight, ignore_index, reduction)
+    return loss.squeeze(0) if single and reduction == "none" else loss

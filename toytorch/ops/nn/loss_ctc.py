@@ -1,0 +1,162 @@
+"""Connectionist temporal classification: the likelihood of a text under all its alignments.
+
+Graves et al. 2006. The text is written with blanks between, before and after its letters;
+alpha[t, s] is the log-probability of all ways to have read s places of it after t steps, beta that
+of all ways to read the rest. Steps run in a Python loop, places and samples in arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.ops.define import general
+
+
+def _texts(targets: Any, lengths: Any, blank: int) -> Any:
+    """The texts with blanks: (N, 2·longest + 1)."""
+    longest = int(lengths.max(initial=0))
+    padded = np.full((len(lengths), longest), blank, np.int64)
+    if targets.ndim == 2:
+        padded[:, :] = targets[:, :longest]
+    else:
+        ends = np.cumsum(lengths)
+        for row, end, n in zip(padded, ends, lengths):
+            row[:n] = targets[end - n : end]
+    texts = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
+    texts[:, 1::2] = padded
+    return texts
+
+
+def _log_add(*values: Any) -> Any:
+    most = functools.reduce(np.maximum, values)
+    most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))
+    return np.log(sum(np.exp(v - most) for v in values)) + most
+
+
+def _forward(logs: Any, texts: Any, places: Any, steps: Any, blank: int) -> Any:
+    """alpha (T, N, S), frozen after each sample's last step."""
+    n, s = texts.shape
+    emitted = np.take_along_axis(logs, np.broadcast_to(texts, (len(logs), n, s)), 2)
+    skip = np.zeros((n, s), bool)  # a letter may follow another letter without a blank between
+    skip[:, 2:] = (texts[:, 2:] != blank) & (texts[:, 2:] != texts[:, :-2])
+    alpha = np.full((len(logs), n, s), -np.inf, logs.dtype)
+    if not len(logs):
+        return alpha, emitted, skip
+    alpha[0, :, 0] = emitted[0, :, 0]
+    if s > 1:
+        alpha[0, :, 1] = np.where(places > 1, emitted[0, :, 1], -np.inf)
+    for t in range(1, len(logs)):
+        before = alpha[t - 1]
+        moved = np.full_like(before, -np.inf)
+        moved[:, 1:] = before[:, :-1]
+        jumped = np.full_like(before, -np.inf)
+        jumped[:, 2:] = np.where(skip[:, 2:], before[:, :-2], -np.inf)
+        alpha[t] = _log_add(before, moved, jumped) + emitted[t]
+    return alpha, emitted, skip
+
+
+def _ends(alpha: Any, steps: Any, places: Any) -> Any:
+    """-log of the probability to be at the last blank or the last letter after the last step."""
+    rows = np.arange(len(steps))
+    last = alpha[np.maximum(steps - 1, 0), rows]
+    at_blank = last[rows, places - 1]
+    at_letter = np.where(places > 1, last[rows, np.maximum(places - 2, 0)], -np.inf)
+    loss = -np.logaddexp(at_blank, at_letter)
+    none = np.where(places == 1, 0.0, np.inf)  # no steps: only the empty text can be read
+    return np.where(steps == 0, none, loss).astype(alpha.dtype)
+
+
+def _ctc(xp: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int) -> Any:
+    if not 0 <= blank < logs.shape[2]:
+        raise RuntimeError("blank must be in label range")
+    if len(steps) != logs.shape[1]:
+        raise RuntimeError("input_lengths must be of size batch_size")
+    if len(lengths) != logs.shape[1]:
+        raise RuntimeError("target_lengths must be of size batch_size")
+    if targets.ndim == 2 and len(targets) != logs.shape[1]:
+        raise RuntimeError(
+            f"Expected tensor to have size {logs.shape[1]} at dimension 0, but got "
+            f"size {len(targets)} for argument #2 'targets' (while checking "
+            "arguments for ctc_loss_allocate_outputs)"
+        )
+    if steps.size and (int(steps.max()) > logs.shape[0] or int(steps.min()) < 0):
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {logs.shape[0]}, but got "
+            f"value {int(steps.max())}"
+        )
+    texts, places = _texts(targets, lengths, blank), 2 * lengths + 1
+    alpha, _, _ = _forward(logs, texts, places, steps, blank)
+    return _ends(alpha, steps, places)
+
+
+def _ctc_backward(
+    xp: Any,
+    g: Any,
+    logs: Any,
+    targets: Any,
+    steps: Any,
+    lengths: Any,
+    blank: int,
+    zero_infinity: bool,
+) -> Any:
+    texts, places = _texts(targets, lengths, blank), 2 * lengths + 1
+    alpha, emitted, skip = _forward(logs, texts, places, steps, blank)
+    loss = _ends(alpha, steps, places)
+    count, n, _ = logs.shape
+    s = texts.shape[1]
+    rows, column = np.arange(n), np.arange(s)
+    beta = np.full((n, s), -np.inf, logs.dtype)
+    grad = np.zeros_like(logs)
+    good = np.where(np.isfinite(loss), loss, 0)
+    for t in range(count - 1, -1, -1):
+        stay, moved, jumped = beta, np.full_like(beta, -np.inf), np.full_like(beta, -np.inf)
+        moved[:, :-1] = beta[:, 1:]
+        jumped[:, :-2] = np.where(skip[:, 2:], beta[:, 2:], -np.inf)
+        beta = _log_add(stay, moved, jumped) + emitted[t]
+        first = (steps - 1 == t)[:, None] & (
+            (column == places[:, None] - 1) | (column == places[:, None] - 2)
+        )
+        beta = np.where((steps - 1 == t)[:, None], np.where(first, emitted[t], -np.inf), beta)
+        beta = np.where((steps - 1 >= t)[:, None] & (column < places[:, None]), beta, -np.inf)
+        through = np.exp(alpha[t] + beta - emitted[t] + good[:, None])
+        through = np.where(np.isfinite(emitted[t]), through, 0)
+        share = np.zeros((n, logs.shape[2]), logs.dtype)
+        np.add.at(share, (rows[:, None], texts), through)
+        inside = (t < steps)[:, None]
+        grad[t] = np.where(inside, np.exp(logs[t]) - share, 0)
+    bad = ~np.isfinite(loss)
+    if bad.any():
+        grad[:, bad] = 0 if zero_infinity else np.nan
+    return grad * g[None, :, None]
+
+
+ctc_loss: Op = general(
+    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
+    "int blank=0, bool zero_infinity=False) -> Tensor",
+    lambda xp, logs, targets, steps, lengths, blank, zero_infinity: _ctc(
+        xp, logs, targets, steps, lengths, blank
+    ),
+    function=False,
+    method=False,
+    out=False,
+    node="CtcLossBackward0",
+    d_log_probs=lambda g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity: (
+        ctc_backward.function(
+            g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
+        )
+    ),
+    doc="-log of the probability of a text under all its alignments; Graves et al. 2006.",
+)
+ctc_backward: Op = general(
+    "_ctc_loss_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths,"
+    " Tensor target_lengths, int blank, bool zero_infinity) -> Tensor",
+    _ctc_backward,
+    function=False,
+    method=False,
+    out=False,
+    doc="The gradient of _ctc_loss, as if log_probs came from log_softmax.",
+)

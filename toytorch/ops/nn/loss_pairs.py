@@ -1,0 +1,249 @@
+"""Losses of pairs of elements, input and target: one kernel, and a slope for the gradient.
+
+Each record takes reduction="mean", "sum" or "none" last. With loss ℓ(x, t) and a gradient g, the
+gradient of x is g·∂ℓ/∂x, divided by the number of elements for the mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.size import broadcast_pair
+from toytorch.ops.define import creating, general
+from toytorch.ops.indexing.by_index import where
+
+
+def reduced_array(xp: Any, loss: Any, reduction: str) -> Any:
+    """A loss per element, its mean or its sum."""
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    total = xp.sum(loss)
+    if reduction == "sum":
+        return total
+    return total / loss.dtype.type(loss.size) if loss.size else loss.dtype.type("nan")
+
+
+def share(g: Any, slope: Any, reduction: str) -> Any:
+    """The gradient of an input: g times the slope, shared out for a mean."""
+    return slope * (g / max(slope.numel(), 1) if reduction == "mean" else g)
+
+
+def _common(name: str, arrays: Any) -> Any:
+    """The operands in their common type, which must be one of floating-point numbers."""
+    kind = None
+    for a in arrays:
+        if a is not None:
+            here = from_numpy_dtype(a.dtype)
+            kind = here if kind is None else promote_types(kind, here)
+    if kind is None or not kind.is_floating_point:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind.legacy if kind else ''}'")
+    return [a if a is None or a.dtype == kind.numpy else a.astype(kind.numpy) for a in arrays]
+
+
+def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slopes: Any) -> Op:
+    """A record from a kernel (xp, x, t, *parameters) of each element."""
+
+    def forward(xp: Any, x: Any, t: Any, *rest: Any) -> Any:
+        shape = broadcast_pair(x.shape, t.shape)
+        arrays = [r for r in rest[:-1] if r is None or isinstance(r, xp.ndarray)]
+        for a in arrays:
+            shape = shape if a is None else broadcast_pair(shape, a.shape)
+        numbers = rest[len(arrays) : -1]
+        x, t, *arrays = _common(kernel_name, [x, t, *arrays])
+        return reduced_array(xp, kernel(xp, x, t, *arrays, *numbers), rest[-1])
+
+    return general(
+        f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        doc=doc,
+        **slopes,
+    )
+
+
+# -- between squares and distances ----------------------------------------------------------------
+
+
+def _smooth_l1(xp: Any, x: Any, t: Any, beta: Any) -> Any:
+    kind = x.dtype.type
+    d = xp.abs(x - t)
+    return xp.where(d < beta, d * d * kind(0.5 / beta), d - kind(0.5 * beta))
+
+
+def _smooth_l1_slope(self: Any, target: Any, beta: Any) -> Any:
+    return ((self - target) / beta).clamp(-1, 1)
+
+
+smooth_l1 = _loss(
+    "smooth_l1_loss",
+    ", float beta=1",
+    _smooth_l1,
+    "smooth_l1_cpu",
+    "d²/2β where d = |x - t| is below β, d - β/2 above; Girshick 2015.",
+    node="SmoothL1LossBackward0",
+    d_self=lambda g, self, target, beta, reduction: share(
+        g, _smooth_l1_slope(self, target, beta), reduction
+    ),
+    d_target=lambda g, self, target, beta, reduction: share(
+        g, -_smooth_l1_slope(self, target, beta), reduction
+    ),
+)
+
+
+def _huber(xp: Any, x: Any, t: Any, delta: Any) -> Any:
+    kind = x.dtype.type
+    d = xp.abs(x - t)
+    return xp.where(d <= delta, d * d * kind(0.5), kind(delta) * (d - kind(0.5 * delta)))
+
+
+huber = _loss(
+    "huber_loss",
+    ", float delta=1",
+    _huber,
+    "huber_cpu",
+    "d²/2 where d = |x - t| is below δ, δ(d - δ/2) above; Huber 1964.",
+    d_self=lambda g, self, target, delta, reduction: share(
+        g, (self - target).clamp(-delta, delta), reduction
+    ),
+    d_target=lambda g, self, target, delta, reduction: share(
+        g, (target - self).clamp(-delta, delta), reduction
+    ),
+)
+
+# -- probabilities --------------------------------------------------------------------------------
+
+
+def _weighted(loss: Any, weight: Any) -> Any:
+    return loss if weight is None else loss * weight
+
+
+def _cross_entropy(xp: Any, x: Any, t: Any, weight: Any) -> Any:
+    if x.size and (not x.min() >= 0 or not x.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
+    return _weighted(loss.astype(x.dtype), weight)
+
+
+def _cross_entropy_slope(self: Any, target: Any, weight: Any) -> Any:
+    return _weighted((self - target) / ((1 - self) * self).clamp_min(1e-12), weight)
+
+
+def _cross_entropy_target(self: Any, weight: Any) -> Any:
+    return _weighted((-self).log1p().clamp_min(-100) - self.log().clamp_min(-100), weight)
+
+
+cross_entropy_of_two = _loss(
+    "binary_cross_entropy",
+    ", Tensor? weight=None",
+    _cross_entropy,
+    "binary_cross_entropy",
+    "-t·log(x) - (1 - t)·log(1 - x), the logarithms held above -100.",
+    d_self=lambda g, self, target, weight, reduction: share(
+        g, _cross_entropy_slope(self, target, weight), reduction
+    ),
+    d_target=lambda g, self, weight, reduction: share(
+        g, _cross_entropy_target(self, weight), reduction
+    ),
+)
+
+
+def _with_logits(xp: Any, x: Any, t: Any, weight: Any, pos_weight: Any) -> Any:
+    log_sigmoid = xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))  # of x; of -x it is that - x
+    scale = 1 if pos_weight is None else (pos_weight - 1) * t + 1
+    loss = (1 - t) * x - scale * log_sigmoid
+    return _weighted(loss.astype(x.dtype), weight)
+
+
+def _with_logits_slope(self: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
+    if pos_weight is None:
+        return _weighted(self.sigmoid() - target, weight)
+    hit = pos_weight * target
+    return _weighted((hit + 1 - target) * self.sigmoid() - hit, weight)
+
+
+def _with_logits_target(self: Any, weight: Any, pos_weight: Any) -> Any:
+    if pos_weight is None:
+        return _weighted(-self, weight)
+    from toytorch.ops.elementwise.activation import log_sigmoid
+
+    log = log_sigmoid.function
+    return _weighted(log(-self) - pos_weight * log(self), weight)
+
+
+with_logits = _loss(
+    "binary_cross_entropy_with_logits",
+    ", Tensor? weight=None, Tensor? pos_weight=None",
+    _with_logits,
+    "binary_cross_entropy_with_logits",
+    "binary_cross_entropy of sigmoid(x), without overflow.",
+    d_self=lambda g, self, target, weight, pos_weight, reduction: share(
+        g, _with_logits_slope(self, target, weight, pos_weight), reduction
+    ),
+    d_target=lambda g, self, weight, pos_weight, target_shape, reduction: share(
+        g, _with_logits_target(self, weight, pos_weight).expand(target_shape), reduction
+    ),
+)
+
+
+def _refuse_target(g: Any) -> Any:
+    raise RuntimeError(
+        "The function 'soft_margin_loss' is not differentiable with respect to "
+        "argument 'target'. This input cannot have requires_grad True."
+    )
+
+
+soft_margin = _loss(
+    "soft_margin_loss",
+    "",
+    lambda xp, x, t: xp.logaddexp(0, -t * x).astype(x.dtype),
+    "soft_margin_loss",
+    "log(1 + e^{-t·x}) for targets t of 1 and -1.",
+    d_self=lambda g, self, target, reduction: share(
+        g, -target * (-target * self).sigmoid(), reduction
+    ),
+    d_target=_refuse_target,
+)
+
+# -- classes --------------------------------------------------------------------------------------
+
+
+@creating
+def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
+    """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
+    y = target.unsqueeze(-1)
+    z = (margin - x.gather(-1, y) + x).clamp_min(0)
+    z = z if p == 1 else z * z
+    if weight is not None:
+        z = z * weight[y]
+    rest = np.arange(x.shape[-1]) != y._array
+    from toytorch.core.tensor import wrap
+
+    return where.function(wrap(rest), z, z.new_zeros(())).sum(-1) / x.shape[-1]
+
+
+@creating
+def label_margins(x: Any, target: Any) -> tuple[Any, Any]:
+    """Σ_{i in, j out} max(0, 1 - x[i] + x[j])/C for rows, and which classes are in.
+
+    The classes of a row are listed in `target` up to the first -1.
+    """
+    from toytorch.core.tensor import wrap
+
+    classes = target._array
+    listed = np.cumsum(classes < 0, -1) == 0
+    safe = np.where(listed, classes, 0)
+    inside = np.zeros(classes.shape, bool)
+    rows = np.indices(classes.shape)[:-1]
+    np.logical_or.at(inside, (*rows, safe), listed)
+    z = (1 - x.gather(-1, wrap(safe)).unsqueeze(-1) + x.unsqueeze(-2)).clamp_min(0)
+    counted = wrap(listed[..., :, None] & ~inside[..., None, :])
+    loss = where.function(counted, z, z.new_zeros(())).sum([-2, -1]) / x.shape[-1]
+    return loss, wrap(inside)

@@ -1,0 +1,464 @@
+"""Normalisation: (x - mean)·rstd over some dimensions, with rstd = 1/√(var + eps).
+
+Batch, layer and group norm differ in the dimensions only. With x̂ = (x - mean)·rstd and the
+gradient g of x̂, the gradient of x is
+
+    rstd·(g - mean(g) - x̂·mean(g·x̂))
+
+which is `_norm_backward`, a record of its own with derivatives of its own. Mean and rstd depend on
+x, so where a gradient will be differentiated again x̂ is made anew, of x itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.kernels import norm as kernels
+from toytorch.ops.define import general, public
+
+
+def need_float(name: str, a: Any) -> None:
+    if a.dtype.kind != "f":
+        from toytorch.ops.indexing.by_index import type_name
+
+        raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
+
+
+def product_sum(xp: Any, a: Any, b: Any, dims: Any) -> Any:
+    """Σ a·b over dimensions, which stay with size 1; without a product in memory."""
+    letters = "abcdefgh"[: a.ndim]
+    left = "".join(c for d, c in enumerate(letters) if d not in dims)
+    if a.shape[-1] < 8:  # einsum's innermost loop would be too short
+        return xp.sum(a * b, axis=dims, keepdims=True)
+    summed = xp.einsum(f"{letters},{letters}->{left}", a, b)
+    return summed.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
+
+
+def centered(xp: Any, x: Any, dims: Any, eps: float) -> tuple[Any, Any, Any, Any]:
+    """(x - mean, mean, variance, rstd) over dimensions."""
+    count = math.prod(x.shape[d] for d in dims)
+    mean = xp.mean(x, axis=dims, keepdims=True)
+    rest = x - mean
+    variance = product_sum(xp, rest, rest, dims)
+    variance /= max(count, 1)
+    return rest, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
+
+
+def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+    dims = tuple(dims)
+    count = math.prod(x.shape[d] for d in dims)
+    made = x - mean
+    share = product_sum(xp, g, made, dims)
+    share *= rstd * rstd / -max(count, 1)
+    made *= share
+    made += g
+    made -= xp.mean(g, axis=dims, keepdims=True)
+    made *= rstd
+    return made
+
+
+def _norm_backward_input(
+    g: Any, grad_output: Any, input: Any, mean: Any, rstd: Any, dim: Any, eps: float
+) -> Any:
+    """With u and v the two gradients and ⟨,⟩ sums over the n elements: the derivative of
+
+    rstd·(⟨u, v⟩ - ⟨u, 1⟩⟨v, 1⟩/n - ⟨u, x̂⟩⟨v, x̂⟩/n), where x̂ and rstd depend on x.
+    """
+    hat, rstd = standardized(input, mean, rstd, dim, eps)
+    n = max(math.prod(input.shape[d] for d in dim), 1)
+    u, v = grad_output, g
+    uh, vh = ((z * hat).sum(dim, True) for z in (u, v))
+    whole = (u * v).sum(dim, True) - (u.sum(dim, True) * v.sum(dim, True) + uh * vh) / n
+    crossed = uh * through(v, input, mean, rstd, dim, eps) + vh * through(
+        u, input, mean, rstd, dim, eps
+    )
+    return (whole * rstd * hat + crossed) * (rstd / -n)
+
+
+def through(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+    """The gradient of x, given that of x̂."""
+    return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
+
+
+norm_backward: Op = general(
+    "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
+    "float eps) -> Tensor",
+    _norm_backward,
+    function=False,
+    method=False,
+    out=False,
+    d_grad_output=lambda g, input, mean, rstd, dim, eps: through(
+        g, input, mean, rstd, dim, eps
+    ),  # the map is symmetric
+    d_input=_norm_backward_input,
+    doc="The gradient of (x - mean)·rstd, through all three.",
+)
+
+
+def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[Any, Any]:
+    """(x̂, rstd); made of x itself where it will be differentiated."""
+    if state.local.grad and x._rg:
+        rest = x - x.mean(dims, True)
+        rstd = ((rest * rest).mean(dims, True) + eps).rsqrt()
+        return rest * rstd, rstd
+    return (x - mean) * rstd, rstd
+
+
+# -- batch norm -----------------------------------------------------------------------------------
+
+
+def _batch_norm(
+    xp: Any,
+    a: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    need_float("batch_norm", a)
+    half = a.dtype if a.dtype.itemsize == 2 else None
+    x = a.astype(np.float32) if half is not None else a
+    compiled = _compiled_batch_norm(
+        xp, x, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    if compiled is not None:
+        return compiled if half is None else tuple(v.astype(half) for v in compiled)
+    x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
+    dims, column = ((0, 2), (-1, 1)) if x.ndim == 3 else ((0,), (-1,))
+    if training:
+        made, mean, variance, rstd = centered(xp, x, dims, eps)
+        _update_both(
+            running_mean, running_var, mean, variance, x.size // max(x.shape[1], 1), momentum
+        )
+        saved = mean.reshape(-1), rstd.reshape(-1)
+        scale = rstd
+    else:
+        made = x - running_mean.astype(x.dtype).reshape(column)
+        scale = 1 / xp.sqrt(running_var.astype(x.dtype) + x.dtype.type(eps)).reshape(column)
+        saved = xp.zeros(0, x.dtype), xp.zeros(0, x.dtype)
+    made *= scale if weight is None else scale * weight.astype(x.dtype).reshape(column)
+    if bias is not None:
+        made += bias.astype(x.dtype).reshape(column)
+    made = made.reshape(a.shape)
+    return (made, *saved) if half is None else tuple(v.astype(half) for v in (made, *saved))
+
+
+def _compiled_batch_norm(
+    xp: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The same in compiled loops, or None."""
+    weight, bias = (None if v is None else v.astype(x.dtype, copy=False) for v in (weight, bias))
+    if not training:
+        mean, var = (v.astype(x.dtype, copy=False) for v in (running_mean, running_var))
+        scale = 1 / xp.sqrt(var + x.dtype.type(eps))
+        scale = scale if weight is None else scale * weight
+        made = kernels.affine(xp, x, mean, scale, bias)
+        return None if made is None else (made, xp.zeros(0, x.dtype), xp.zeros(0, x.dtype))
+    found = kernels.batch(xp, x, weight, bias, eps)
+    if found is None:
+        return None
+    made, mean, variance, rstd = found
+    _update_both(running_mean, running_var, mean, variance, x.size // x.shape[1], momentum)
+    return made, mean, rstd
+
+
+def _update_both(
+    running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float
+) -> None:
+    """Moves the running statistics, whose variance is that of a sample."""
+    _update(running_mean, mean, momentum)
+    _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+
+
+def _update(running: Any, value: Any, momentum: float) -> None:
+    """running ← (1 - momentum)·running + momentum·value, in place."""
+    if running is not None:
+        running *= running.dtype.type(1 - momentum)
+        running += (value.reshape(-1) * momentum).astype(running.dtype)
+
+
+def _channels(x: Any) -> tuple[Any, list[int]]:
+    """Images as (N, C, P), and the dimensions that batch norm takes together."""
+    return x.reshape([*x.shape[:2], -1]), [0, 2]
+
+
+def _statistics(
+    mean: Any, rstd: Any, running_mean: Any, running_var: Any, training: bool, eps: float
+) -> tuple[Any, Any]:
+    """What was subtracted and what was multiplied, as columns."""
+    if not training:
+        mean, rstd = running_mean, (running_var + eps).rsqrt()
+    return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
+
+
+def at_once(work: Any, compute: Any, *tensors: Any) -> Any:
+    """What compute(*arrays) makes as tensors, computed once for all derivatives of a node.
+
+    None where a gradient will be differentiated or somebody watches, or where it gives None.
+    """
+    if (
+        state.local.grad
+        or state.local.modes
+        or any(t is not None and t._array.__class__ is not np.ndarray for t in tensors)
+    ):
+        return None
+    if "made" not in work:
+        made = compute(*(None if t is None else t._array for t in tensors))
+        work["made"] = None if made is None else [wrap(v) for v in made]
+    return work["made"]
+
+
+def taken(made: list[Any], k: int) -> Any:
+    """One of the gradients made at once; nobody else holds it then, so a leaf need not copy it."""
+    value, made[k] = made[k], None
+    return value
+
+
+def _batch_norm_input(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = training and at_once(
+        work, kernels.batch_backward, gs[0], input, weight, result1, result2
+    )
+    if made:
+        return taken(made, 0)
+    x, dims = _channels(input)
+    mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
+    g = gs[0].reshape(x.shape)
+    g = g if weight is None else g * weight.reshape([-1, 1]).to(g.dtype)
+    made = through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
+    return made.reshape(input.shape)
+
+
+def _batch_norm_weight(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = training and at_once(
+        work, kernels.batch_backward, gs[0], input, weight, result1, result2
+    )
+    if made:
+        return taken(made, 1)
+    x, dims = _channels(input)
+    mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
+    hat = standardized(x, mean, rstd, dims, eps)[0] if training else (x - mean) * rstd
+    return (gs[0].reshape(x.shape) * hat).sum(dims)
+
+
+def _batch_norm_bias(gs: Any, work: Any) -> Any:
+    made = work.get("made")  # made with the gradient of the input or of the weight
+    return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
+
+
+native_batch_norm = general(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    "Tensor? running_var, bool training, float momentum, float eps) "
+    "-> (Tensor output, Tensor mean, Tensor rstd)",
+    _batch_norm,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    results=(True, False, False),
+    d_input=_batch_norm_input,
+    d_weight=_batch_norm_weight,
+    d_bias=_batch_norm_bias,
+    memory="format",
+    doc="Normalisation of channels over a batch; Ioffe and Szegedy 2015. Writes running means.",
+)
+
+
+def normalize_batch(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm with PyTorch's checks."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected 2 or more dimensions, but got {input.ndim}")
+    channels = input.shape[1]
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and value.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+        if value is None and not training and name.startswith("running"):
+            raise RuntimeError(f"Expected {name} to be defined when training=False")
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+        return normalize_half_batch(
+            input, weight, bias, running_mean, running_var, training, momentum, eps
+        )
+    return native_batch_norm.function(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def normalize_half_batch(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """The same for 16 bits: sums need more digits, so all is computed in float32."""
+    w, b, m, v = (
+        None if t is None else t.float() for t in (weight, bias, running_mean, running_var)
+    )
+    made, mean, rstd = normalize_batch(input.float(), w, b, m, v, training, momentum, eps)
+    if training:
+        for narrow, new in ((running_mean, m), (running_var, v)):
+            if narrow is not None and narrow is not new:
+                narrow.copy_(new)
+    given = next((t for t in (weight, running_mean) if t is not None), input)
+    return made.to(input.dtype), mean.to(given.dtype), rstd.to(given.dtype)
+
+
+public("native_batch_norm")(normalize_batch)
+
+
+@public("_native_batch_norm_legit", "aten._native_batch_norm_legit")
+def native_batch_norm_legit(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    *rest: Any,
+    training: Any = None,
+    momentum: Any = None,
+    eps: Any = None,
+) -> Any:
+    """native_batch_norm, also without running statistics."""
+    given = {
+        k: v
+        for k, v in (("training", training), ("momentum", momentum), ("eps", eps))
+        if v is not None
+    }
+    if (rest and isinstance(rest[0], Tensor)) or len(rest) + len(given) == 5:
+        return normalize_batch(input, weight, bias, *rest, **given)
+    return normalize_batch(input, weight, bias, None, None, *rest, **given)
+
+
+@public("_batch_norm_with_update", "aten._batch_norm_with_update")
+def batch_norm_with_update(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """native_batch_norm in training, with a place for what an accelerator would keep."""
+    made = normalize_batch(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return (*made, input.new_empty(0, dtype=types.uint8))
+
+
+@public("batch_norm")
+def batch_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """(x - mean)·rstd·weight + bias, with statistics of each channel over the batch."""
+    if not input.numel():
+        made = input.clone()
+        made = made if weight is None else made * weight[0]
+        return made if bias is None else made + bias[0]
+    return normalize_batch(
+        input,
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        training,
+        momentum,
+        eps,
+    )[0]
+
+
+@public("instance_norm")
+def instance_norm(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Batch norm of every image by itself."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    batch, channels = input.shape[:2]
+    weight, bias, mean, var = (
+        None if v is None else v.repeat(batch) for v in (weight, bias, running_mean, running_var)
+    )
+    made = batch_norm(
+        input.reshape([1, batch * channels, *input.shape[2:]]),
+        weight,
+        bias,
+        mean,
+        var,
+        use_input_stats,
+        momentum,
+        eps,
+    )
+    for running, each in ((running_mean, mean), (running_var, var)):
+        if use_input_stats and running is not None and each is not None:
+            running.detach().copy_(each.view([batch, channels]).mean(0))
+    return made.view(input.shape)

@@ -1,0 +1,232 @@
+"""Borders around tensors: constant, reflected, repeated, circular.
+
+Pads are written as PyTorch writes them: pairs (before, after) from the last dimension backwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.ops.define import general
+from toytorch.ops.nn.linear_maps import Map, apply_all, picked
+from toytorch.ops.nn.windows import sizes_text
+
+
+def _constant_pad(xp: Any, a: Any, pad: Any, value: Any) -> Any:
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) // 2 > a.ndim:
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of "
+            f"the input. Pad length is {len(pad)} while the input has {a.ndim} "
+            "dimensions."
+        )
+    shape, into, source = list(a.shape), [slice(None)] * a.ndim, [slice(None)] * a.ndim
+    for k in range(len(pad) // 2):
+        d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
+        shape[d] = a.shape[d] + before + after
+        if shape[d] < 0:
+            raise RuntimeError(
+                f"The input size {a.shape[d]}, plus negative padding {before} and "
+                f"{after}, resulted in a negative output size, which is invalid. "
+                f"Check dimension {d} of your input."
+            )
+        into[d] = slice(max(before, 0), shape[d] - max(after, 0))
+        source[d] = slice(max(-before, 0), a.shape[d] - max(-after, 0))
+    made = xp.full(tuple(shape), value, a.dtype) if value else xp.zeros(tuple(shape), a.dtype)
+    made[tuple(into)] = a[tuple(source)]
+    return made
+
+
+constant_pad_nd: Op = general(
+    "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+    _constant_pad,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g, pad: constant_pad_nd.function(g, [-p for p in pad], 0),
+    doc="The tensor with a border of one value; negative pads cut off.",
+)
+
+
+# -- borders made of the tensor's own elements ----------------------------------------------------
+
+
+def _reflected(size: int, before: int, after: int) -> Any:
+    places = np.abs(np.arange(-before, size + after))
+    return np.where(places < size, places, 2 * (size - 1) - places)
+
+
+def _repeated(size: int, before: int, after: int) -> Any:
+    return np.clip(np.arange(-before, size + after), 0, max(size - 1, 0))
+
+
+def _around(size: int, before: int, after: int) -> Any:
+    low, high = max(-before, 0), size - max(-after, 0)  # what negative pads leave goes round
+    steps = np.arange(-max(before, 0), high - low + max(after, 0))
+    return low + steps % max(high - low, 1)
+
+
+def _maps(places: Any, sizes: Any, pad: Any) -> list[Map]:
+    """For each padded dimension, the places that its elements come from."""
+    n = len(pad) // 2
+    return [
+        picked(places(size, pad[2 * (n - 1 - k)], pad[2 * (n - 1 - k) + 1]), size)
+        for k, size in enumerate(sizes[-n:])
+    ]
+
+
+def _check_reflection(a: Any, pad: Any, name: str) -> None:
+    n = len(pad) // 2
+    for k in range(n):
+        d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
+        if before >= a.shape[d] or after >= a.shape[d]:
+            raise RuntimeError(
+                "Argument #4: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({before}, {after}) at dimension {d} of input "
+                f"{sizes_text(a.shape)}"
+            )
+
+
+def _check_circular(a: Any, pad: Any, name: str) -> None:
+    for k in range(len(pad) // 2):
+        d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
+        if before > a.shape[d] or after > a.shape[d]:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if a.shape[d] + before + after < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+
+
+def _check_sizes(a: Any, pad: Any, name: str) -> None:
+    n = len(pad) // 2
+    if a.ndim not in (n + 1, n + 2) or not all(a.shape[-n - 1 :]):
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 "
+            f"batch size and other non-zero dimensions for input, but got: "
+            f"{sizes_text(a.shape)}"
+        )
+
+
+def _made_sizes(a: Any, pad: Any) -> None:
+    n = len(pad) // 2
+    sizes = [a.shape[a.ndim - 1 - k] + pad[2 * k] + pad[2 * k + 1] for k in range(n)]
+    if min(sizes) < 1:
+        axes = "WHD"
+        was = ", ".join(f"{axes[k]}: {a.shape[a.ndim - 1 - k]}" for k in reversed(range(n)))
+        now = ", ".join(f"{axes[k]}: {sizes[k]}" for k in reversed(range(n)))
+        raise RuntimeError(f"input ({was}) is too small. Calculated output {now}")
+
+
+def narrow(pad: Any) -> bool:
+    """Whether a border has few enough lines to be copied one by one, round a block."""
+    return bool(min(pad) >= 0 and sum(pad) <= 32)
+
+
+def _lines(maps: list[Map], pad: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """The lines of the border and the lines they repeat, as indices: dimension by dimension."""
+    found = []
+    for k, m in enumerate(maps):
+        axis, before = ndim - len(maps) + k, pad[2 * (len(maps) - 1 - k)]
+        lead = (slice(None),) * axis
+        for i, source in enumerate(m.places[:, 0].tolist()):
+            if not before <= i < before + m.size:
+                found.append(((*lead, i), (*lead, source + before)))
+    return found
+
+
+def _inner(maps: list[Map], pad: Any, ndim: int) -> tuple[Any, ...]:
+    """Where the tensor itself lies inside its border."""
+    n = len(maps)
+    return (slice(None),) * (ndim - n) + tuple(
+        slice(pad[2 * (n - 1 - k)], pad[2 * (n - 1 - k)] + m.size) for k, m in enumerate(maps)
+    )
+
+
+def _framed(xp: Any, a: Any, maps: list[Map], pad: Any) -> Any:
+    """The array with its border: one copy of the block, then the lines around it."""
+    shape = (*a.shape[: a.ndim - len(maps)], *(len(m.places) for m in maps))
+    made = xp.empty(shape, a.dtype)
+    made[_inner(maps, pad, a.ndim)] = a
+    for line, source in _lines(maps, pad, a.ndim):
+        made[line] = made[source]
+    return made
+
+
+def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
+    """The derivative of `_framed`: every line is added to the one it repeats, last ones first."""
+    total = g.copy()
+    for line, source in reversed(_lines(maps, pad, g.ndim)):
+        total[source] += total[line]
+    return total[_inner(maps, pad, g.ndim)].copy()
+
+
+def _border(name: str, places: Any, check: Any, node: str, doc: str) -> Op:
+    """A record that pads with elements of the tensor, and its derivative."""
+
+    def forward(xp: Any, a: Any, pad: Any) -> Any:
+        if places is not _around:
+            _check_sizes(a, pad, name)
+        if check is not None:
+            check(a, pad, name)
+        _made_sizes(a, pad)
+        if narrow(pad):
+            return _framed(xp, a, _maps(places, a.shape, pad), pad)
+        return apply_all(xp, a, _maps(places, a.shape, pad))
+
+    def backward(xp: Any, g: Any, shape: Any, pad: Any) -> Any:
+        if narrow(pad):
+            return _unframed(g, _maps(places, shape, pad), pad)
+        return apply_all(xp, g, _maps(places, shape, pad), transposed=True)
+
+    share = general(
+        f"{name}_backward(Tensor grad_output, int[] shape, int[] padding) -> Tensor",
+        backward,
+        function=False,
+        method=False,
+        out=False,
+        d_grad_output=lambda g, padding: record.function(g, padding),
+        doc=f"The gradient of {name}.",
+    )
+    record: Op = general(
+        f"{name}(Tensor self, int[] padding) -> Tensor",
+        forward,
+        method=False,
+        out=False,
+        node=node,
+        upcast=False,
+        d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
+        doc=doc,
+    )
+    return record
+
+
+REFLECT = [
+    _border(
+        f"reflection_pad{n}d",
+        _reflected,
+        _check_reflection,
+        f"ReflectionPad{n}DBackward0",
+        "A border that mirrors the tensor.",
+    )
+    for n in (1, 2, 3)
+]
+REPLICATE = [
+    _border(
+        f"replication_pad{n}d",
+        _repeated,
+        None,
+        f"ReplicationPad{n}DBackward0",
+        "A border that repeats the outermost elements.",
+    )
+    for n in (1, 2, 3)
+]
+circular = _border(
+    "_pad_circular",
+    _around,
+    _check_circular,
+    "PadCircularBackward0",
+    "A border from the opposite side.",
+)

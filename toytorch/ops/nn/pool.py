@@ -1,0 +1,438 @@
+"""Pooling: the maximum or the average of every window."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.kernels import pool as pool_native
+from toytorch.kernels.memory_format import channels_last
+from toytorch.ops.define import general
+from toytorch.ops.nn.linear_maps import apply_all
+from toytorch.ops.nn.pool_arrays import (
+    adaptive_max_arrays,
+    average_maps,
+    fractional_max_arrays,
+    max_arrays,
+    pooled_size,
+    put_flat,
+)
+from toytorch.ops.nn.windows import sizes_text
+
+COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
+
+
+def full(name: str, what: str, value: Any, n: int) -> tuple[int, ...]:
+    """An argument of a pool as n ints."""
+    values = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(values) not in (1, n):
+        omitted = "be omitted, a single int, or" if what == "stride" else "be a single int, or"
+        raise RuntimeError(f"{name}: {what} must either {omitted} a tuple of {COUNT_WORDS[n]} ints")
+    return values * n if len(values) == 1 else values
+
+
+def arguments(
+    name: str, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> tuple[Any, Any, Any, Any]:
+    """A pool's sizes, each as n ints; the stride is the kernel's size if not given."""
+    kernel = full(name, "kernel_size", kernel, n)
+    stride = (
+        kernel
+        if stride is None or stride == () or stride == []
+        else full(name, "stride", stride, n)
+    )
+    return kernel, stride, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
+
+
+def out_sizes(
+    name: str,
+    a: Any,
+    n: int,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+) -> tuple[int, ...]:
+    """The sizes a pool makes, or PyTorch's error."""
+    if min(kernel) <= 0:
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got kernel_size: {list(kernel)}"
+        )
+    if min(stride) <= 0:
+        raise RuntimeError(
+            "stride should not be zero"
+            if min(stride) == 0
+            else f"stride should be greater than zero, but got {list(stride)}"
+        )
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    for k, p, d in zip(kernel, padding, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > (d * (k - 1) + 1) // 2:
+            raise RuntimeError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
+    sizes = a.shape[-n:]
+    batched = a.ndim == n + 2
+    if a.ndim not in (n + 1, n + 2) or 0 in (a.shape[1:] if batched else a.shape):
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with "
+            "optional 0 dim batch size for input, but got: "
+            f"{sizes_text(a.shape)}"
+        )
+    out = tuple(
+        pooled_size(*each, ceil_mode) for each in zip(sizes, kernel, stride, padding, dilation)
+    )
+    if min(out) < 1:
+        planes = a.shape[-n - 1]
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, (planes, *sizes)))}). Calculated"
+            f" output size: ({'x'.join(map(str, (planes, *out)))}). Output size is "
+            "too small"
+        )
+    return out
+
+
+def _need(name: str, a: Any, kinds: str) -> None:
+    if a.dtype.kind not in kinds:
+        from toytorch.ops.indexing.by_index import type_name
+
+        raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
+
+
+def _as(a: Any, made: Any) -> Any:
+    """Images in the order of memory of others: channels lie last where they did."""
+    return pool_native.in_order(made, True) if channels_last(a) else made
+
+
+def _picked(g: Any, indices: Any, n: int) -> Any:
+    """The elements of images (…, *sizes) at flat places."""
+    return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
+
+
+def _max_pool(n: int) -> Op:
+    name = f"max_pool{n}d"
+
+    def forward(
+        xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Any:
+        _need(name, a, "fiu")
+        kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
+        out = out_sizes(name, a, n, kernel, stride, padding, dilation, ceil_mode)
+        found = pool_native.max_pool(a, kernel, stride, padding, dilation, out) if n == 2 else None
+        if found is not None:
+            return found
+        made = max_arrays(xp, a, kernel, stride, padding, dilation, out)
+        return tuple(_as(a, v) for v in made)
+
+    def backward(
+        xp: Any,
+        g: Any,
+        a: Any,
+        kernel: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        indices: Any,
+    ) -> Any:
+        kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
+        found = (
+            pool_native.max_pool_backward(
+                g, indices, a.shape[-2:], kernel, stride, padding, dilation
+            )
+            if n == 2
+            else None
+        )
+        if found is not None:
+            return found
+        apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation))
+        return _as(a, put_flat(xp, g, indices, a.shape[-n:], apart))
+
+    share = general(
+        f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
+        "int[]? stride, int[] padding, int[] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        backward,
+        function=False,
+        method=False,
+        out=False,
+        node=f"MaxPool{n}DWithIndicesBackwardBackward0",
+        d_grad_output=lambda g, indices: _picked(g, indices, n),
+        d_self=lambda g: g.new_zeros(g.shape),
+        doc=f"The gradient of max_pool{n}d.",
+    )
+    return general(
+        f"{name}_with_indices(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
+        "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        results=(True, False),
+        node=f"MaxPool{n}DWithIndicesBackward0",
+        d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
+            share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1)
+        ),
+        memory="format",
+        doc="The largest element of every window, and its place in the flattened image.",
+    )
+
+
+MAX = {n: _max_pool(n) for n in (2, 3)}
+
+
+@functools.lru_cache(256)
+def factors(
+    sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool, divisor: Any
+) -> Any:
+    """What the sum of each window of an average pool is multiplied with."""
+    if divisor is not None:
+        return np.full(out, 1 / divisor)
+    _, counts = average_maps(sizes, kernel, stride, padding, out, include)
+    return 1 / math.prod(np.ix_(*counts))
+
+
+def _average_pool(n: int) -> Op:
+    name = f"avg_pool{n}d"
+
+    def plan(
+        sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool, divisor: Any
+    ) -> tuple[Any, Any]:
+        maps, counts = average_maps(sizes, kernel, stride, padding, out, include)
+        if divisor is not None:
+            return maps, float(divisor)
+        weighted = [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)]
+        return weighted, 1.0
+
+    def forward(
+        xp: Any,
+        a: Any,
+        kernel: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        include: bool,
+        divisor: Any,
+    ) -> Any:
+        _need(name, a, "fi")
+        if divisor == 0:
+            raise RuntimeError("divisor must be not zero")
+        kernel, stride, padding, ones = arguments(name, n, kernel, stride, padding, 1)
+        out = out_sizes(name, a, n, kernel, stride, padding, ones, ceil_mode)
+        if a.dtype.kind == "i":
+            maps, counts = average_maps(a.shape[-n:], kernel, stride, padding, out, include)
+            shared = math.prod(np.ix_(*counts)) if divisor is None else divisor
+            return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
+        found = (
+            pool_native.mean_pool(
+                a,
+                kernel,
+                stride,
+                padding,
+                out,
+                factors(a.shape[-n:], kernel, stride, padding, out, include, divisor),
+            )
+            if n == 2
+            else None
+        )
+        if found is not None:
+            return found
+        maps, rest = plan(a.shape[-n:], kernel, stride, padding, out, include, divisor)
+        made = _as(a, apply_all(xp, a, maps))
+        return made if rest == 1 else made / made.dtype.type(rest)
+
+    def backward(
+        xp: Any,
+        g: Any,
+        shape: Any,
+        kernel: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        include: bool,
+        divisor: Any,
+    ) -> Any:
+        kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
+        found = (
+            pool_native.mean_pool_backward(
+                g,
+                shape[-n:],
+                kernel,
+                stride,
+                padding,
+                factors(
+                    tuple(shape[-n:]),
+                    kernel,
+                    stride,
+                    padding,
+                    tuple(g.shape[-n:]),
+                    include,
+                    divisor,
+                ),
+            )
+            if n == 2
+            else None
+        )
+        if found is not None:
+            return found
+        maps, rest = plan(shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)
+        made = _as(g, apply_all(xp, g, maps, transposed=True))
+        return made if rest == 1 else made / made.dtype.type(rest)
+
+    share = general(
+        f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
+        "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        backward,
+        function=False,
+        method=False,
+        out=False,
+        node=f"AvgPool{n}DBackwardBackward0",
+        d_grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            record.function(
+                g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+            )
+        ),
+        doc=f"The gradient of avg_pool{n}d.",
+    )
+    record: Op = general(
+        f"{name}(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        forward,
+        function=False,
+        method=False,
+        node=f"AvgPool{n}DBackward0",
+        d_self=lambda g, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            share.function(
+                g,
+                tuple(self_shape),
+                kernel_size,
+                stride,
+                padding,
+                ceil_mode,
+                count_include_pad,
+                divisor_override,
+            )
+        ),
+        memory="format" if n == 2 else "rows",
+        doc="The mean of every window.",
+    )
+    return record
+
+
+AVERAGE = {n: _average_pool(n) for n in (2, 3)}
+
+
+def _put_record(n: int) -> Op:
+    return general(
+        f"_put_flat{n}d(Tensor grad_output, int[] shape, Tensor indices) -> Tensor",
+        lambda xp, g, shape, indices: put_flat(xp, g, indices, shape, False),
+        function=False,
+        method=False,
+        out=False,
+        d_grad_output=lambda g, indices: _picked(g, indices, n),
+        doc="Elements added at flat places of zero images.",
+    )
+
+
+PUT = {n: _put_record(n) for n in (2, 3)}
+
+
+def _adaptive_max(n: int) -> Op:
+    def forward(xp: Any, a: Any, out: Any) -> Any:
+        _need(f"adaptive_max_pool{n}d", a, "f")
+        return adaptive_max_arrays(xp, a, out)
+
+    return general(
+        f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        results=(True, False),
+        node=f"AdaptiveMaxPool{n}DBackward0",
+        d_self=lambda gs, self_shape, result1: PUT[n].function(
+            gs[0], tuple(self_shape[-n:]), result1
+        ),
+        memory="format" if n == 2 else "rows",
+        doc="The largest elements of even bins, and their places in the flattened image.",
+    )
+
+
+ADAPTIVE_MAX = {n: _adaptive_max(n) for n in (2, 3)}
+
+
+def _fractional_max(n: int) -> Op:
+    def forward(xp: Any, a: Any, kernel: Any, out: Any, samples: Any) -> Any:
+        _need(f"fractional_max_pool{n}d", a, "f")
+        for size, k, o in zip(a.shape[-n:], kernel, out):
+            if o + k - 1 > size:
+                raise RuntimeError(
+                    f"fractional_max_pool{n}d(): pool size {k} too large relative to"
+                    f" input size {size}"
+                )
+        return fractional_max_arrays(xp, a, kernel, out, samples)
+
+    return general(
+        f"fractional_max_pool{n}d(Tensor self, int[] kernel_size, int[] output_size, "
+        "Tensor random_samples) -> (Tensor values, Tensor indices)",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        results=(True, False),
+        node=f"FractionalMaxPool{n}DBackward0",
+        d_self=lambda gs, self_shape, result1: PUT[n].function(
+            gs[0], tuple(self_shape[-n:]), result1
+        ),
+        doc="Maxima of windows with pseudo-random steps; Graham 2014.",
+    )
+
+
+FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
+
+
+def _max_unpool(n: int) -> Op:
+    def forward(xp: Any, a: Any, indices: Any, out: Any) -> Any:
+        if indices.dtype != np.int64:
+            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+        if a.shape != indices.shape:
+            raise RuntimeError(
+                "Expected shape of indices to be same as that of the input tensor "
+                f"({sizes_text(a.shape)}) but got indices tensor with shape: "
+                f"{sizes_text(indices.shape)}"
+            )
+        if a.ndim not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d "
+                f"Tensor, but got a tensor with {a.ndim} dimensions."
+            )
+        area = math.prod(out)
+        if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= area):
+            bad = int(indices.max()) if int(indices.max()) >= area else int(indices.min())
+            raise RuntimeError(
+                f"Found an invalid max index: {bad} (output volumes are of size "
+                f"{'x'.join(map(str, out))}"
+            )
+        return put_flat(xp, a, indices, tuple(out), True)
+
+    return general(
+        f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        node=f"MaxUnpool{n}DBackward0",
+        d_self=lambda g, indices: _picked(g, indices, n),
+        memory="rows",
+        doc="Elements put at flat places of zero images.",
+    )
+
+
+MAX_UNPOOL = {n: _max_unpool(n) for n in (2, 3)}

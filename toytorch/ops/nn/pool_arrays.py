@@ -1,0 +1,212 @@
+"""Pooling on arrays: the largest element of each window and where it is, and averages as maps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.ops.nn.linear_maps import Map
+
+
+def pooled_size(
+    size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool
+) -> int:
+    """How many windows there are; with ceil_mode also those that stick out at the end."""
+    reach = size + 2 * pad - dilation * (kernel - 1) - 1
+    n = (-(-reach // stride) if ceil_mode else reach // stride) + 1
+    return n - 1 if ceil_mode and (n - 1) * stride >= size + pad else n
+
+
+def lowest(kind: Any) -> Any:
+    """What no element is below."""
+    return -np.inf if kind.kind == "f" else np.iinfo(kind).min
+
+
+def max_arrays(
+    xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any
+) -> tuple[Any, Any]:
+    """The maxima of windows, and their places in the flattened image."""
+    sizes = a.shape[-len(kernel) :]
+    taps = list(itertools.product(*map(range, kernel)))
+    parts = [reached(place, sizes, stride, padding, dilation, out) for place in taps]
+    best, which = largest(
+        xp,
+        [a[seen] for seen, _ in parts],
+        [into for _, into in parts],
+        (*a.shape[: -len(kernel)], *out),
+    )
+    strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    jumps = np.array(
+        [sum(k * d * s for k, d, s in zip(place, dilation, strides)) for place in taps], np.int64
+    )
+    places = xp.take(xp.asarray(jumps), which)
+    for d, (o, s, p) in enumerate(zip(out, stride, padding)):
+        start = (xp.arange(o, dtype=np.int64) * s - p) * strides[d]
+        places += start.reshape(-1, *(1,) * (len(out) - 1 - d))
+    return best, places
+
+
+def reached(
+    place: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, out: Any
+) -> tuple[Any, Any]:
+    """What all windows see at one place of the kernel, and which windows those are.
+
+    Windows that stick out see nothing there, so no border has to be made.
+    """
+    seen: list[Any] = [...]
+    into: list[Any] = [...]
+    for k, n, s, p, d, o in zip(place, sizes, stride, padding, dilation, out):
+        first = k * d - p
+        low = max(0, -(first // s))
+        high = max(low, min(o, (n - 1 - first) // s + 1))
+        start = first + low * s
+        into.append(slice(low, high))
+        seen.append(
+            slice(start, start + (high - low - 1) * s + 1, s) if high > low else slice(0, 0)
+        )
+    return tuple(seen), tuple(into)
+
+
+def largest(xp: Any, views: Any, places: Any, shape: Any) -> tuple[Any, Any]:
+    """The elementwise maximum of arrays, and the number of the first that has it (NaN: the last).
+
+    Array k covers the part places[k] of the result. Comparing with the maximum afterwards, from
+    the last array to the first, takes less memory traffic than keeping maximum and number up to
+    date together.
+    """
+    best = xp.full(shape, lowest(views[0].dtype), views[0].dtype)
+    for v, part in zip(views, places):
+        xp.maximum(best[part], v, out=best[part])
+    which = xp.zeros(shape, np.uint8 if len(views) <= 256 else np.int64)
+    for k in range(len(views) - 1, -1, -1):
+        hit = views[k] == best[places[k]]
+        xp.copyto(which[places[k]], which.dtype.type(k), where=hit)
+    if best.dtype.kind == "f" and best.size and xp.isnan(best.max()):
+        for k, v in enumerate(views):
+            xp.copyto(which[places[k]], which.dtype.type(k), where=xp.isnan(v))
+    return best, which
+
+
+def bin_places(size: int, out: int) -> Any:
+    """For each adaptive bin the places it holds, the last one repeated where a bin is shorter."""
+    i = np.arange(out)
+    low, high = i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
+    return np.minimum(
+        low[:, None] + np.arange(max(int((high - low).max(initial=1)), 1)), high[:, None] - 1
+    )
+
+
+def adaptive_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any]:
+    """The maxima of even bins, and their places in the flattened image."""
+    sizes = a.shape[-len(out) :]
+    if all(o and n and n % o == 0 for n, o in zip(sizes, out)):
+        found = even_max_arrays(xp, a, out)
+        if found is not None:
+            return found
+    bins = [bin_places(n, o) for n, o in zip(sizes, out)]
+    views, jumps = [], []
+    for taps in itertools.product(*(range(b.shape[1]) for b in bins)):
+        grid = np.ix_(*(b[:, t] for b, t in zip(bins, taps)))
+        views.append(a[(..., *map(xp.asarray, grid))])
+        jumps.append(np.ravel_multi_index(grid, sizes) if 0 not in out else np.zeros(out, int))
+    best, which = largest(xp, views, [(...,)] * len(views), (*a.shape[: -len(out)], *out))
+    places = xp.asarray(np.stack(jumps).reshape(len(jumps), -1))
+    column = xp.arange(math.prod(out)).reshape(out)
+    return best, places[which, column]
+
+
+def even_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any] | None:
+    """`adaptive_max_arrays` where all bins are equally long; None where there are NaNs.
+
+    Bins become rows, in which the largest element is looked for.
+    """
+    n, lead = len(out), a.ndim - len(out)
+    sizes = a.shape[lead:]
+    spans = [size // o for size, o in zip(sizes, out)]
+    split = a.reshape(*a.shape[:lead], *(k for pair in zip(out, spans) for k in pair))
+    order = [*range(lead), *range(lead, lead + 2 * n, 2), *range(lead + 1, lead + 2 * n, 2)]
+    rows = split.transpose(order).reshape(-1, math.prod(spans))
+    which = rows.argmax(1)
+    best = rows[xp.arange(len(rows)), which].reshape(*a.shape[:lead], *out)
+    if best.size and bool(xp.isnan(best.max())):
+        return None
+    strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
+    inside = sum(
+        np.arange(k).reshape(-1, *(1,) * (n - 1 - d)) * s
+        for d, (k, s) in enumerate(zip(spans, strides))
+    )
+    first = sum(
+        (np.arange(o) * k * s).reshape(-1, *(1,) * (n - 1 - d))
+        for d, (o, k, s) in enumerate(zip(out, spans, strides))
+    )
+    places = xp.asarray(np.asarray(inside).reshape(-1))[which].reshape(best.shape)
+    places += xp.asarray(first)
+    return best, places
+
+
+def put_flat(xp: Any, g: Any, places: Any, sizes: Any, disjoint: bool) -> Any:
+    """The gradient of picking: g added at places of zero images (…, *sizes)."""
+    area, images = math.prod(sizes), math.prod(g.shape[: g.ndim - len(sizes)])
+    flat = places.reshape(images, math.prod(g.shape[g.ndim - len(sizes) :]))
+    values = g.reshape(flat.shape)
+    if disjoint:
+        made = xp.zeros((images, area), g.dtype)
+        xp.put_along_axis(made, flat, values, 1)
+    else:
+        whole = (flat + xp.arange(images, dtype=np.int64)[:, None] * area).reshape(-1)
+        made = xp.bincount(whole, values.reshape(-1), images * area).astype(g.dtype)
+    return made.reshape(*g.shape[: g.ndim - len(sizes)], *sizes)
+
+
+def average_maps(
+    sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include_pad: bool
+) -> tuple[list[Map], list[Any]]:
+    """For each dimension the sums over its windows, and by how much each is to be divided."""
+    maps, counts = [], []
+    for size, k, s, p, o in zip(sizes, kernel, stride, padding, out):
+        low = np.arange(o) * s - p
+        high = np.minimum(low + k, size + p)
+        count = high - low
+        places = low[:, None] + np.arange(k)
+        inside = (places >= 0) & (places < np.minimum(high, size)[:, None])
+        maps.append(Map(np.clip(places, 0, max(size - 1, 0)), inside.astype(np.float64), size))
+        counts.append(count if include_pad else inside.sum(1))
+    return maps, counts
+
+
+def fractional_starts(samples: Any, size: int, out: int, kernel: int) -> Any:
+    """Where windows of pseudo-random steps start (Graham 2014), for samples (…): (…, out)."""
+    if out == 1:
+        return np.full((*samples.shape, 1), size - kernel, np.int64)
+    kind = samples.dtype.type
+    alpha = kind(size - kernel) / kind(out - 1)
+    i = np.arange(out, dtype=samples.dtype)
+    starts = np.trunc((i + samples[..., None]) * alpha) - np.trunc(samples[..., None] * alpha)
+    starts[..., -1] = size - kernel
+    return starts.astype(np.int64)
+
+
+def fractional_max_arrays(xp: Any, a: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any, Any]:
+    """The maxima of windows with pseudo-random steps, and their places in the flattened image."""
+    n, sizes = len(out), a.shape[-len(out) :]
+    order = (1, 0) if n == 2 else (0, 1, 2)  # PyTorch's samples for images are (width, height)
+    strides = [math.prod(sizes[d + 1 :]) for d in range(n)]
+    corner: Any = 0
+    for d in range(n):
+        starts = fractional_starts(samples[..., order[d]], sizes[d], out[d], kernel[d]) * strides[d]
+        corner = corner + starts.reshape(*starts.shape[:-1], *(1,) * d, out[d], *(1,) * (n - 1 - d))
+    lead = a.shape[:-n]
+    corner = xp.broadcast_to(corner.reshape(*lead, *corner.shape[-n:]), (*lead, *out))
+    flat = a.reshape(*lead, math.prod(sizes))
+    jumps = [
+        sum(k * s for k, s in zip(place, strides))
+        for place in itertools.product(*map(range, kernel))
+    ]
+    at = corner.reshape(*lead, math.prod(out))
+    views = [xp.take_along_axis(flat, at + jump, -1) for jump in jumps]
+    best, which = largest(xp, views, [(...,)] * len(views), at.shape)
+    places = at + xp.asarray(np.array(jumps, np.int64))[which]
+    return best.reshape(*lead, *out), places.reshape(*lead, *out)

@@ -1,0 +1,248 @@
+"""Records that change the size of images: interpolation and adaptive averages."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import general, public
+from toytorch.ops.nn import linear_maps
+from toytorch.ops.nn.linear_maps import apply_all
+from toytorch.ops.nn.windows import sizes_text
+
+AXES = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def _check(a: Any, out: Any, n: int) -> None:
+    """Raises PyTorch's errors."""
+    if len(out) != n:
+        raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(out)}")
+    if a.ndim != n + 2:
+        raise RuntimeError(f"It is expected input_size equals to {n + 2}, but got size {a.ndim}")
+    if min(a.shape[2:]) <= 0 or min(out) <= 0:
+        was = ", ".join(f"{k}: {v}" for k, v in zip(AXES[n], a.shape[2:]))
+        now = ", ".join(f"{k}: {v}" for k, v in zip(AXES[n], out))
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({was}) output ({now})"
+        )
+    if a.shape[1] == 0:
+        raise RuntimeError(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
+            f"{sizes_text(a.shape)}"
+        )
+
+
+def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
+    """A record that resizes the last n dimensions, and its derivative.
+
+    map_of(size, out, align_corners, scale) gives the map of one dimension.
+    """
+
+    def maps(sizes: Any, out: Any, align_corners: bool, scales: Any) -> Any:
+        return [
+            map_of(size, int(to), align_corners, scale)
+            for size, to, scale in zip(sizes[-n:], out, scales or (None,) * n)
+        ]
+
+    def forward(xp: Any, a: Any, out: Any, align_corners: bool, scales: Any) -> Any:
+        _check(a, out, n)
+        if a.dtype.kind != "f" and a.dtype.char != "B":
+            from toytorch.ops.indexing.by_index import type_name
+
+            raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
+        plan = maps(a.shape, out, align_corners, scales)
+        if a.dtype.kind == "f" or plan[0].weights is None:
+            return apply_all(xp, a, plan)
+        for k in reversed(range(n)):  # bytes are rounded after each dimension, the last one first
+            made = linear_maps.apply(
+                xp, a.astype("float64"), a.ndim - n + k, linear_maps.quantized(plan[k])
+            )
+            a = xp.clip(xp.floor(made + 0.5), 0, 255).astype(a.dtype)
+        return a
+
+    def backward(xp: Any, g: Any, out: Any, shape: Any, align_corners: bool, scales: Any) -> Any:
+        return apply_all(xp, g, maps(shape, out, align_corners, scales), transposed=True)
+
+    node = "".join(p[:1].upper() + p[1:] for p in re.sub(r"(\d)d", r"\1D", name).split("_"))
+    share = general(
+        f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, "
+        "bool align_corners, float[]? scales) -> Tensor",
+        backward,
+        function=False,
+        method=False,
+        out=False,
+        node=f"{node}BackwardBackward0",
+        doc=f"The gradient of {name}.",
+        d_grad_output=lambda g, output_size, align_corners, scales: record.function(
+            g, output_size, align_corners, scales
+        ),
+    )
+    record: Op = general(
+        f"{name}(Tensor self, int[] output_size, bool align_corners, float[]? scales) -> Tensor",
+        forward,
+        method=False,
+        function=False,
+        out=False,
+        node=f"{node}Backward0",
+        doc=doc,
+        d_self=lambda g, self_shape, output_size, align_corners, scales: share.function(
+            g, output_size, tuple(self_shape), align_corners, scales
+        ),
+    )
+    return record
+
+
+def _nearest(exact: bool) -> Any:
+    return lambda size, out, align_corners, scale: linear_maps.nearest(size, out, exact, scale)
+
+
+LINEAR = {
+    n: _resampler(
+        f"upsample_{name}{n}d",
+        n,
+        linear_maps.linear,
+        "Resizes with straight lines between neighbours.",
+    )
+    for n, name in ((1, "linear"), (2, "bilinear"), (3, "trilinear"))
+}
+NEAREST = {
+    n: _resampler(
+        f"upsample_nearest{n}d", n, _nearest(False), "Resizes by copying the nearest element."
+    )
+    for n in (1, 2, 3)
+}
+EXACT = {
+    n: _resampler(
+        f"_upsample_nearest_exact{n}d",
+        n,
+        _nearest(True),
+        "Resizes by copying the nearest element, measured from the centers.",
+    )
+    for n in (1, 2, 3)
+}
+bicubic = _resampler(
+    "upsample_bicubic2d", 2, linear_maps.cubic, "Resizes with cubic polynomials between neighbours."
+)
+bilinear_antialias = _resampler(
+    "_upsample_bilinear2d_aa",
+    2,
+    partial(linear_maps.antialiased, 1),
+    "Resizes with a triangular kernel as wide as the step.",
+)
+bicubic_antialias = _resampler(
+    "_upsample_bicubic2d_aa",
+    2,
+    partial(linear_maps.antialiased, 2),
+    "Resizes with a cubic kernel as wide as the step.",
+)
+
+
+@public("aten._upsample_bilinear2d_aa")
+def upsample_bilinear2d_aa(
+    input: Tensor,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: Any = None,
+    scales_w: float | None = None,
+    *,
+    scale_factors: Any = None,
+) -> Tensor:
+    """Bilinear resizing without aliasing, as ATen's schemas have it."""
+    scales = (scales_h, scales_w) if scale_factors is None else tuple(scale_factors)
+    if output_size is None:
+        output_size = [int(n * s) for n, s in zip(input.shape[-2:], scales)]
+    return bilinear_antialias.function(input, output_size, align_corners, scales)
+
+
+# -- adaptive averages ----------------------------------------------------------------------------
+
+
+def _adaptive_average(n: int) -> Op:
+    def maps(sizes: Any, out: Any) -> Any:
+        return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
+
+    def forward(xp: Any, a: Any, out: Any) -> Any:
+        if a.dtype.kind != "f":
+            from toytorch.ops.indexing.by_index import type_name
+
+            raise NotImplementedError(
+                f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
+            )
+        return apply_all(xp, a, maps(a.shape, out))
+
+    share = general(
+        f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, int[] shape) -> Tensor",
+        lambda xp, g, shape: apply_all(xp, g, maps(shape, g.shape[-n:]), transposed=True),
+        function=False,
+        method=False,
+        out=False,
+        doc=f"The gradient of _adaptive_avg_pool{n}d.",
+        d_grad_output=lambda g, grad_output_shape: record.function(
+            g, tuple(grad_output_shape[-n:])
+        ),
+    )
+    record: Op = general(
+        f"_adaptive_avg_pool{n}d(Tensor self, int[] output_size) -> Tensor",
+        forward,
+        function=False,
+        method=False,
+        out=False,
+        node=f"AdaptiveAvgPool{n}DBackward0",
+        d_self=lambda g, self_shape: share.function(g, tuple(self_shape)),
+        memory="format" if n == 2 else "rows",
+        doc="The means of even bins, whatever the size.",
+    )
+    return record
+
+
+ADAPTIVE = {n: _adaptive_average(n) for n in (2, 3)}
+
+
+def adaptive_sizes(name: str, input: Tensor, output_size: Any, n: int) -> tuple[int, ...]:
+    """The sizes an adaptive pool makes; None keeps a dimension."""
+    sizes = (
+        (output_size,) * n
+        if isinstance(output_size, int) or output_size is None
+        else tuple(output_size)
+    )
+    if len(sizes) != n:
+        raise RuntimeError(f"{name}: output_size must be {n}")
+    shape = input.shape
+    if len(shape) not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
+        )
+    for d in range(-n, 0) if len(shape) == n + 1 else range(1 - len(shape), 0):
+        if shape[d] == 0:
+            raise RuntimeError(
+                f"{name}: Expected input to have non-zero size for non-batch "
+                f"dimensions, but input has sizes {sizes_text(shape)} with "
+                f"dimension {len(shape) + d} being empty"
+            )
+    made = tuple(input.shape[d - n] if s is None else int(s) for d, s in enumerate(sizes))
+    if any(s < 0 for s in made):
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 "
+            f"but received {list(made)}"
+        )
+    return made
+
+
+def adaptive_average(n: int, input: Tensor, output_size: Any) -> Tensor:
+    """Adaptive average pooling over n dimensions."""
+    name = f"adaptive_avg_pool{n}d"
+    sizes = adaptive_sizes(name, input, output_size, n)
+    if all(s == 1 for s in sizes):
+        return input.mean(list(range(-n, 0)), True)
+    return ADAPTIVE[n].function(input, sizes)
+
+
+@public("adaptive_avg_pool1d")
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of even bins along one dimension."""
+    (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)
+    made = ADAPTIVE[2].function(input.unsqueeze(-2), (1, size))
+    return made.squeeze(-2)

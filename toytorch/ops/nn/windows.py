@@ -1,0 +1,81 @@
+"""Windows that slide over images: sizes, padding, and the strided views behind conv and pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def spread_over(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
+    """One int, or one for each of n dimensions, as n ints."""
+    if isinstance(value, int):
+        return (value,) * n
+    values = tuple(int(v) for v in value)
+    if len(values) == 1:
+        return values * n
+    if len(values) != n:
+        raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {n} ints")
+    return values
+
+
+def taps(size: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> int:
+    """How many windows fit: ⌊(size + 2·pad - dilation·(kernel - 1) - 1)/stride⌋ + 1.
+
+    >>> taps(5, kernel=3, stride=2, pad=1)
+    3
+    """
+    return (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def padded(xp: Any, a: Any, pads: Any, value: Any = 0) -> Any:
+    """The array with a border of `pads` elements on both sides of its last dimensions."""
+    n = len(pads)
+    if not any(pads):
+        return a
+    lead = a.shape[:-n]
+    sizes = tuple(s + 2 * p for s, p in zip(a.shape[-n:], pads))
+    wide = (
+        xp.zeros((*lead, *sizes), a.dtype)
+        if not value
+        else xp.full((*lead, *sizes), value, a.dtype)
+    )
+    wide[(..., *(slice(p, p + s) for p, s in zip(pads, a.shape[-n:])))] = a
+    return wide
+
+
+def inner(a: Any, pads: Any) -> Any:
+    """What `padded` put a border around."""
+    if not any(pads):
+        return a
+    return a[(..., *(slice(p, s - p) for p, s in zip(pads, a.shape[-len(pads) :])))]
+
+
+def windows(xp: Any, a: Any, kernel: Any, stride: Any, dilation: Any, out: Any) -> Any:
+    """A view (…, *kernel, *out) of all windows of an array (…, *sizes), without a copy."""
+    n = len(kernel)
+    steps = a.strides[-n:]
+    shape = (*a.shape[:-n], *kernel, *out)
+    strides = (
+        *a.strides[:-n],
+        *(s * d for s, d in zip(steps, dilation)),
+        *(s * t for s, t in zip(steps, stride)),
+    )
+    tricks = np.lib.stride_tricks if xp is np else xp.lib.stride_tricks
+    return tricks.as_strided(a, shape, strides)
+
+
+def tap_slices(offsets: Any, stride: Any, dilation: Any, out: Any) -> tuple[Any, ...]:
+    """The elements that all windows have at one place of the kernel."""
+    return (
+        ...,
+        *(
+            slice(k * d, k * d + s * (o - 1) + 1, s)
+            for k, s, d, o in zip(offsets, stride, dilation, out)
+        ),
+    )
+
+
+def sizes_text(shape: Any) -> str:
+    """A shape as error messages write it: [2, 3]."""
+    return str([int(n) for n in shape])

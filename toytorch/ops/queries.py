@@ -1,0 +1,131 @@
+"""Questions about tensors and types: whether all is close, what type two operands meet in."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.ops.creation import create
+from toytorch.ops.define import public
+from toytorch.ops.elementwise import compare
+
+
+@public("allclose", method=True)
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: builtins.bool = False,
+) -> builtins.bool:
+    """Whether all |input - other| ≤ atol + rtol·|other|."""
+    return builtins.bool(compare.isclose.function(input, other, rtol, atol, equal_nan).all())
+
+
+@public("equal", method=True)
+def equal(input: Tensor, other: Tensor) -> builtins.bool:
+    """Whether shape and all elements are the same."""
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
+    return input.shape == other.shape and builtins.bool(input.eq(other).all())
+
+
+@public("is_nonzero", method=True)
+def is_nonzero(input: Tensor) -> builtins.bool:
+    """Whether the one element is not zero."""
+    return builtins.bool(input)
+
+
+@public("is_same_size", method=True)
+def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
+    """Whether shapes are the same."""
+    return input.shape == other.shape
+
+
+@public("isreal", method=True)
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is zero."""
+    return input.imag == 0 if input.dtype.is_complex else create.ones_like(input, dtype=types.bool)
+
+
+@public("result_type", tensor_first=False)
+def result_type(a: Any, b: Any) -> types.dtype:
+    """The type in which two operands meet.
+
+    >>> result_type(create.tensor([1]), 1.0)
+    torch.float32
+    """
+    ranks: list[list[types.dtype]] = [[], [], []]
+    for v in (a, b):
+        if isinstance(v, Tensor):
+            ranks[0 if v.ndim else 1].append(v.dtype)
+        else:
+            ranks[2].append(types.of_scalar(v))
+    return types.promote(*(tuple(r) for r in ranks))
+
+
+@public("can_cast", tensor_first=False)
+def can_cast(from_: types.dtype, to: types.dtype) -> builtins.bool:
+    """Whether PyTorch's rules let a result of one type be written into another.
+
+    >>> can_cast(types.float64, types.int64), can_cast(types.float64, types.float32)
+    (False, True)
+    """
+    return from_.rank <= to.rank
+
+
+@public("is_tensor", tensor_first=False)
+def is_tensor(obj: Any) -> builtins.bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public("is_floating_point")
+def is_floating_point(input: Tensor) -> builtins.bool:
+    """Whether elements are real floating-point numbers."""
+    return input.dtype.is_floating_point
+
+
+@public("is_complex")
+def is_complex(input: Tensor) -> builtins.bool:
+    """Whether elements are complex."""
+    return input.dtype.is_complex
+
+
+@public("numel")
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@public("is_signed")
+def is_signed(input: Tensor) -> builtins.bool:
+    """Whether the type has negative numbers."""
+    return np.dtype(input.dtype.numpy).kind not in "bu"
+
+
+@public("is_conj", "is_neg", method=True)
+def is_conj(input: Tensor) -> builtins.bool:
+    """Whether a conjugate (or negative) is still to be computed: never, here."""
+    return False
+
+
+Tensor.is_neg = is_conj  # type: ignore[attr-defined]
+
+
+@public("is_inference")
+def is_inference(input: Tensor) -> builtins.bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+@public("get_device")
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's GPU; -1 for the CPU."""
+    return input.get_device()

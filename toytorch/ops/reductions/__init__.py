@@ -1,0 +1,1 @@
+"""Ops that take elements together: sums, extremes, scans, sorting, counting."""

@@ -1,0 +1,115 @@
+"""Covariance and correlation of observations."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import get_default_dtype
+from toytorch.ops.define import public
+
+
+def _weights(values: Any, name: str, count: int, kind: str) -> None:
+    if values.ndim > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got "
+            f"{name} with {values.ndim} dimensions"
+        )
+    floating = values.dtype.is_floating_point
+    if (kind == "integral") == (floating or values.dtype.rank > 1):
+        raise RuntimeError(
+            f"cov(): expected {name} to have {kind} dtype but got {name} with "
+            f"{values.dtype.legacy} dtype"
+        )
+    if values.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are "
+            f"observations in the input but got {values.numel()} != {count}"
+        )
+    if values.numel() and bool((values < 0).any()):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@public("cov", method=True)
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None
+) -> Tensor:
+    """Covariances of variables (rows) over observations (columns).
+
+    fweights counts how often an observation was seen, aweights says how much it matters.
+
+    >>> import toytorch as torch
+    >>> torch.cov(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    x: Any = input
+    if x.ndim > 2:
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input "
+            f"with {x.ndim} dimensions"
+        )
+    if x.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    x = x.reshape(1, -1) if x.ndim < 2 else x
+    n = x.shape[1]
+    w: Any = None
+    if fweights is not None:
+        _weights(fweights, "fweights", n, "integral")
+        w = fweights.to(x.dtype.to_real() if x.dtype.rank > 1 else get_default_dtype())
+    if aweights is not None:
+        _weights(aweights, "aweights", n, "floating point")
+        w = aweights if w is None else w * aweights
+    if w is not None:
+        w = w.reshape(-1)
+        if n and float(w.sum()) == 0:
+            raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+    total: Any = n if w is None else w.sum()
+    mean = (x.sum(1, True) if w is None else (x * w).sum(1, True)) / total
+    if w is None:
+        degrees: Any = n - correction
+    elif correction != 0 and aweights is not None:
+        degrees = total - correction * (w * aweights.reshape(-1)).sum() / total
+    else:
+        degrees = total - correction
+    if float(degrees) <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than "
+            "the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
+        degrees = 0 if isinstance(degrees, int) else degrees.clamp(min=0)
+    centred = x - mean
+    other = centred if w is None else centred * w
+    made = centred @ other.mH
+    made = made / degrees if not isinstance(degrees, int) or degrees else made / made.new_zeros(())
+    return made.squeeze()
+
+
+@public("corrcoef", method=True)
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlations of variables (rows): the covariance over both standard deviations.
+
+    >>> import toytorch as torch
+    >>> torch.corrcoef(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    if input.ndim > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an "
+            f"input with {input.ndim} dimensions"
+        )
+    c: Any = cov(input)
+    if c.ndim == 0:
+        return c / c
+    d = c.diag()
+    d = (d.real if d.dtype.is_complex else d).sqrt()
+    c = c / d.reshape(-1, 1) / d.reshape(1, -1)
+    if c.dtype.is_complex:
+        from toytorch.ops.elementwise.complex_parts import complex
+
+        return complex(c.real.clip(-1, 1), c.imag.clip(-1, 1))
+    return c.clip(-1, 1)

@@ -1,0 +1,197 @@
+"""Histograms: how many elements fall into each of a row (or grid) of bins."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops.creation import create
+from toytorch.ops.define import creating, public
+from toytorch.ops.named_results import result_class
+
+Histogramdd = namedtuple("Histogramdd", ["hist", "bin_edges"])
+
+
+def _need_floats(name: str, input: Tensor) -> None:
+    if input.dtype.name not in ("float32", "float64"):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.legacy}'")
+
+
+def _limits(name: str, values: Any, low: Any, high: Any, widen: float) -> tuple[float, float]:
+    """The outer edges: those given, or the extremes of the values, a little apart if equal."""
+    if low is None:
+        low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return (low - widen, high + widen) if low == high else (low, high)
+
+
+def _counts(columns: list[Any], edges: list[Any], weight: Any, kind: Any) -> Any:
+    """The weight in each cell of a grid of bins; the last edge of a row of bins belongs to it."""
+    inside = np.ones(len(columns[0]), bool)
+    places = np.zeros(len(columns[0]), np.int64)
+    for values, e in zip(columns, edges):
+        place = np.searchsorted(e, values, "right") - 1
+        place[values == e[-1]] = len(e) - 2
+        inside &= (place >= 0) & (place < len(e) - 1)
+        places = places * (len(e) - 1) + place
+    size = [len(e) - 1 for e in edges]
+    sums = np.bincount(
+        places[inside], None if weight is None else weight[inside], minlength=int(np.prod(size))
+    )
+    return sums.reshape(size).astype(kind)
+
+
+def _as_density(hist: Any, edges: list[Any]) -> Any:
+    """Counts as a density, whose integral is 1."""
+    volume = np.ones((), hist.dtype)
+    for k, e in enumerate(edges):
+        shape = [-1 if k == j else 1 for j in range(len(edges))]
+        volume = volume * np.diff(e).reshape(shape)
+    return hist / hist.sum() / volume
+
+
+@public("histc", method=True)
+@creating
+def histc(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
+) -> Tensor:
+    """The number of elements in each of `bins` bins of equal width.
+
+    >>> histc(create.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    if input.dtype.rank != 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.legacy}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    values = input._array.reshape(-1)
+    values = values if input.dtype.itemsize > 2 else values.astype(np.float32)
+    low, high = (None, None) if min == max == 0 or min == max else (float(min), float(max))
+    low, high = _limits("torch.histc", values, low, high, 1.0)
+    inside = values[(values >= low) & (values <= high)]
+    place = ((inside - low) / (high - low) * bins).astype(np.int64)
+    counts = np.bincount(np.minimum(place, bins - 1), minlength=bins)
+    return create.put_out(wrap(counts.astype(input.dtype.numpy)), out)
+
+
+def _edges(name: str, columns: list[Any], bins: Any, range: Any, kind: Any) -> list[Any]:
+    """The edges of the bins along each dimension."""
+    edges = []
+    for k, (values, n) in enumerate(zip(columns, bins)):
+        if isinstance(n, Tensor):
+            if n.ndim != 1:
+                raise RuntimeError(
+                    f"{name}(): bins tensor should have one dimension, but got "
+                    f"{n.ndim} dimensions in the bins tensor for dimension {k}"
+                )
+            if not n.numel():
+                raise RuntimeError(
+                    f"{name}(): bins tensor should have at least 1 element, but got "
+                    f"0 elements in the bins tensor for dimension {k}"
+                )
+            if n.dtype.numpy != kind:
+                raise RuntimeError(
+                    f"{name}(): input tensor and bins tensors should have the same dtype"
+                )
+            edges.append(n._array)
+            continue
+        if n <= 0:
+            raise RuntimeError(f"{name}(): bins must be > 0, but got {n} for dimension {k}")
+        low, high = (
+            (None, None) if range is None else (float(range[2 * k]), float(range[2 * k + 1]))
+        )
+        low, high = _limits(name, values, low, high, 0.5)
+        edges.append(np.linspace(low, high, n + 1).astype(kind))
+    return edges
+
+
+def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Any:
+    if weight is None:
+        return None
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}(): if weight tensor is provided, input tensor and weight "
+            f"tensor should have the same dtype, but got input"
+            f"({input.dtype.legacy}) and weight({weight.dtype.legacy})"
+        )
+    if tuple(weight.shape) != tuple(shape):
+        raise RuntimeError(
+            f"{name}(): if weight tensor is provided it should have the same shape "
+            "as the input tensor excluding its innermost dimension, but got input "
+            f"with shape {list(input.shape)} and weight with shape "
+            f"{list(weight.shape)}"
+        )
+    return weight._array.reshape(-1)
+
+
+@public("histogram", method=True)
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """The weight of elements in each bin, and the edges of the bins.
+
+    >>> histogram(create.tensor([1., 2., 1.]), 2, range=(0., 3.)).hist
+    tensor([2., 1.])
+    """
+    _need_floats("histogram_cpu", input)
+    values, kind = input._array.reshape(-1), input.dtype.numpy
+    edges = _edges("torch.histogram", [values], [bins], range, kind)
+    hist = _counts([values], edges, _weights("torch.histogram", input, weight, input.shape), kind)
+    if density:
+        hist = _as_density(hist, edges)
+    outs = (None, None) if out is None else out
+    made = result_class("histogram", ("hist", "bin_edges"))
+    return made(create.put_out(wrap(hist), outs[0]), create.put_out(wrap(edges[0].copy()), outs[1]))
+
+
+@public("histogramdd")
+@creating
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> Any:
+    """The weight of points (…, D) in each cell of a grid, and the edges of its bins.
+
+    >>> histogramdd(create.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    _need_floats("histogram_cpu", input)
+    if input.ndim < 2:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor should have at least 2 dimensions, but "
+            f"got {input.ndim}"
+        )
+    n, kind = input.shape[-1], input.dtype.numpy
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(
+            f"torch.histogramdd: expected {n} sequences of bin edges for a {n}"
+            f"-dimensional histogram but got {len(bins)}"
+        )
+    if range is not None and len(range) != 2 * n:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {n}-dimensional histogram range should have "
+            f"{2 * n} elements, but got {len(range)}"
+        )
+    rows = input._array.reshape(-1, n)
+    columns = [np.ascontiguousarray(rows[:, k]) for k in np.arange(n)]
+    edges = _edges("torch.histogramdd", columns, bins, range, kind)
+    hist = _counts(
+        columns, edges, _weights("torch.histogramdd", input, weight, input.shape[:-1]), kind
+    )
+    if density:
+        hist = _as_density(hist, edges)
+    shown = tuple(n if isinstance(n, Tensor) else wrap(e) for n, e in zip(bins, edges))
+    return Histogramdd(wrap(hist.astype(kind)), shown)

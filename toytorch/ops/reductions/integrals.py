@@ -1,0 +1,67 @@
+"""Integrals of sampled functions by the trapezoidal rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import public
+
+
+def _strips(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    """The area between every two neighbouring samples, times two, and the spacing left to do."""
+    d = wrap_dim(dim, y.ndim)
+    n = y.shape[d]
+    if x is None:
+        return y.narrow(d, 0, n - 1) + y.narrow(d, 1, n - 1), dx
+    if x.ndim == 0 or y.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if x.ndim == 1:
+        if x.shape[0] != n:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
+        e = d
+    else:
+        e = wrap_dim(dim, x.ndim)
+    m = x.shape[e]
+    width = x.narrow(e, 1, m - 1) - x.narrow(e, 0, m - 1)
+    return (y.narrow(d, 0, n - 1) + y.narrow(d, 1, n - 1)) * width, 1
+
+
+def _refuse_masks(name: str, y: Any, x: Any) -> None:
+    for value, label in ((y, "y"), (x, "x")):
+        if value is not None and value.dtype.kind == "b":
+            raise RuntimeError(
+                f"{name}: received a bool input for `{label}`, but bool is not supported"
+            )
+
+
+@public("trapezoid", "trapz")
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
+
+    >>> import toytorch as torch
+    >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
+    tensor(4.5000)
+    """
+    _refuse_masks("trapezoid", y, x)
+    v: Any = y
+    d = wrap_dim(dim, v.ndim)
+    if v.shape[d] == 0:
+        return v.new_zeros([n for i, n in enumerate(v.shape) if i != d])
+    strips, scale = _strips("trapezoid", v, x, dx, dim)
+    return strips.sum(dim) * scale / 2.0
+
+
+@public("cumulative_trapezoid")
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The running integral of y along a dimension.
+
+    >>> import toytorch as torch
+    >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 4.]))
+    tensor([1.5000, 4.5000])
+    """
+    _refuse_masks("cumulative_trapezoid", y, x)
+    strips, scale = _strips("cumulative_trapezoid", y, x, dx, dim)
+    return strips.cumsum(dim) * scale / 2.0

@@ -1,0 +1,298 @@
+"""Reductions, scans and normalisations that leave masked elements out: `torch.masked`.
+
+Where the mask is False an element is replaced by the value that changes nothing: 0 for a sum, 1 for
+a product, -∞ for a maximum. What has no such value (mean, variance) also counts what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import public
+from toytorch.ops.overloads import logsumexp as plain_logsumexp
+from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions.order_statistics import nanmedian
+
+
+def _lowest(kind: Any, sign: int) -> Any:
+    """The value below (sign 1) or above (sign -1) all others of a type."""
+    if kind.is_floating_point or kind.is_complex:
+        return -sign * math.inf
+    if kind is types.bool:
+        return sign < 0
+    limits = np.iinfo(kind.numpy)
+    return int(limits.min if sign > 0 else limits.max)
+
+
+def _bool_mask(input: Tensor, mask: Any) -> Any:
+    """The mask in the shape of the input."""
+    if mask.ndim > input.ndim:
+        raise IndexError(
+            "_input_mask expected broadcastable mask (got mask dimensionality higher "
+            "than of the input)"
+        )
+    mask = mask if mask.dtype is types.bool else mask.bool()
+    return mask.expand(input.shape)
+
+
+def _filled(input: Any, mask: Any, value: Any) -> Any:
+    """The input with `value` where the mask is False."""
+    return input if mask is None else input.masked_fill(~_bool_mask(input, mask), value)
+
+
+def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions to reduce: all of them for None and ()."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not len(dim)):
+        return tuple(range(ndim))
+    found = []
+    for d in (dim,) if isinstance(dim, int) else tuple(dim):
+        d = wrap_dim(d, ndim)
+        if d in found:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        found.append(d)
+    return tuple(sorted(found)) if ndim else ()
+
+
+def _wide(input: Any, dtype: Any) -> Any:
+    """The type of a sum: the one asked for, int64 for small integers."""
+    return dtype or (types.int64 if input.dtype.rank < 2 else input.dtype)
+
+
+# -- sums and products ----------------------------------------------------------------------------
+
+
+@public("masked.sum", tensor_first=False)
+def sum(
+    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """Σ of the elements that the mask shows.
+
+    >>> import toytorch as torch
+    >>> torch.masked.sum(torch.tensor([1., 2., 4.]), mask=torch.tensor([True, False, True]))
+    tensor(5.)
+    """
+    return _filled(input, mask, 0).sum(
+        _dims(dim, input.ndim), bool(keepdim), dtype=_wide(input, dtype)
+    )
+
+
+@public("masked.prod", tensor_first=False)
+def prod(
+    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """Π of the elements that the mask shows."""
+    result = _filled(input, mask, 1).to(_wide(input, dtype))
+    for d in reversed(_dims(dim, input.ndim)):
+        result = result.prod(d, keepdim=bool(keepdim))
+    return result
+
+
+@public("masked.cumsum", tensor_first=False)
+def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """Running sum of the elements that the mask shows."""
+    kind = dtype or input.dtype
+    return _filled(input, mask, 0).cumsum(dim, dtype=kind).to(kind)
+
+
+@public("masked.cumprod", tensor_first=False)
+def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """Running product of the elements that the mask shows."""
+    kind = dtype or input.dtype
+    return _filled(input, mask, 1).cumprod(dim, dtype=kind).to(kind)
+
+
+# -- extremes -------------------------------------------------------------------------------------
+
+
+def _extreme(name: str, sign: int) -> Any:
+    def function(
+        input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    ) -> Tensor:
+        filled = _filled(input, mask, _lowest(input.dtype, sign))
+        over = dim if name.startswith("arg") else _dims(dim, input.ndim)
+        return getattr(filled, name)(over, bool(keepdim)).to(
+            dtype or input.dtype
+        )  # of places too, as PyTorch
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of the elements that the mask shows."
+    return public(f"masked.{name}", tensor_first=False)(function)
+
+
+amax, amin = _extreme("amax", 1), _extreme("amin", -1)
+argmax, argmin = _extreme("argmax", 1), _extreme("argmin", -1)
+
+
+@public("masked.median", tensor_first=False)
+def median(
+    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The middle (the lower of two) of the elements that the mask shows."""
+    d = wrap_dim(dim, input.ndim)
+    if input.dtype.is_floating_point:
+        found = nanmedian(_filled(input, mask, math.nan), d, keepdim)
+        return found.values
+    made = nanmedian(_filled(input.float(), mask, math.nan), d, keepdim).values
+    if bool(made.isnan().any()):
+        raise ValueError(
+            "masked median expects no fully masked out rows if dtype is not floating point"
+        )
+    return made.to(dtype or input.dtype)
+
+
+# -- logarithms of sums ---------------------------------------------------------------------------
+
+
+@public("masked.logsumexp", tensor_first=False)
+def logsumexp(
+    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """log Σ eˣ of the elements that the mask shows."""
+    filled = _filled(input, mask, _lowest(input.dtype, 1))
+    made = plain_logsumexp(filled, _dims(dim, input.ndim), keepdim)
+    return made.to(dtype or input.dtype)
+
+
+@public("masked.logaddexp", tensor_first=False)
+def logaddexp(
+    input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
+) -> Tensor:
+    """log(eᵃ + eᵇ), without what the masks hide."""
+    a = _filled(input, input_mask, -math.inf)
+    b = _filled(other, other_mask, -math.inf)
+    return a.logaddexp(b).to(dtype or input.dtype)
+
+
+# -- means, variances and norms -------------------------------------------------------------------
+
+
+def _shown(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
+    """How many elements the mask shows."""
+    seen = (
+        _bool_mask(input, mask)
+        if mask is not None
+        else input.new_ones(input.shape, dtype=types.bool)
+    )
+    return seen.sum(_dims(dim, input.ndim), keepdim)
+
+
+@public("masked.mean", tensor_first=False)
+def mean(
+    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The mean of the elements that the mask shows; NaN where it shows none."""
+    if (dtype or input.dtype).rank < 2:
+        raise ValueError(
+            "mean(): Could not infer output dtype. "
+            f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
+            f"floating point or complex dtype. Got: {dtype or input.dtype}"
+        )
+    total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    return total / _shown(input, dim, bool(keepdim), mask)
+
+
+def _deviation(
+    input: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any
+) -> Any:
+    """Σ(x - mean)²/(n - correction) of the elements that the mask shows."""
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    kind = dtype or (input.dtype if input.dtype.rank > 1 else types.float32)
+    work = kind if kind.rank > 1 else types.float32
+    total = sum(input, dim, keepdim=True, dtype=kind, mask=mask)
+    centred = input - total / _shown(input, dim, True, mask)
+    squares = centred * centred.conj() if centred.dtype.is_complex else centred * centred
+    count = _shown(input, dim, bool(keepdim), mask)
+    degrees = (count - correction).clamp(min=0) if correction else count
+    spread = sum(squares, dim, keepdim=keepdim, dtype=work, mask=mask)
+    return (spread / degrees).to(kind)
+
+
+@public("masked.var", tensor_first=False)
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The variance of the elements that the mask shows."""
+    return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask)
+
+
+@public("masked.std", tensor_first=False)
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The standard deviation of the elements that the mask shows."""
+    return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+
+
+@public("masked.norm", tensor_first=False)
+def norm(
+    input: Any,
+    ord: Any = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The p-norm of the elements that the mask shows."""
+    filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
+    return reduce.vector_norm.function(
+        filled, ord, _dims(dim, input.ndim), bool(keepdim), dtype=dtype or input.dtype
+    )
+
+
+# -- normalisations -------------------------------------------------------------------------------
+
+
+@public("masked.softmax", tensor_first=False)
+def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """eˣ/Σeˣ over the elements that the mask shows."""
+    filled = _filled(input, mask, _lowest(input.dtype, 1))
+    return reduce.softmax.function(filled, dim, dtype or input.dtype)
+
+
+@public("masked.log_softmax", tensor_first=False)
+def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """log of softmax over the elements that the mask shows."""
+    filled = _filled(input, mask, _lowest(input.dtype, 1))
+    return reduce.log_softmax.function(filled, dim, dtype or input.dtype)
+
+
+@public("masked.softmin", tensor_first=False)
+def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+    """e⁻ˣ/Σe⁻ˣ over the elements that the mask shows."""
+    filled = _filled(input, mask, _lowest(input.dtype, -1))
+    return reduce.softmax.function(-filled, dim, dtype or input.dtype)
+
+
+@public("masked.normalize", tensor_first=False)
+def normalize(
+    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The elements that the mask shows, divided by their norm (or eps, if that is larger)."""
+    filled = _filled(input, mask, 0)
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    limit = size.new_full((), eps)
+    return filled / size.maximum(limit)

@@ -1,0 +1,139 @@
+"""Norms and variances: the calls around the records of `reduce`."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from toytorch.core.tensor import Tensor
+from toytorch.ops.creation import create
+from toytorch.ops.define import public
+from toytorch.ops.linalg.norms import matrix_norm
+from toytorch.ops.named_results import public_with_names
+from toytorch.ops.reductions import reduce
+
+
+@public("norm", method=True, tensor_first=False)
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: builtins.bool = False,
+    out: Any = None,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm over dimensions; "fro" is the Euclidean one."""
+    if not isinstance(input, Tensor):
+        raise AttributeError(f"'{type(input).__name__}' object has no attribute 'layout'")
+    if isinstance(p, str) and (p != "fro" or (isinstance(dim, (tuple, list)) and len(dim) > 2)):
+        dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+        return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
+    order = 2 if p in ("fro", None) else builtins.float(p)
+    return reduce.vector_norm.function(
+        input,
+        order,
+        dim,
+        keepdim,
+        dtype=dtype,
+        out=out,
+    )
+
+
+def _variance(name: str, op: Any) -> Any:
+    def function(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: Any = 1,
+        out: Any = None,
+    ) -> Tensor:
+        if isinstance(dim, builtins.bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = 1 if unbiased else 0
+        correction = 1 if correction is None else correction
+        return op.function(
+            input,
+            dim,
+            correction=correction,
+            keepdim=keepdim,
+            out=out,
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = op.doc
+    return public(name, method=name)(function)
+
+
+var, std = _variance("var", reduce.var), _variance("std", reduce.std)
+
+
+@public("var_mean")
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: builtins.bool = False,
+    *,
+    correction: Any = 1,
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean."""
+    return (
+        var(input, dim, unbiased, keepdim, correction=correction),
+        _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
+    )
+
+
+@public("std_mean")
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: builtins.bool = False,
+    *,
+    correction: Any = 1,
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean."""
+    return (
+        std(input, dim, unbiased, keepdim, correction=correction),
+        _welford_mean(input, None if isinstance(dim, builtins.bool) else dim, keepdim),
+    )
+
+
+def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
+    """The mean as a running update finds it: NaN where an infinity came in."""
+    mean = input.mean(dim, keepdim)
+    return mean.masked_fill(mean.isinf(), math.nan)
+
+
+# -- without NaN ----------------------------------------------------------------------------------
+
+
+@public("nanmean", method=True)
+def nanmean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: builtins.bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean with NaN left out.
+
+    >>> nanmean(Tensor([1., math.nan, 3.]))
+    tensor(2.)
+    """
+    if input.dtype.rank < 2:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but "
+            f"got {input.dtype.legacy}"
+        )
+    count = (~input.isnan()).sum(dim, keepdim)
+    total = reduce.nansum.function(input, dim, keepdim, dtype=dtype)
+    return create.put_out(total / count, out)
+
+
+public_with_names(reduce.aminmax)

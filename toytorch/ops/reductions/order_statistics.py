@@ -1,0 +1,203 @@
+"""Medians without NaN, modes and quantiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import cast_to
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation import create
+from toytorch.ops.define import general, public
+from toytorch.ops.named_results import public_with_names, return_type
+from toytorch.ops.reductions import sort
+
+# -- the median of what is a number ---------------------------------------------------------------
+
+
+def _nanmedian(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    if a.shape[d] == 0:
+        raise IndexError(f"nanmedian(): Expected reduction dim {d} to have non-zero size.")
+    places = sort.order(xp, a, d, False)  # NaN comes last
+    missing = xp.isnan(a).sum(axis=d, keepdims=True) if a.dtype.kind == "f" else 0
+    middle = xp.maximum((a.shape[d] - missing - 1) // 2, 0)
+    wanted = [1 if k == d else n for k, n in enumerate(a.shape)]
+    index = xp.take_along_axis(places, xp.broadcast_to(middle, wanted), d)
+    values = xp.take_along_axis(a, index, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return values, index.astype(np.int64)
+
+
+nanmedian_dim = general(
+    "nanmedian.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    _nanmedian,
+    results=(True, False),
+    upcast=False,
+    function=False,
+    d_self=sort.back_to_place,
+    doc="The middle number along a dimension, NaN left out.",
+)
+
+
+def _nanmedian_all(xp: Any, a: Any) -> Any:
+    if not a.size:
+        return sort.median_of_nothing(xp, a)
+    return _nanmedian(xp, a.reshape(-1), 0, False)[0]
+
+
+nanmedian_all = general(
+    "nanmedian(Tensor self) -> Tensor",
+    _nanmedian_all,
+    upcast=False,
+    function=False,
+    method=False,
+    d_self=sort.share_equals,
+    doc="The middle number, NaN left out.",
+)
+
+
+@public("nanmedian", method=True)
+def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
+
+    >>> nanmedian(create.tensor([1., math.nan, 3., 2.]))
+    tensor(2.)
+    """
+    if dim is None:
+        return create.put_out(nanmedian_all.function(input), out)
+    return return_type("nanmedian", nanmedian_dim.function(input, dim, keepdim, out=out))
+
+
+# -- the most frequent element --------------------------------------------------------------------
+
+
+def _mode(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    n = a.shape[d]
+    if n == 0:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    places = xp.moveaxis(sort.order(xp, a, d, False), d, -1)
+    rows = xp.take_along_axis(xp.moveaxis(a, d, -1), places, -1)
+    # The length of the run of equals up to each place; the first longest run holds the mode.
+    starts = xp.concatenate(
+        [xp.ones((*rows.shape[:-1], 1), bool), rows[..., 1:] != rows[..., :-1]], axis=-1
+    )
+    at = xp.arange(n)
+    length = at - xp.maximum.accumulate(xp.where(starts, at, 0), axis=-1)
+    end = xp.argmax(length, axis=-1)[..., None]
+    values = xp.take_along_axis(rows, end, -1)
+    index = xp.take_along_axis(places, end, -1)
+    values, index = xp.moveaxis(values, -1, d), xp.moveaxis(index, -1, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return values, index.astype(np.int64)
+
+
+mode = general(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    _mode,
+    results=(True, False),
+    upcast=False,
+    d_self=sort.back_to_place,
+    doc="The most frequent element along a dimension; the smallest of several.",
+)
+public_with_names(mode)
+
+# -- quantiles ------------------------------------------------------------------------------------
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
+    """q as a tensor, after PyTorch's checks."""
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype.name not in ("float32", "float64"):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint "
+            f"or nearest, but got {interpolation}"
+        )
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return create.tensor(q, dtype=input.dtype, device=input.device)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if not bool(((q >= 0) & (q <= 1)).all()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(name: str, skip: bool) -> Any:
+    @cast_to("float32")
+    def function(
+        input: Tensor,
+        q: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Tensor:
+        fractions: Any = _check(name, input, q, interpolation)
+        x: Any = input.reshape(-1) if dim is None else input
+        d = 0 if dim is None else wrap_dim(dim, input.ndim)
+        rows = (x.reshape(1) if x.ndim == 0 else x).movedim(d, -1).sort(-1).values  # NaN last
+        flat = fractions.reshape(-1)
+        bad = rows.isnan()
+        if skip:
+            last = (~bad).sum(-1, True) - 1  # (…, 1)
+        else:
+            last = bad.new_full((*rows.shape[:-1], 1), rows.shape[-1] - 1, dtype=INT64)
+        ranks = flat * last.clamp(min=0).to(rows.dtype)  # (…, q)
+        if interpolation == "lower":
+            ranks = ranks.floor()
+        elif interpolation == "higher":
+            ranks = ranks.ceil()
+        elif interpolation == "nearest":
+            ranks = ranks.round()
+        below = ranks.detach().long()
+        made = rows.gather(-1, below)
+        if interpolation in ("linear", "midpoint"):
+            weight = (ranks - below) if interpolation == "linear" else ranks * 0 + 0.5
+            above = rows.gather(-1, ranks.detach().ceil().long())
+            made = made.lerp(above, weight)
+        if skip:
+            made = made.masked_fill(last < 0, math.nan)
+        else:
+            made = made.masked_fill(bad.any(-1, True), math.nan)
+        made = made.movedim(-1, 0)  # (q, …)
+        if keepdim and input.ndim:
+            made = (
+                made.reshape((flat.numel(), *([1] * input.ndim)))
+                if dim is None
+                else made.unsqueeze(d + 1)
+            )
+        elif x.ndim == 0 or dim is None:
+            made = made.reshape((flat.numel(),))
+        if fractions.ndim == 0:
+            made = made.squeeze(0)
+        return create.put_out(made.clone(), out)  # not a view of what was made on the way
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The values below which fractions q of the elements lie{', NaN left out' * skip}."
+    )
+    return public(name, method=True)(function)
+
+
+INT64 = create.tensor(0).dtype
+quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

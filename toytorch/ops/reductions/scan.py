@@ -1,0 +1,155 @@
+"""Running sums, products, extremes and logarithms of sums along a dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import general
+from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.reductions.reduce import sum_type
+from toytorch.ops.shaping.rearrange import cat
+
+
+def _running(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            return a.astype(sum_type(a, dtype))
+        return getattr(xp, name)(a, axis=d, dtype=sum_type(a, dtype))
+
+    return kernel
+
+
+def _cumsum_gradient(g: Any, dim: int) -> Any:
+    return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
+
+
+cumsum = general(
+    "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+    _running("cumsum"),
+    inplace=True,
+    d_self=_cumsum_gradient,
+    memory="rows",
+    doc="Running sum along a dimension.",
+)
+
+
+def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
+    if self.ndim == 0:
+        return g
+    if self._batches is None and not bool((self == 0).any()):
+        return (g * result).flip(dim).cumsum(dim).flip(dim) / self
+    # d out_j / d x_i = Π_{k≤j, k≠i} x_k: a column for each i, running on from what stands before i.
+    n, parts = self.shape[dim], []
+    ones = self.narrow(dim, 0, 1) * 0 + 1
+    for i in range(n):
+        before = self.narrow(dim, 0, i).prod(dim, True) if i else ones
+        after = (
+            [before]
+            if i == n - 1
+            else [before, before * self.narrow(dim, i + 1, n - i - 1).cumprod(dim)]
+        )
+        parts.append((g.narrow(dim, i, n - i) * cat(after, dim)).sum(dim, True))
+    return cat(parts, dim)
+
+
+cumprod = general(
+    "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+    _running("cumprod"),
+    inplace=True,
+    d_self=_cumprod_gradient,
+    memory="rows",
+    doc="Running product along a dimension.",
+)
+
+
+def _running_extreme(name: str) -> Any:
+    def kernel(xp: Any, a: Any, dim: int) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            return a.copy(), xp.zeros((), np.int64)
+        values = getattr(xp, name).accumulate(a, axis=d)
+        places = xp.arange(a.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
+        new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
+        return values, xp.maximum.accumulate(xp.where(new, places, 0), axis=d)
+
+    return kernel
+
+
+def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
+    return gs[0] if not self.ndim else gs[0].new_zeros(self.shape).scatter_add(dim, result1, gs[0])
+
+
+cummax = general(
+    "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    _running_extreme("maximum"),
+    results=(True, False),
+    d_self=_put_all,
+    memory="rows",
+    doc="Running maximum and where it is.",
+)
+cummin = general(
+    "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    _running_extreme("minimum"),
+    results=(True, False),
+    d_self=_put_all,
+    memory="rows",
+    doc="Running minimum and where it is.",
+)
+
+
+# -- the logarithm of a running sum ---------------------------------------------------------------
+
+
+def _logcumsumexp(xp: Any, a: Any, dim: int) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    if a.dtype.kind in "biu":
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{type_name(a)}'")
+    if a.ndim == 0 or not a.size:
+        return a.copy()
+    if a.dtype.kind != "c":
+        return xp.logaddexp.accumulate(a, axis=d)
+    rows = xp.moveaxis(a, d, 0)
+    total = xp.empty_like(rows)
+    total[0] = rows[0]
+    for i in range(1, len(rows)):
+        top = xp.where(rows[i].real > total[i - 1].real, rows[i], total[i - 1])
+        total[i] = top + xp.log(xp.exp(rows[i] - top) + xp.exp(total[i - 1] - top))
+    return xp.moveaxis(total, 0, d)
+
+
+NARROW = 500.0  # e^x can be told from 0 and ∞ over such a range
+
+
+def _logcumsumexp_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
+    """gᵢ = Σ_{j≥i} gⱼ·e^{xᵢ-yⱼ}."""
+    if self.ndim == 0 or not self.numel():
+        return g * 1
+    seen = result.detach()
+    real = seen.real if seen.dtype.is_complex else seen
+    empty = real == -math.inf
+    top = real.masked_fill(empty, 0).amax(dim, True)
+    low = real.masked_fill(empty, math.inf).amin(dim, True)
+    if bool(((top - low) < NARROW).all()):
+        weights = (g * (top - result).exp()).masked_fill(empty, 0)
+        return weights.flip(dim).cumsum(dim).flip(dim) * (self - top).exp()
+    n = self.shape[dim]  # the sum of what comes after, scaled step by step
+    sums = [g.narrow(dim, n - 1, 1)]
+    for i in range(n - 2, -1, -1):
+        factor = (result.narrow(dim, i, 1) - result.narrow(dim, i + 1, 1)).exp()
+        sums.append(g.narrow(dim, i, 1) + sums[-1] * factor)
+    share = (self - result).exp().masked_fill(empty, 0)
+    return cat(sums[::-1], dim) * share
+
+
+logcumsumexp = general(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    _logcumsumexp,
+    d_self=_logcumsumexp_gradient,
+    memory="rows",
+    doc="log Σ eˣ over the elements so far.",
+)

@@ -1,0 +1,225 @@
+"""Distinct elements, places of elements, and places in sorted sequences."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.dispatch import NUMBERS
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation import create
+from toytorch.ops.define import creating, general, public
+from toytorch.ops.indexing import by_index
+from toytorch.ops.reductions import sort
+from toytorch.ops.shaping import rearrange
+
+
+@public("unique", method=True)
+def unique(
+    input: Tensor,
+    sorted: builtins.bool = True,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in order, and how to build the input from them.
+
+    >>> unique(create.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
+    op = unique_all if dim is None else unique_dim
+    values, inverse, counts = op.function(input, dim)
+    results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@public("unique_consecutive", method=True)
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The elements (or slices) that differ from the one before, and how to build the input.
+
+    >>> unique_consecutive(create.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    values, inverse, counts = consecutive.function(input, dim)
+    results = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _consecutive(xp: Any, a: Any, dim: Any) -> Any:
+    d = 0 if dim is None else wrap_dim(dim, a.ndim)
+    rows = a.reshape(-1) if dim is None else np.moveaxis(a, d, 0)
+    n = len(rows)
+    changed = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    starts = np.flatnonzero(np.concatenate([np.ones(min(n, 1), bool), changed]))
+    values = rows[starts] if dim is None else np.moveaxis(rows[starts], 0, d)
+    counts = np.diff(np.append(starts, n))
+    inverse = np.repeat(np.arange(len(starts)), counts)
+    inverse = inverse.reshape(a.shape) if dim is None else inverse
+    return np.ascontiguousarray(values), inverse, counts
+
+
+def _unique(xp: Any, a: Any, dim: Any) -> Any:
+    d = None if dim is None else wrap_dim(dim, a.ndim)
+    values, inverse, counts = xp.unique(a, return_inverse=True, return_counts=True, axis=d)
+    return values, inverse.reshape(a.shape if d is None else -1), counts
+
+
+def _distinct(name: str, node: str, kernel: Any) -> Any:
+    def refuse(gs: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return general(
+        f"{name}(Tensor self, int? dim=None) -> (Tensor, Tensor, Tensor)",
+        kernel,
+        results=(True, False, False),
+        function=False,
+        method=False,
+        out=False,
+        upcast=False,
+        node=node,
+        d_self=refuse,
+        doc="Distinct elements, which of them each element is, and their numbers.",
+    )
+
+
+unique_all = _distinct("_unique2", "Unique2Backward0", _unique)
+unique_dim = _distinct("unique_dim", "UniqueDimBackward0", _unique)
+consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _consecutive)
+
+
+@public("isin", tensor_first=False, words={"element": "elements", "test_element": "test_elements"})
+def isin(
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: builtins.bool = False,
+    invert: builtins.bool = False,
+    out: Any = None,
+) -> Tensor:
+    """Whether each element is one of test_elements.
+
+    >>> isin(create.tensor([1, 2, 3]), create.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    operands = (elements, test_elements)
+    if not any(isinstance(v, Tensor) for v in operands) or not all(
+        isinstance(v, (Tensor, *NUMBERS)) for v in operands
+    ):
+        kinds = ", ".join(type(v).__name__ for v in operands)
+        raise TypeError(f"isin() received an invalid combination of arguments - got ({kinds})")
+    for v in operands:
+        if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {v.dtype.legacy}")
+    a, b = (v._array if isinstance(v, Tensor) else np.asarray(v) for v in operands)
+    found = np.isin(a, b, assume_unique=assume_unique, invert=invert)
+    return create.put_out(wrap(np.asarray(found)), out)
+
+
+# -- places ---------------------------------------------------------------------------------------
+
+
+@public("argwhere", method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The places of non-zero elements, one a row."""
+    return by_index.nonzero.function(input)
+
+
+@public("nonzero_static", method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+    """The first `size` places of non-zero elements; rows that are too many hold fill_value.
+
+    >>> nonzero_static(create.tensor([0, 5]), size=2)
+    tensor([[ 1],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows: Any = argwhere(input)[:size]
+    if len(rows) < size:
+        more = rows.new_full((size - len(rows), input.ndim), fill_value)
+        rows = rearrange.cat.function([rows, more])
+    return create.put_out(rows.contiguous(), out)
+
+
+@public("unravel_index", tensor_first=False)
+@creating
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Places in the flattened tensor as an index for each dimension.
+
+    >>> unravel_index(create.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
+    """
+    if indices.dtype.rank != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int):
+        shape = (shape,)
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    places, rest = [], indices._array.astype(np.int64)
+    for n in reversed(shape):
+        rest, place = rest // max(n, 1), rest % max(n, 1)
+        places.append(wrap(np.asarray(place)))
+    return tuple(reversed(places))
+
+
+@public("msort", method=True)
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """The first dimension in order."""
+    return create.put_out(sort.sort.function(input, 0)[0], out)
+
+
+# -- sorted sequences -----------------------------------------------------------------------------
+
+
+@public("searchsorted", tensor_first=False)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: builtins.bool = False,
+    right: builtins.bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Where values would go in a sorted sequence."""
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    values = input if isinstance(input, Tensor) else create.tensor(input)
+    return sort.searchsorted.function(
+        sorted_sequence, values, right=right or side == "right", out_int32=out_int32, out=out
+    )
+
+
+@public("bucketize", tensor_first=False)
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: builtins.bool = False,
+    right: builtins.bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The bucket of each value."""
+    if not isinstance(input, (Tensor, *NUMBERS)):
+        raise TypeError(
+            f"bucketize(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

@@ -1,0 +1,72 @@
+"""Reductions of the consecutive segments of a dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops.define import creating, public
+
+START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
+SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
+
+
+@public("segment_reduce", "_segment_reduce")
+@creating
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """The sum, mean, max, min or prod of segments, given by their lengths or their bounds.
+
+    >>> import toytorch as torch
+    >>> segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+    if reduce not in START:
+        raise RuntimeError("unsupported reduction given! " + reduce)
+    if lengths is not None:
+        offsets = None
+    elif offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    axis = axis + data.ndim if axis < 0 else axis
+    bounds: Any = lengths if offsets is None else offsets
+    sizes = bounds._array if offsets is None else np.diff(bounds._array, axis=-1)
+    if not unsafe and sizes.size:
+        if int(sizes.min()) < 0:
+            raise RuntimeError("lengths contains negative value!")
+        if (sizes.sum(-1) != data.shape[axis]).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum "
+                "to data.size(lengths.dim()-1) when !unsafe."
+            )
+    lead, count = data.shape[:axis], sizes.shape[-1]
+    starts = np.cumsum(sizes, -1) - sizes if offsets is None else offsets._array[..., :-1]
+    flat = sizes.reshape(-1)
+    numbers = np.repeat(np.arange(flat.size), flat)
+    within = np.arange(len(numbers)) - np.repeat(np.cumsum(flat) - flat, flat)
+    images = np.arange(math.prod(lead)).repeat(count)[: flat.size]
+    rows = data.reshape([math.prod(lead) * data.shape[axis], *data.shape[axis + 1 :]])
+    taken = within + (starts.reshape(-1) + images * data.shape[axis])[numbers]
+    if len(taken) != rows.shape[0]:
+        rows = rows.index_select(0, wrap(taken))
+    begin = START[reduce] if initial is None else float(initial)
+    into = rows.new_full([sizes.size, *rows.shape[1:]], begin)
+    ones = (1,) * (rows.ndim - 1)
+    index = wrap(numbers.reshape(-1, *ones)).expand(rows.shape)
+    made = into.scatter_reduce(0, index, rows, SCATTER[reduce], include_self=True)
+    if reduce == "mean":
+        divisor = sizes.reshape(-1, *ones)
+        kept = divisor if initial is None else np.maximum(divisor, 1)
+        made = made / wrap(kept.astype(np.float64)).to(made.dtype)
+    return made.reshape([*lead, count, *data.shape[axis + 1 :]])

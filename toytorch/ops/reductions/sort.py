@@ -1,0 +1,220 @@
+"""Ops that put elements in order or count them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import general
+
+
+def order(xp: Any, a: Any, dim: int, descending: bool, stable: bool = True) -> Any:
+    """Indices that sort along a dimension; NaN counts as the largest."""
+    if not descending:
+        return xp.argsort(a, axis=dim, kind="stable")
+    flipped = xp.flip(a, dim)  # sorting the reversed array keeps equal elements in order
+    index = xp.flip(xp.argsort(flipped, axis=dim, kind="stable"), dim)
+    return a.shape[dim] - 1 - index
+
+
+def _sort(xp: Any, a: Any, dim: int, descending: bool, stable: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    if a.dtype.kind == "c":
+        raise RuntimeError("sort(): complex is not supported")
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    index = order(xp, a, d, descending)
+    return xp.take_along_axis(a, index, d), index.astype(np.int64)
+
+
+def _back(gs: Any, self_shape: Any, dim: int, result1: Any) -> Any:
+    return gs[0] if not self_shape else gs[0].new_zeros(self_shape).scatter(dim, result1, gs[0])
+
+
+sort = general(
+    "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
+    "-> (Tensor values, Tensor indices)",
+    _sort,
+    results=(True, False),
+    upcast=False,
+    d_self=_back,
+    memory="like",
+    doc="Elements in order along a dimension, and where they were.",
+)
+
+
+def _topk(xp: Any, a: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    n = a.shape[d] if a.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    index = order(xp, a, d, largest)[(slice(None),) * d + (slice(k),)]
+    return xp.take_along_axis(a, index, d), index.astype(np.int64)
+
+
+topk = general(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) "
+    "-> (Tensor values, Tensor indices)",
+    _topk,
+    results=(True, False),
+    upcast=False,
+    d_self=_back,
+    doc="The k largest (or smallest) along a dimension.",
+)
+
+
+def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    n = a.shape[d] if a.ndim else 1
+    if not n:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
+    values = xp.take_along_axis(a, index, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return values, index.astype(np.int64)
+
+
+def back_to_place(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -> Any:
+    """The gradient of one element of each row, put where it was."""
+    from toytorch.ops.reductions.reduce import put_at
+
+    return put_at(gs[0], self_shape, dim, result1, keepdim)
+
+
+kthvalue = general(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
+    "-> (Tensor values, Tensor indices)",
+    _kth,
+    results=(True, False),
+    upcast=False,
+    apart="memory and type",
+    d_self=back_to_place,
+    doc="The k-th smallest along a dimension.",
+)
+
+
+def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+    d = wrap_dim(dim, a.ndim)
+    n = a.shape[d] if a.ndim else 1
+    if n == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    places = order(xp, a, d, False)
+    skip = (slice(None),) * d
+    index = places[(*skip, slice((n - 1) // 2, (n - 1) // 2 + 1))]
+    if a.dtype.kind == "f":
+        bad = xp.isnan(a)
+        index = xp.where(
+            bad.any(axis=d, keepdims=True), xp.argmax(bad, axis=d, keepdims=True), index
+        )
+    values = xp.take_along_axis(a, index, d)
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return values, index.astype(np.int64)
+
+
+median_dim = general(
+    "median.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    _median,
+    results=(True, False),
+    upcast=False,
+    function=False,
+    d_self=back_to_place,
+    doc="The middle element along a dimension (the lower of two).",
+)
+
+
+def median_of_nothing(xp: Any, a: Any) -> Any:
+    """NaN, or the smallest integer."""
+    return (
+        xp.asarray(np.nan).astype(a.dtype)
+        if a.dtype.kind == "f"
+        else xp.asarray(np.iinfo(a.dtype).min, a.dtype)
+    )
+
+
+def _median_all(xp: Any, a: Any) -> Any:
+    if not a.size:
+        return median_of_nothing(xp, a)
+    return _median(xp, a.reshape(-1), 0, False)[0]
+
+
+def share_equals(g: Any, self: Any, result: Any) -> Any:
+    """The gradient of one element, shared by all that are equal to it."""
+    mask = (self == result) | (self.isnan() & result.isnan())
+    return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
+
+
+median = general(
+    "median(Tensor self) -> Tensor",
+    _median_all,
+    upcast=False,
+    function=False,
+    method=False,
+    d_self=share_equals,
+    doc="The middle element (the lower of two).",
+)
+
+
+def _searchsorted(xp: Any, sequence: Any, values: Any, right: bool, out_int32: bool) -> Any:
+    kind = np.int32 if out_int32 else np.int64
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return xp.asarray(xp.searchsorted(sequence, values, side), dtype=kind)
+    if sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(values.shape)}"
+        )
+    if not values.size:
+        return xp.zeros(values.shape, kind)
+    rows = sequence.reshape(-1, sequence.shape[-1])
+    wanted = values.reshape(rows.shape[0], -1)
+    found = [xp.searchsorted(r, v, side) for r, v in zip(rows, wanted)]
+    return xp.asarray(found).reshape(values.shape).astype(kind)
+
+
+searchsorted = general(
+    "searchsorted(Tensor sorted_sequence, Operand self, *, bool right=False, "
+    "bool out_int32=False) -> Tensor",
+    _searchsorted,
+    upcast=False,
+    method=False,
+    function=False,
+    doc="Where values would go in a sorted sequence.",
+)
+
+
+def _bincount(xp: Any, a: Any, weights: Any, minlength: int) -> Any:
+    if a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and int(a.min()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.shape != a.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    counts = xp.bincount(a, weights, minlength)
+    return (
+        counts
+        if weights is None
+        else counts.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
+    )
+
+
+bincount = general(
+    "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    _bincount,
+    out=False,
+    upcast=False,
+    doc="How often each integer occurs.",
+)

@@ -1,0 +1,63 @@
+"""A number as an element of a tensor: converted, or refused where it has no place there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def as_element(xp: Any, value: Any, kind: Any) -> Any:
+    """`value`, a number or 0-d array, as a 0-d array of the NumPy type `kind`.
+
+    Floats are cut to integers; what is too large, or complex where `kind` is real, is a
+    RuntimeError; negative numbers wrap in unsigned types.
+
+    >>> int(as_element(np, 2.7, np.dtype("int64")))
+    2
+    """
+    number = value
+    if hasattr(value, "dtype"):
+        if value.dtype == kind:
+            return value
+        number = value.item()
+    name = kind.name
+    if name == "bool":
+        return xp.asarray(bool(number))
+    if isinstance(number, complex) and kind.kind != "c":
+        if number.imag:
+            raise_overflow(name)
+        number = number.real
+    if kind.kind in "iu":
+        if number != number or number in (float("inf"), -float("inf")):
+            raise_overflow(name)
+        limits, whole = np.iinfo(kind), int(number)
+        low = -limits.max if kind.kind == "u" and isinstance(number, int) else limits.min
+        if not low <= number <= limits.max:
+            raise_overflow(name)
+        return xp.asarray(np.asarray(whole).astype(kind))
+    with np.errstate(over="ignore"):
+        made = np.asarray(number).astype(kind)
+    for part, given in ((made.real, complex(number).real), (made.imag, complex(number).imag)):
+        if np.isinf(part) and not np.isinf(given):
+            raise_overflow(name)
+    return xp.asarray(made)
+
+
+def raise_overflow(name: str) -> None:
+    """PyTorch's refusal of a number."""
+    raise RuntimeError(f"value cannot be converted to type {C_NAMES[name]} without overflow")

@@ -1,0 +1,83 @@
+"""t_, squeeze_, as_strided_ …: another layout for a tensor itself; apply_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core import inplace as writing
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import public
+from toytorch.ops.shaping import view
+from toytorch.ops.shaping.reshape import swapaxes
+
+
+def _relaid(name: str, op: Any) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        writing.check(self, self._rg)
+        made = op(self, *args, **kwargs)
+        self._array, self._storage = made._array, made._storage
+        if made._edge is not None:
+            self._edge, self._rg = made._edge, True
+        writing.bump(self)
+        return self
+
+    method.__name__ = name
+    method.__doc__ = f"In-place form of `{name[:-1]}`: another layout of the same memory."
+    return public(method=name)(method)
+
+
+for _name, _function in {
+    "t_": view.t.function,
+    "squeeze_": view.squeeze.function,
+    "unsqueeze_": view.unsqueeze.function,
+    "swapaxes_": swapaxes,
+    "transpose_": view.transpose.function,
+    "swapdims_": swapaxes,
+    "as_strided_": view.as_strided.function,
+}.items():
+    _relaid(_name, _function)
+
+
+@public(method=True)
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Applies a Python function to every element, in place; slow, for the CPU only."""
+    flat = [callable(v) for v in self._array.reshape(-1).tolist()]
+    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
+    writing.bump(self)
+    return self
+
+
+@public(method=True)
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Sets every element to callable(element, element of the other tensor); slow, on the CPU."""
+    other = np.broadcast_to(tensor._array, self._array.shape)
+    flat = [
+        callable(a, b) for a, b in zip(self._array.reshape(-1).tolist(), other.reshape(-1).tolist())
+    ]
+    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
+    writing.bump(self)
+    return self
+
+
+@public(method=True)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Sets the main diagonal to a value; of a tall matrix all diagonals of blocks, with `wrap`.
+
+    >>> Tensor([[1., 2.], [3., 4.]]).fill_diagonal_(0)
+    tensor([[0., 2.],
+            [3., 0.]])
+    """
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step, start, n = sum(self.stride()), self.storage_offset(), min(self.shape)
+    view.as_strided.function(self, (n,), (step,), start).fill_(fill_value)
+    rows, columns = self.shape[:2]
+    if wrap and self.ndim == 2 and rows > columns + 1:
+        more = -(-rows * columns // (columns + 1)) - n
+        at = start + self.stride(0) * (columns + 1)
+        view.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
+    return self

@@ -1,0 +1,409 @@
+"""Ops that make new memory out of old elements: joining, repeating, turning, copying, casting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
+from toytorch.ops.define import define, general
+from toytorch.ops.scalars import as_element
+
+
+def _common(xp: Any, arrays: Any) -> Any:
+    """The arrays in the type in which they meet (PyTorch's rules, 0-d arrays counting less)."""
+    from toytorch.facts.dtype import from_numpy_dtype, promote
+
+    if all(a.dtype == arrays[0].dtype for a in arrays):
+        return arrays
+    dims = tuple(from_numpy_dtype(a.dtype) for a in arrays if a.ndim)
+    zeros = tuple(from_numpy_dtype(a.dtype) for a in arrays if not a.ndim)
+    common = promote(dims, zeros, ()).numpy
+    return [a.astype(common) for a in arrays]
+
+
+def _cat(xp: Any, tensors: Any, dim: int) -> Any:
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(
+            "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{type(tensors).__name__}"
+        )
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, a in enumerate(tensors):
+        if a.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    real = [a for a in tensors if a.shape != (0,)]  # empty 1-d tensors are ignored, a legacy rule
+    first = real[0] if real else tensors[0]
+    d = wrap_dim(dim, first.ndim)
+    for i, a in enumerate(tensors):
+        if a.shape == (0,):
+            continue
+        if a.ndim != first.ndim:
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {a.ndim}"
+            )
+        for k, (m, n) in enumerate(zip(first.shape, a.shape)):
+            if m != n and k != d:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected "
+                    f"size {m} but got size {n} for tensor number {i} in the list."
+                )
+    arrays = _common(xp, list(tensors))
+    kept = [a for a in arrays if a.shape != (0,)]
+    return xp.concatenate(kept, d) if kept else arrays[0].copy()
+
+
+def _cat_gradient(g: Any, tensors_shape: Any, dim: int) -> list[Any]:
+    pieces, start = [], 0
+    for shape in tensors_shape:
+        if tuple(shape) == (0,) and g.ndim != 1:
+            pieces.append(g.new_zeros(0))
+            continue
+        n = shape[dim % g.ndim]
+        pieces.append(g.narrow(dim, start, n))
+        start += n
+    return pieces
+
+
+cat = general(
+    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    _cat,
+    method=False,
+    upcast=False,
+    apart="memory",
+    d_tensors=_cat_gradient,
+    memory="format",
+    doc="Tensors joined along a dimension they have.",
+)
+
+
+def _stack(xp: Any, tensors: Any, dim: int) -> Any:
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    for i, a in enumerate(tensors):
+        if a.shape != tensors[0].shape:
+            raise RuntimeError(
+                "stack expects each tensor to be equal size, but got "
+                f"{list(tensors[0].shape)} at entry 0 and {list(a.shape)} at entry "
+                f"{i}"
+            )
+    return xp.stack(_common(xp, list(tensors)), wrap_dim(dim, tensors[0].ndim + 1))
+
+
+stack = general(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    _stack,
+    method=False,
+    upcast=False,
+    d_tensors=lambda g, dim: list(g.unbind(dim)),
+    memory="rows",
+    doc="Tensors joined along a new dimension.",
+)
+
+
+def _repeat(xp: Any, a: Any, repeats: Any) -> Any:
+    if len(repeats) < a.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of "
+            "dimensions of tensor"
+        )
+    if any(n < 0 for n in repeats):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension "
+            f"{next(n for n in repeats if n < 0)}: {list(repeats)}"
+        )
+    return xp.tile(a, repeats)
+
+
+def _repeat_gradient(g: Any, self_shape: Any, repeats: Any) -> Any:
+    if 0 in repeats:
+        return g.new_zeros(self_shape)
+    shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
+    split = [n for pair in zip(repeats, shape) for n in pair]
+    return g.reshape(split).sum(list(range(0, len(split), 2))) if split else g
+
+
+repeat = general(
+    "repeat(Tensor self, int... repeats) -> Tensor",
+    _repeat,
+    function=False,
+    out=False,
+    upcast=False,
+    d_self=_repeat_gradient,
+    doc="The tensor repeated along every dimension.",
+)
+
+
+def _flip(xp: Any, a: Any, dims: Any) -> Any:
+    return xp.flip(a, wrap_dims(tuple(dims), a.ndim)).copy() if a.ndim and dims else a.copy()
+
+
+flip = general(
+    "flip(Tensor self, int... dims) -> Tensor",
+    _flip,
+    out=False,
+    upcast=False,
+    d_self=lambda g, dims: g.flip(dims),
+    memory="like",
+    doc="Dimensions run backwards.",
+)
+
+
+def _roll(xp: Any, a: Any, shifts: Any, dims: Any) -> Any:
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims:
+        if len(shifts) > 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
+        return xp.roll(a, shifts[0])
+    if len(shifts) != len(dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    return xp.roll(a, shifts, tuple(wrap_dim(d, a.ndim, False) for d in dims))
+
+
+def _negated(shifts: Any) -> Any:
+    return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
+
+
+roll = general(
+    "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
+    _roll,
+    out=False,
+    upcast=False,
+    d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
+    memory="rows",
+    doc="Elements moved along, the last ones coming in again at the front.",
+)
+
+
+def _repeat_interleave(xp: Any, a: Any, repeats: Any, dim: Any) -> Any:
+    if dim is None:
+        a, dim = a.reshape(-1), 0
+    d = wrap_dim(dim, a.ndim)
+    if hasattr(repeats, "dtype"):
+        if repeats.dtype.kind not in "iu":
+            raise RuntimeError("repeats has to be Long or Int tensor")
+        if repeats.ndim > 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        if repeats.ndim == 1 and repeats.size not in (1, a.shape[d]):
+            raise RuntimeError(
+                "repeats must have the same size as input along dim, but got "
+                f"repeats.size(0) = {repeats.size} and input.size({d}) = "
+                f"{a.shape[d]}"
+            )
+    if xp.any(xp.asarray(repeats) < 0):
+        raise RuntimeError("Repeats must be non-negative")
+    return xp.repeat(a, repeats, d)
+
+
+def _interleave_gradient(g: Any, self_shape: Any, repeats: Any, dim: Any) -> Any:
+    flat = dim is None
+    n = math.prod(self_shape) if flat else self_shape[dim]
+    counts = repeats.tolist() if hasattr(repeats, "tolist") else repeats
+    counts = counts if isinstance(counts, list) else [counts] * n
+    counts = counts * n if len(counts) == 1 else counts
+    index = g.new_tensor(np.repeat(np.arange(n), counts)).long()
+    shape = (n,) if flat else self_shape
+    return g.new_zeros(shape).index_add(0 if flat else dim, index, g).reshape(self_shape)
+
+
+repeat_interleave = general(
+    "repeat_interleave(Tensor self, Tensor repeats, int? dim=None) -> Tensor",
+    _repeat_interleave,
+    out=False,
+    upcast=False,
+    function=False,
+    method=False,
+    d_self=_interleave_gradient,
+    node="RepeatInterleaveBackward0",
+    doc="Every element repeated where it stands.",
+)
+
+
+def _triangle(name: str) -> Any:
+    def kernel(xp: Any, a: Any, diagonal: int) -> Any:
+        if a.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return getattr(xp, name)(a, diagonal)
+
+    return kernel
+
+
+tril = general(
+    "tril(Tensor self, int diagonal=0) -> Tensor",
+    _triangle("tril"),
+    inplace=True,
+    overlap=True,
+    upcast=False,
+    d_self=lambda g, diagonal: g.tril(diagonal),
+    memory="rows",
+    doc="The lower triangle; zeros above a diagonal.",
+)
+triu = general(
+    "triu(Tensor self, int diagonal=0) -> Tensor",
+    _triangle("triu"),
+    inplace=True,
+    overlap=True,
+    upcast=False,
+    d_self=lambda g, diagonal: g.triu(diagonal),
+    memory="rows",
+    doc="The upper triangle; zeros below a diagonal.",
+)
+
+
+def _diag_embed(xp: Any, a: Any, offset: int, dim1: int, dim2: int) -> Any:
+    n = a.shape[-1] + abs(offset)
+    ndim = a.ndim + 1
+    d1, d2 = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    full = xp.zeros((*a.shape[:-1], n, n), a.dtype)
+    rows = xp.arange(a.shape[-1]) + max(-offset, 0)
+    full[..., rows, rows + offset] = a
+    return xp.moveaxis(full, (-2, -1), (d1, d2)).copy()
+
+
+diag_embed = general(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    _diag_embed,
+    out=False,
+    upcast=False,
+    d_self=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
+    doc="Matrices with the last dimension on a diagonal.",
+)
+
+# -- copies and casts -----------------------------------------------------------------------------
+
+
+CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
+
+
+def _clone(xp: Any, a: Any, memory_format: Any) -> Any:
+    form = "preserve_format" if memory_format is None else memory_format.name
+    if form == "contiguous_format":
+        return xp.array(a, order="C", copy=True)
+    if form in CHANNELS_LAST:
+        rank = CHANNELS_LAST[form]
+        if a.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {form} format")
+        return xp.moveaxis(xp.array(xp.moveaxis(a, 1, -1), order="C", copy=True), -1, 1)
+    return xp.array(a, order=copy_order(a), copy=True)
+
+
+clone = general(
+    "clone(Tensor self, *, memory_format? memory_format=None) -> Tensor",
+    _clone,
+    out=False,
+    upcast=False,
+    d_self=lambda g: g,
+    doc="A copy in fresh memory.",
+)
+
+
+def _cast(xp: Any, a: Any, dtype: Any) -> Any:
+    if a.dtype.kind == "c" and dtype.rank < 3:
+        import warnings
+
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
+        )
+        a = a.real
+    if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":
+        return a.astype(np.int64, order=copy_order(a)).astype(np.uint8)
+    if a.dtype == np.float64 and dtype.name == "float16":
+        a = a.astype(np.float32, order=copy_order(a))  # PyTorch rounds twice
+    return a.astype(dtype.numpy, order=copy_order(a))
+
+
+cast = general(
+    "_to_copy(Tensor self, *, dtype dtype) -> Tensor",
+    _cast,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="ToCopyBackward0",
+    d_self=lambda g: g,
+    doc="The values in another type.",
+)
+
+
+def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
+    if src.dtype.kind == "c" and a.dtype.kind != "c":
+        src = src.real
+    if src.shape == a.shape:
+        return src
+    if broadcast_pair(a.shape, src.shape) != a.shape:
+        from toytorch.ops.shaping.view import _expand
+
+        return _expand(xp, src, a.shape)  # raises PyTorch's error
+    return np.broadcast_to(src, a.shape) if xp is np else xp.broadcast_to(src, a.shape)
+
+
+def _nothing(g: Any) -> Any:
+    """What an overwritten value gets: zeros, so that its own history is still walked."""
+    return g.new_zeros(g._array.shape)
+
+
+copy = define(
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    _copy,
+    kind="general",
+    inplace=True,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="CopyBackwards",
+    d_self=_nothing,
+    d_src=lambda g: g,
+    doc="Writes the elements of src, cast and broadcast.",
+)
+
+
+def _fill(xp: Any, a: Any, value: Any) -> Any:
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.ndim} dimensions."
+        )
+    if hasattr(value, "dtype") and value.dtype.kind == "c" and a.dtype.kind != "c":
+        value = value.real  # of a tensor, what has no place is left out
+    wide = np.dtype("float64") if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
+    return xp.full(a.shape, as_element(xp, value, wide).astype(a.dtype), a.dtype)
+
+
+fill = define(
+    "fill(Tensor self, Operand value) -> Tensor",
+    _fill,
+    kind="general",
+    inplace=True,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=_nothing,
+    overlap=lambda self, value: not hasattr(value, "dtype"),
+    variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
+    d_value=lambda g: g.sum(),
+    doc="Every element set to a value.",
+)
+zero = define(
+    "zero(Tensor self) -> Tensor",
+    lambda xp, a: xp.zeros(a.shape, a.dtype),
+    kind="general",
+    inplace=True,
+    method=False,
+    function=False,
+    out=False,
+    upcast=False,
+    overlap=True,
+    d_self=_nothing,
+    doc="Every element set to 0.",
+)

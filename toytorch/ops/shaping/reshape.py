@@ -1,0 +1,275 @@
+"""Other shapes of the same elements: functions composed of the views in `view`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import broadcast_pair, infer_size, wrap_dim, wrap_dims
+from toytorch.facts.size import broadcast_shapes as common_shape
+from toytorch.ops.creation import convert
+from toytorch.ops.define import PUBLIC, public
+from toytorch.ops.elementwise.complex_parts import conj
+from toytorch.ops.shaping import rearrange, view
+
+
+@public(method=True)
+def expand(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
+    return view.expand.function(self, *(sizes if size is None else (size,)))
+
+
+@public(method=True)
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return view.expand.function(self, tuple(other.shape))
+
+
+@public("broadcast_to", method=True)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` as a function."""
+    return view.expand.function(input, tuple(size))
+
+
+@public("broadcast_tensors", tensor_first=False)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    need_tensors(tensors)
+    common = dims_of(tensors)
+    return tuple(t if t.shape == common else view.expand.function(t, common) for t in tensors)
+
+
+@public("broadcast_shapes", tensor_first=False)
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that shapes broadcast to."""
+    return common_shape(*shapes)
+
+
+def need_tensors(tensors: Any) -> None:
+    """Refuses a list with something else in it, in PyTorch's words."""
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+            )
+
+
+def dims_of(tensors: Any) -> tuple[int, ...]:
+    """The common shape of tensors."""
+    common: tuple[int, ...] = ()
+    for t in tensors:
+        common = broadcast_pair(common, t.shape)
+    return common
+
+
+@public(method=True)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """`view` in the shape of another tensor."""
+    return view.view_.function(self, tuple(other.shape))
+
+
+@public(method=True)
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of another tensor."""
+    return convert.reshape(self, tuple(other.shape))
+
+
+@public("flatten", method=True)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions from start to end as one.
+
+    >>> flatten(Tensor(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
+    if isinstance(start_dim, (list, tuple, str)):
+        from toytorch.ops.named_dims import flattened
+
+        if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
+            return flattened(input, start_dim, end_dim)
+        start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
+    first, last = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
+    if input.ndim == 0:
+        return convert.reshape(input, 1)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    sizes = input.shape
+    return convert.reshape(
+        input, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :])
+    )
+
+
+@public("ravel", method=True)
+def ravel(input: Tensor) -> Tensor:
+    """One dimension."""
+    return convert.reshape(convert.contiguous(input), -1)
+
+
+@public("unflatten", method=True)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """A dimension as several."""
+    if isinstance(dim, str):
+        from toytorch.ops.named_dims import unflattened
+
+        return unflattened(input, dim, sizes)
+    d = wrap_dim(dim, input.ndim)
+    sizes = tuple(sizes)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if not input.ndim:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nDimension specified as 0 but "
+            "tensor has no dimensions"
+        )
+    try:
+        sizes = infer_size(sizes, input.shape[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
+            f"of dim {d} ({input.shape[d]}) in the input tensor"
+        ) from None
+    return input.view((*input.shape[:d], *sizes, *input.shape[d + 1 :]))
+
+
+@public("movedim", "moveaxis", method=True)
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to other places, the rest keeping their order."""
+    source = (source,) if isinstance(source, int) else tuple(source)
+    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source ("
+            f"{list(source)} dims) should contain the same number of dims as "
+            f"destination ({list(destination)} dims)"
+        )
+    for name, dims in (("source", source), ("destination", destination)):
+        wrapped = [wrap_dim(d, input.ndim) for d in dims]
+        if len(set(wrapped)) != len(wrapped):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    src, dst = wrap_dims(source, input.ndim), wrap_dims(destination, input.ndim)
+    rest = iter(d for d in range(input.ndim) if d not in src)
+    places = dict(zip(dst, src))
+    return view.permute.function(
+        input, tuple(places[d] if d in places else next(rest) for d in range(input.ndim))
+    )
+
+
+@public("swapaxes", "swapdims", method=True, words={"dim0": "axis0", "dim1": "axis1"})
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose` under NumPy's name."""
+    return view.transpose.function(input, axis0, axis1)
+
+
+@public("adjoint", method=True)
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return conj(_swapped(input, "adjoint()"))
+
+
+def _swapped(x: Tensor, name: str) -> Tensor:
+    if x.ndim == 0:
+        return x
+    if x.ndim == 1:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. "
+            f"Got {x.ndim}-D tensor."
+        )
+    return view.transpose.function(x, -2, -1)
+
+
+def _transposed(self: Tensor) -> Tensor:
+    return view.permute.function(self, tuple(reversed(range(self.ndim))))
+
+
+def _hermitian(self: Tensor) -> Tensor:
+    if self.ndim not in (0, 2):
+        more = " For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.{more}"
+        )
+    return conj(_swapped(self, "H"))
+
+
+Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]
+Tensor.T = property(_transposed)  # type: ignore[attr-defined]
+Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
+Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]
+Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]
+
+# -- parts of a dimension --------------------------------------------------------------------------
+
+
+# How PyTorch calls the two things that one parameter takes.
+PLACES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+
+
+@public("split", method=True, words={"split_size": "split_size_or_sections"})
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of a dimension, as views: of one size, or of given sizes.
+
+    >>> [len(p) for p in split(Tensor([1, 2, 3, 4, 5]), 2)]
+    [2, 2, 1]
+    """
+    return tuple(view.split.function(tensor, split_size_or_sections, dim))
+
+
+@public("split_with_sizes", method=True)
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of given sizes."""
+    return tuple(view.split.function(input, list(split_sizes), dim))
+
+
+@public("chunk", method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in at most `chunks` parts of equal size."""
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.shape[wrap_dim(dim, input.ndim)]
+    size = -(-n // chunks)
+    if size == 0:
+        return tuple(view.split.function(input, [0] * chunks, dim))
+    return tuple(view.split.function(input, size, dim))
+
+
+@public("tensor_split", method=True, words=PLACES)
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of nearly equal size, or parts cut at given places."""
+    if input.ndim == 0:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        parts = indices_or_sections
+        if parts <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {parts}")
+        small, extra = divmod(n, parts)
+        cuts = np.cumsum([small + (i < extra) for i in range(parts)])[:-1].tolist()
+    else:
+        cuts = list(indices_or_sections)
+    edges = [0, *cuts, None]
+    return tuple(view.slice_.function(input, d, a, b, 1) for a, b in zip(edges, edges[1:]))
+
+
+@public("unbind", method=True)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices of a dimension, as views."""
+    return tuple(view.unbind.function(input, dim))
+
+
+@public(method=True)
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Sliding windows over a dimension, in a new last dimension."""
+    return view.unfold.function(self, dimension, size, step)

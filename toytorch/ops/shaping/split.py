@@ -1,0 +1,168 @@
+"""Parts of dimensions: splitting by sections, and the sums that undo a broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.arguments import spread
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation import create
+from toytorch.ops.define import general, public
+from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping.reshape import PLACES, tensor_split
+
+# -- splits without the ties between their parts --------------------------------------------------
+
+
+def _unsafe_split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
+    return view._split(xp, a, split_size, dim)
+
+
+def _joined(gs: Any, dim: int) -> Any:
+    return rearrange.cat.function(gs, dim)
+
+
+# The parts lie in the same memory, but are no views: writing to one does not touch the others'
+# gradients, and nobody checks that it does not touch their values.
+unsafe_split = general(
+    "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    _unsafe_split,
+    out=False,
+    upcast=False,
+    d_self=_joined,
+    function=False,
+    doc="`split`, with parts that may be written to one by one.",
+)
+unsafe_split_with_sizes = general(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    _unsafe_split,
+    out=False,
+    upcast=False,
+    d_self=_joined,
+    function=False,
+    doc="`split_with_sizes`, with parts that may be written to one by one.",
+)
+
+
+def _tuple_of(op: Any) -> Any:
+    def function(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+        return tuple(op.function(input, split_size, dim))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.function.__doc__
+    return public(op.name, method=op.name, words={"split_sizes": "split_size"})(function)
+
+
+_tuple_of(unsafe_split)
+_tuple_of(unsafe_split_with_sizes)
+
+
+@public("unsafe_chunk", method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, with parts that may be written to one by one.
+
+    >>> [len(p) for p in unsafe_chunk(create.zeros(5), 2)]
+    [3, 2]
+    """
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.shape[wrap_dim(dim, input.ndim)]
+    size = -(-n // chunks)
+    return tuple(unsafe_split.function(input, size if size else [0] * chunks, dim))
+
+
+# -- along one dimension by name ------------------------------------------------------------------
+
+
+def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
+    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        if input.ndim < need:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {need} dimension"
+                f"{'s' * (need > 1)}, but got a tensor with {input.ndim} "
+                "dimensions!"
+            )
+        dim = dim_of(input)
+        if isinstance(indices_or_sections, int):
+            n, parts = input.shape[dim], indices_or_sections
+            if parts == 0 or n % parts:
+                raise RuntimeError(
+                    f"torch.{name} attempted to split along dimension {dim}, but "
+                    f"the size of the dimension {n} is not divisible by the "
+                    f"split_size {parts}!"
+                )
+        return tensor_split(input, indices_or_sections, dim)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(name, method=True, words=PLACES)(function)
+
+
+hsplit = _along(
+    "hsplit",
+    1,
+    lambda x: 0 if x.ndim == 1 else 1,
+    "Parts side by side: of columns, or of a vector.",
+)
+vsplit = _along("vsplit", 2, lambda x: 0, "Parts one above the other: of rows.")
+dsplit = _along("dsplit", 3, lambda x: 2, "Parts of the third dimension.")
+
+# -- joining parts --------------------------------------------------------------------------------
+
+
+@public("_chunk_cat", tensor_first=False)
+def chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> Tensor:
+    """Tensors padded to equal chunks along a dimension, flattened behind it and joined.
+
+    >>> chunk_cat([create.ones(3), create.ones(2)], 0, 2)
+    tensor([[1., 1., 1.],
+            [1., 0., 1.]])
+    """
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if any(t.dtype is not tensors[0].dtype for t in tensors):
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    if any(t.numel() == 0 for t in tensors):
+        raise RuntimeError("_chunk_cat expects non-empty tensor")
+    d = wrap_dim(dim, tensors[0].ndim)
+    if any(t.ndim <= d for t in tensors):
+        raise RuntimeError("_chunk_cat expects dim < input tensor's dimension")
+    if any(t.shape[:d] != tensors[0].shape[:d] for t in tensors):
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions")
+    rows = []
+    for t in tensors:
+        size = -(-t.shape[d] // num_chunks)
+        missing = size * num_chunks - t.shape[d]
+        if missing:
+            pad = t.new_zeros((*t.shape[:d], missing, *t.shape[d + 1 :]))
+            t = rearrange.cat.function([t, pad], d)
+        rows.append(t.reshape((*t.shape[:d], num_chunks, -1)))
+    return create.put_out(rearrange.cat.function(rows, d + 1), out)
+
+
+@public(method=True)
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sums over the dimensions that a broadcast from `size` made or stretched.
+
+    >>> sum_to_size(create.ones(3, 2), 1, 2)
+    tensor([[3., 3.]])
+    """
+    wanted = spread(size)
+    lead = self.ndim - len(wanted)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[lead:])):
+        raise RuntimeError(
+            f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}."
+        )
+    if not self.ndim:
+        return self.sum()
+    dims = [
+        *range(lead),
+        *(lead + i for i, n in enumerate(wanted) if n == 1 and self.shape[lead + i] != 1),
+    ]
+    summed = self.sum(dims, True) if dims else self
+    return summed.view(wanted) if lead else summed

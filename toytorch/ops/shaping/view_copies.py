@@ -1,0 +1,192 @@
+"""Views as copies (`expand_copy` …), and copies with a view written over (`select_scatter` …)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.backends import base
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.creation import convert, create
+from toytorch.ops.define import general, public, with_words
+from toytorch.ops.elementwise import complex_pairs
+from toytorch.ops.shaping import view
+from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
+
+# -- fresh memory for what a view shows -----------------------------------------------------------
+
+
+def _expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
+    return expand(self, tuple(size))
+
+
+def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
+    if not -self.ndim <= dim < self.ndim and self.ndim:
+        raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
+    return view.narrow.function(self, dim, start, length)
+
+
+VIEWS = {
+    "alias": view.alias.function,
+    "as_strided": view.as_strided.function,
+    "expand": _expand,
+    "detach": convert.detach,
+    "diagonal": view.diagonal.function,
+    "narrow": _narrow,
+    "permute": view.permute.function,
+    "select": view.select.function,
+    "slice": view.slice_.function,
+    "t": view.t.function,
+    "split": view.split.function,
+    "split_with_sizes": split_with_sizes,
+    "squeeze": view.squeeze.function,
+    "transpose": view.transpose.function,
+    "unbind": unbind,
+    "unfold": view.unfold.function,
+    "unsqueeze": view.unsqueeze.function,
+    "view": convert.view_,
+    "view_as_complex": complex_pairs.view_as_complex.function,
+    "view_as_real": complex_pairs.view_as_real.function,
+}
+
+
+def _copying(name: str, show: Any) -> Any:
+    show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        made = show(*args, **kwargs)
+        if isinstance(made, Tensor):
+            return create.put_out(made.clone(memory_format=convert.CONTIGUOUS), out)
+        outs = [None] * len(made) if out is None else out
+        if len(outs) != len(made):
+            raise RuntimeError(
+                f"{name}_copy_out() expected an out= argument of size {len(made)}, "
+                f"got size {len(outs)}"
+            )
+        pieces = tuple(
+            create.put_out(m.clone(memory_format=convert.CONTIGUOUS), o) for m, o in zip(made, outs)
+        )
+        return pieces if out is None else None
+
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"`{name}` in fresh memory."
+    return public(function.__name__)(function)
+
+
+for _name, _show in VIEWS.items():
+    _copying(_name, _show)
+Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]
+
+# -- copies with a part written over --------------------------------------------------------------
+
+
+def _written(xp: Any, a: Any, src: Any, show: Any) -> Any:
+    result = xp.array(a, order="C")
+    part = show(result)
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    part[...] = src
+    return result
+
+
+def _slice_scatter(xp: Any, a: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    place = (slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)
+    return _written(xp, a, src, lambda x: x[place])
+
+
+slice_scatter: Op = general(
+    "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
+    "int step=1) -> Tensor",
+    _slice_scatter,
+    upcast=False,
+    d_self=lambda g, src_shape, dim, start, end, step: slice_scatter.function(
+        g, g.new_zeros(src_shape), dim, start, end, step
+    ),
+    d_src=lambda g, dim, start, end, step: view.slice_.function(g, dim, start, end, step),
+    doc="A copy with src written over a slice.",
+)
+
+
+def _select_scatter(xp: Any, a: Any, src: Any, dim: int, index: int) -> Any:
+    return _written(xp, a, src, lambda x: view._select(xp, x, dim, index))
+
+
+select_scatter: Op = general(
+    "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    _select_scatter,
+    upcast=False,
+    d_self=lambda g, src_shape, dim, index: select_scatter.function(
+        g, g.new_zeros(src_shape), dim, index
+    ),
+    d_src=lambda g, dim, index: g.select(dim, index),
+    doc="A copy with src written over one place of a dimension.",
+)
+
+
+def _diagonal_scatter(xp: Any, a: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    return _written(xp, a, src, lambda x: view._diagonal(xp, x, offset, dim1, dim2))
+
+
+diagonal_scatter: Op = general(
+    "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    _diagonal_scatter,
+    upcast=False,
+    d_self=lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.function(
+        g, g.new_zeros(src_shape), offset, dim1, dim2
+    ),
+    d_src=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
+    doc="A copy with src written over a diagonal.",
+)
+
+
+def _as_strided_scatter(
+    xp: Any, a: Any, src: Any, size: Any, stride: Any, storage_offset: Any
+) -> Any:
+    backend = base.of_array(a)
+    flat = backend.flat(a)
+    memory = flat.copy() if flat.dtype == a.dtype else flat.view(a.dtype).copy()
+    start = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
+    strides = tuple(s // a.itemsize for s in a.strides)
+    whole = backend.as_strided(memory, a.shape, strides, start)
+    part = view._as_strided(
+        xp, whole, size, stride, start if storage_offset is None else storage_offset
+    )
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    part[...] = src
+    return xp.array(whole, order="C")
+
+
+def _inside(self_layout: Any, storage_offset: Any) -> int:
+    return 0 if storage_offset is None else int(storage_offset - self_layout[2])
+
+
+as_strided_scatter: Op = general(
+    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
+    "int? storage_offset=None) -> Tensor",
+    _as_strided_scatter,
+    upcast=False,
+    d_self=lambda g, self_layout, src_shape, size, stride, storage_offset: g._fill_strided(
+        g.new_zeros(src_shape),
+        self_layout[0],
+        self_layout[1],
+        tuple(size),
+        tuple(stride),
+        _inside(self_layout, storage_offset),
+    ),
+    d_src=lambda g, self_layout, size, stride, storage_offset: g._gather_strided(
+        self_layout[0],
+        self_layout[1],
+        tuple(size),
+        tuple(stride),
+        _inside(self_layout, storage_offset),
+    ),
+    doc="A copy with src written over any layout of its memory.",
+)

@@ -1,0 +1,369 @@
+"""Discrete Fourier transforms, X[k] = Σ x[j]·e^{-2πi·jk/n}, of complex, real and Hermitian signals.
+
+Three records do all of them, as in PyTorch: complex to complex, real to (half of a) complex
+spectrum, and back from half a spectrum to real. `normalization` is 0 for none, 1 for 1/√n and
+2 for 1/n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts.composed import operands
+from toytorch.facts.size import wrap_dims
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.define import general, public
+
+NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}
+
+
+def _norm(normalization: int, forward: bool) -> str:
+    """NumPy's name for a normalization (NumPy divides by n in the inverse by itself)."""
+    return NORMS[forward][normalization]
+
+
+def _c2c(xp: Any, a: Any, dim: Any, normalization: int, forward: bool) -> Any:
+    dims = wrap_dims(tuple(dim), a.ndim)
+    if not dims:
+        return a.copy()
+    transform = xp.fft.fftn if forward else xp.fft.ifftn
+    return transform(a, axes=dims, norm=_norm(normalization, forward))
+
+
+fft_c2c: Op = general(
+    "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
+    _c2c,
+    method=False,
+    holomorphic=False,
+    node="FftC2CBackward0",
+    d_self=lambda g, dim, normalization, forward: fft_c2c.function(
+        g, dim, normalization, not forward
+    ),
+    memory="rows",
+    doc="The transform of a complex signal, or its inverse.",
+)
+
+
+def _r2c(xp: Any, a: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
+    if onesided:
+        return xp.fft.rfftn(a, axes=dims, norm=norm)
+    return xp.fft.fftn(a, axes=dims, norm=norm)
+
+
+def _r2c_gradient(g: Any, self_shape: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    # The adjoint of a transform without normalization is the inverse one without it; the half of
+    # the spectrum that was left out had no influence, so zeros stand for it.
+    if onesided:
+        last = dim[-1]
+        g = resized(g, (last,), (self_shape[last],))
+    return fft_c2c.function(g, dim, normalization, False).real
+
+
+fft_r2c = general(
+    "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+    _r2c,
+    method=False,
+    holomorphic=False,
+    node="FftR2CBackward0",
+    d_self=_r2c_gradient,
+    memory="rows",
+    doc="The transform of a real signal, of which one half says all.",
+)
+
+
+def _c2r(xp: Any, a: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+    dims = wrap_dims(tuple(dim), a.ndim)
+    sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
+    return xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
+
+
+def _c2r_gradient(g: Any, self_shape: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+    # All but the first (and, for even sizes, the middle) frequency stand for their mirror too.
+    made = fft_r2c.function(g, dim, normalization, True)
+    last = dim[-1]
+    double = last_dim_size - self_shape[last]
+    if double > 0:
+        weight = g.new_ones(self_shape[last])
+        weight[1 : 1 + double] = 2
+        shape = [1] * made.ndim
+        shape[last] = -1
+        made = made * weight.reshape(shape)
+    return made
+
+
+fft_c2r = general(
+    "_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
+    _c2r,
+    method=False,
+    holomorphic=False,
+    node="FftC2RBackward0",
+    d_self=_c2r_gradient,
+    memory="rows",
+    doc="The real signal of half a spectrum.",
+)
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def promoted(x: Any, need_complex: bool) -> Any:
+    """The signal as floating-point (or complex) numbers."""
+    (x,) = operands("float32", x)
+    kind = x.dtype
+    if kind.rank < 2:
+        kind = types.get_default_dtype()
+    if kind.itemsize == 2:
+        raise RuntimeError(f"Unsupported dtype {kind.legacy}")
+    if need_complex and not kind.is_complex:
+        kind = kind.to_complex()
+    return x if x.dtype is kind else x.to(kind)
+
+
+def resized(x: Any, dims: Any, sizes: Any) -> Any:
+    """The signal cut off, or filled up with zeros, at the end of its dimensions."""
+    from toytorch.ops.shaping.rearrange import cat
+
+    for d, n in zip(dims, sizes):
+        now = x.shape[d]
+        if n < now:
+            x = x.narrow(d, 0, n)
+        elif n > now:
+            fill = list(x.shape)
+            fill[d] = n - now
+            x = cat.function([x, x.new_zeros(fill)], d)
+    return x
+
+
+def normalization(norm: str | None, forward: bool) -> int:
+    """0, 1 or 2 for "backward", "ortho" or "forward" of a transform in this direction."""
+    if norm is None or norm == "backward":
+        return 0 if forward else 2
+    if norm == "forward":
+        return 2 if forward else 0
+    if norm == "ortho":
+        return 1
+    raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+
+
+def one_dim(x: Any, n: Any, dim: int) -> tuple[int, int]:
+    """The dimension and the size of a transform along one dimension."""
+    d = wrap_dims(dim, x.ndim)[0] if x.ndim else wrap_dims(dim, 0)[0]
+    size = x.shape[d] if n is None else n
+    if size < 1:
+        raise RuntimeError(f"Invalid number of data points ({size}) specified")
+    return d, size
+
+
+def many_dims(x: Any, s: Any, dim: Any, half: bool = False) -> tuple[list[int], list[int]]:
+    """The dimensions and the sizes of a transform along several."""
+    if isinstance(dim, int):
+        dim = (dim,)
+    if isinstance(s, int):
+        s = (s,)
+    if dim is not None:
+        wrapped = [d % x.ndim if -x.ndim <= d < x.ndim else wrap_dims(d, x.ndim)[0] for d in dim]
+        if len(set(wrapped)) != len(wrapped):
+            raise RuntimeError("FFT dims must be unique")
+        if s is not None and len(s) != len(dim):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        dims = wrapped
+    elif s is not None:
+        if len(s) > x.ndim:
+            raise RuntimeError(
+                f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions."
+            )
+        dims = list(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = list(range(x.ndim))
+    sizes = [x.shape[d] for d in dims]
+    if s is not None:
+        sizes = [now if n == -1 else n for now, n in zip(sizes, s)]
+    if half and dims and (s is None or s[-1] == -1):
+        sizes[-1] = 2 * (x.shape[dims[-1]] - 1)
+    for n in sizes:
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return dims, sizes
+
+
+# -- one dimension --------------------------------------------------------------------------------
+
+
+def _c2c_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    x = promoted(x, True)
+    d, size = one_dim(x, n, dim)
+    return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
+
+
+@public("fft.fft")
+def fft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """Fourier transform along a dimension, cut off or filled with zeros to n places.
+
+    >>> import toytorch as torch
+    >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
+    tensor([1., 1., 1., 1.])
+    """
+    return put_out(_c2c_one(input, n, dim, norm, True), out)
+
+
+@public("fft.ifft")
+def ifft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
+    return put_out(_c2c_one(input, n, dim, norm, False), out)
+
+
+def _refuse_complex(x: Any, name: str) -> None:
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.legacy}")
+
+
+def _r2c_one(name: str, x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    _refuse_complex(x, name)
+    x = promoted(x, False)
+    d, size = one_dim(x, n, dim)
+    made = fft_r2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), True)
+    return made if forward else made.conj()
+
+
+def _c2r_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    x = promoted(x, True)
+    d, _ = one_dim(x, None if n is None else max(n, 1), dim)
+    size = 2 * (x.shape[d] - 1) if n is None else n
+    if size < 1:
+        raise RuntimeError(f"Invalid number of data points ({size}) specified")
+    x = resized(x, (d,), (size // 2 + 1,))
+    x = x.conj() if forward else x
+    return fft_c2r.function(x, (d,), normalization(norm, forward), size)
+
+
+@public("fft.rfft")
+def rfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The first half, n//2 + 1 places, of the transform of a real signal.
+
+    >>> import toytorch as torch
+    >>> torch.fft.rfft(torch.ones(4)).real
+    tensor([4., 0., 0.])
+    """
+    return put_out(_r2c_one("rfft", input, n, dim, norm, True), out)
+
+
+@public("fft.irfft")
+def irfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
+    return put_out(_c2r_one(input, n, dim, norm, False), out)
+
+
+@public("fft.hfft")
+def hfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The real transform of a Hermitian signal, given by its first half."""
+    return put_out(_c2r_one(input, n, dim, norm, True), out)
+
+
+@public("fft.ihfft")
+def ihfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `hfft`: half of a Hermitian signal."""
+    return put_out(_r2c_one("ihfft", input, n, dim, norm, False), out)
+
+
+# -- several dimensions ---------------------------------------------------------------------------
+
+
+def _c2c_many(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+    x = promoted(x, True)
+    dims, sizes = many_dims(x, s, dim)
+    return fft_c2c.function(resized(x, dims, sizes), dims, normalization(norm, forward), forward)
+
+
+def _r2c_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    _refuse_complex(x, name)
+    x = promoted(x, False)
+    dims, sizes = many_dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    return fft_r2c.function(resized(x, dims, sizes), dims, normalization(norm, True), True)
+
+
+def _half(name: str, x: Any, s: Any, dim: Any) -> Any:
+    x = promoted(x, True)
+    dims, sizes = many_dims(x, s, dim, True)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    return resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1]), dims, sizes[-1]
+
+
+def _c2r_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    x, dims, last = _half(name, x, s, dim)
+    return fft_c2r.function(x, dims, normalization(norm, False), last)
+
+
+def _hfft_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    x, dims, last = _half(name, x, s, dim)
+    way = normalization(norm, True)
+    if len(dims) > 1:
+        x = fft_c2c.function(x, dims[:-1], way, True)
+    return fft_c2r.function(x.conj(), dims[-1:], way, last)
+
+
+def _ihfft_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    _refuse_complex(x, name)
+    x = promoted(x, False)
+    dims, sizes = many_dims(x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    way = normalization(norm, False)
+    made = fft_r2c.function(resized(x, dims, sizes), dims[-1:], way, True).conj()
+    return fft_c2c.function(made, dims[:-1], way, False) if len(dims) > 1 else made
+
+
+def _family(name: str, transform: Any, doc: str) -> Any:
+    """The forms for two and for any number of dimensions of one transform."""
+
+    def over_many(
+        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return put_out(transform(f"{name}n", input, s, dim, norm), out)
+
+    def over_two(
+        input: Tensor,
+        s: Any = None,
+        dim: Any = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
+        return put_out(transform(f"{name}2", input, s, dim, norm), out)
+
+    for f, suffix, dims in ((over_many, "n", "several"), (over_two, "2", "two")):
+        f.__name__ = f.__qualname__ = name + suffix
+        f.__doc__ = f"{doc} over {dims} dimensions."
+        public(f"fft.{name}{suffix}")(f)
+    return over_two, over_many
+
+
+fft2, fftn = _family(
+    "fft", lambda name, x, s, dim, norm: _c2c_many(x, s, dim, norm, True), "Fourier transform"
+)
+ifft2, ifftn = _family(
+    "ifft",
+    lambda name, x, s, dim, norm: _c2c_many(x, s, dim, norm, False),
+    "Inverse Fourier transform",
+)
+rfft2, rfftn = _family("rfft", _r2c_many, "Transform of a real signal, half in the last dimension,")
+irfft2, irfftn = _family("irfft", _c2r_many, "Real signal of half a spectrum")
+hfft2, hfftn = _family("hfft", _hfft_many, "Real transform of a Hermitian signal")
+ihfft2, ihfftn = _family("ihfft", _ihfft_many, "Half of a Hermitian signal from its real transform")

@@ -1,0 +1,87 @@
+"""The frequencies that the places of a Fourier transform stand for, and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.ops.creation.create import put_out, tensor
+from toytorch.ops.define import public
+
+
+def _frequencies(n: int, d: float, half: bool, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    k = (
+        np.arange(n // 2 + 1)
+        if half
+        else np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    )
+    return tensor(
+        k / (n * d),
+        dtype=dtype or types.get_default_dtype(),
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+@public("fft.fftfreq", tensor_first=False)
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies of the places of `fft`, for samples d apart.
+
+    >>> fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    return put_out(_frequencies(n, d, False, dtype, device, requires_grad), out)
+
+
+@public("fft.rfftfreq", tensor_first=False)
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The frequencies of the places of `rfft`, for samples d apart."""
+    return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out)
+
+
+def _shift(x: Any, dim: Any, back: bool) -> Any:
+    dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if not dims:
+        return x.clone()
+    steps = [(x.shape[d] + back) // 2 for d in dims]
+    return x.roll(steps, dims)
+
+
+def _need_shifts(x: Tensor, dim: Any) -> None:
+    if dim is None and not x.ndim:
+        raise RuntimeError("`shifts` required")
+
+
+@public("fft.fftshift")
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The zero frequency moved to the middle."""
+    _need_shifts(input, dim)
+    return _shift(input, dim, False)
+
+
+@public("fft.ifftshift")
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    _need_shifts(input, dim)
+    return _shift(input, dim, True)

@@ -1,0 +1,244 @@
+"""Fourier transforms of short windows along a signal, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.dtype import int64
+from toytorch.ops.define import public
+from toytorch.ops.shaping.rearrange import cat
+from toytorch.ops.shaping.view import unfold_backward
+from toytorch.ops.signal.fft import fft_c2c, fft_c2r, fft_r2c, resized
+
+PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+NARROW = 1e-11  # an envelope below this cannot be divided out
+
+
+def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
+    """The signal continued at both ends, by zeros or by its own samples."""
+    n = x.shape[-1]
+    if mode == "constant":
+        zeros = [x.new_zeros((*x.shape[:-1], k)) for k in (before, after)]
+        return cat.function([zeros[0], x, zeros[1]], -1)
+    if mode not in PADDING:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if mode == "reflect" and max(before, after) >= n:
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input "
+            f"dimension, but got: padding ({before}, {after}) at dimension 2 of "
+            f"input {[1] * (3 - x.ndim) + list(x.shape)}"
+        )
+    if mode == "circular" and max(before, after) > n:
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]
+    return x.index_select(-1, wrap(places, int64).to(x.device))
+
+
+def _centred(window: Any, n_fft: int) -> Any:
+    """The window in the middle of n_fft places."""
+    left = (n_fft - window.shape[0]) // 2
+    return padded(window, left, n_fft - window.shape[0] - left)
+
+
+def _describe(name: str, x: Any, **options: Any) -> str:
+    parts = ", ".join(f"{k}={v}" for k, v in options.items())
+    return f"{name}(torch.{x.dtype.legacy}Tensor{list(x.shape)}, {parts}) : "
+
+
+def _need_real(onesided: Any, is_complex: bool, window: Any) -> bool:
+    """Refuses half a spectrum where the signal or the window is complex; whether both are real."""
+    real = not (is_complex or (window is not None and window.dtype.is_complex))
+    if onesided and not real:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    return real
+
+
+@public("stft", method=True, tensor_first=False)
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """X[f, t] = Σₖ window[k]·x[t·hop + k]·e^{-2πi·fk/n}: frequencies over time.
+
+    >>> import toytorch as torch
+    >>> torch.stft(torch.ones(8), 4, window=torch.ones(4), return_complex=True).shape
+    torch.Size([3, 9])
+    """
+    x: Any = input
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    width = n_fft if win_length is None else win_length
+    if center and x.dim() <= 2:
+        x = padded(x, n_fft // 2, n_fft // 2, pad_mode)
+    text = _describe(
+        "stft",
+        x,
+        n_fft=n_fft,
+        hop_length=hop,
+        win_length=width,
+        window=None
+        if window is None
+        else f"torch.{window.dtype.legacy}Tensor{{{list(window.shape)}}}",
+        normalized=int(normalized),
+        onesided=onesided,
+        return_complex=return_complex if return_complex is None else int(return_complex),
+    )
+    if return_complex is None:
+        if not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
+            raise RuntimeError(
+                "stft requires the return_complex parameter be given for real "
+                "inputs, and will further require that return_complex=True in a "
+                "future PyTorch release."
+            )
+        return_complex = True
+    if x.dtype.rank < 2:
+        raise RuntimeError(text + "expected a tensor of floating point or complex values")
+    if x.ndim not in (1, 2):
+        raise RuntimeError(text + "expected a 1D or 2D tensor")
+    if not center and align_to_window:
+        before = (n_fft - width) // 2
+        x = padded(x, before, before)
+    n = x.shape[-1]
+    if not 0 < n_fft <= n:
+        raise RuntimeError(text + f"expected 0 < n_fft < {n}, but got n_fft={n_fft}")
+    if hop <= 0:
+        raise RuntimeError(text + f"expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < width <= n_fft:
+        raise RuntimeError(text + f"expected 0 < win_length <= n_fft, but got win_length={width}")
+    if window is not None and (window.ndim != 1 or window.shape[0] != width):
+        raise RuntimeError(
+            text + f"expected a 1D window tensor of size equal to win_length={width}"
+            f", but got window with size {list(window.shape)}"
+        )
+    real = _need_real(onesided, x.dtype.is_complex, window)
+    half = real if onesided is None else onesided
+    frames = x.unfold(-1, n_fft, hop)  # (..., T, n_fft)
+    if window is not None or width < n_fft:
+        taper = x.new_ones(width, dtype=x.dtype.to_real()) if window is None else window
+        frames = frames * _centred(taper, n_fft)
+    way, last = int(normalized), (frames.ndim - 1,)
+    if frames.dtype.is_complex:
+        made = fft_c2c.function(frames, last, way, True)
+    else:
+        made = fft_r2c.function(frames, last, way, half)
+    made = made.transpose(-1, -2)
+    if return_complex:
+        return made
+    from toytorch.ops.elementwise.complex_pairs import view_as_real
+
+    return view_as_real.function(made)
+
+
+@public("istft", method=True)
+def istft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal of a `stft`: its frames added up, divided by the sum of the squared windows."""
+    x: Any = input
+    hop = n_fft // 4 if hop_length is None else hop_length
+    width = n_fft if win_length is None else win_length
+    text = _describe(
+        "istft",
+        x,
+        n_fft=n_fft,
+        hop_length=hop,
+        win_length=width,
+        window=None
+        if window is None
+        else f"torch.{window.dtype.legacy}Tensor{{{list(window.shape)}}}",
+        center=int(center),
+        normalized=int(normalized),
+        onesided=onesided,
+        length=length,
+        return_complex=int(return_complex),
+    )
+    if not x.dtype.is_complex:
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from "
+            "stft with return_complex=True."
+        )
+    if not x.numel():
+        raise RuntimeError(text + "input tensor cannot be empty.")
+    if x.ndim not in (2, 3):
+        if x.ndim < 2:
+            raise IndexError(
+                "Dimension out of range (expected to be in range of [-2, 1], but got -3)"
+            )
+        raise RuntimeError(text + f"expected a tensor with 2 or 3 dimensions, but got {x.ndim}")
+    if not return_complex and window is not None and window.dtype.is_complex:
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
+    _need_real(onesided, return_complex, window)
+    half = x.shape[-2] != n_fft if onesided is None else onesided
+    if x.shape[-2] != (n_fft // 2 + 1 if half else n_fft):
+        wanted = (
+            f"n_fft / 2 + 1 when onesided=True, but got {x.shape[-2]}"
+            if half
+            else f"n_fft when onesided=False, but got {x.shape[-2]}"
+        )
+        raise RuntimeError(
+            text + "expected the frequency dimension (3rd to the last) of the input "
+            f"tensor to match {wanted}"
+        )
+    if not 0 < hop <= width:
+        raise RuntimeError(text + "expected 0 < hop_length <= win_length")
+    if not 0 < width <= n_fft:
+        raise RuntimeError(text + "expected 0 < win_length <= n_fft")
+    if window is not None and (window.ndim != 1 or window.shape[0] != width):
+        raise RuntimeError(
+            text + "Invalid window shape. window has to be 1D and length of `win_length`"
+        )
+    real = x.dtype.to_real()
+    taper: Any = _centred(x.new_ones(width, dtype=real) if window is None else window, n_fft)
+    batch = x if x.ndim == 3 else x.unsqueeze(0)
+    frames, way = batch.transpose(1, 2), 1 if normalized else 2  # (B, T, N)
+    if return_complex:
+        frames = fft_c2c.function(frames, (2,), way, False)
+    else:
+        frames = frames if half else frames[..., : n_fft // 2 + 1]
+        frames = fft_c2r.function(frames, (2,), way, n_fft)
+    count = frames.shape[1]
+    total = n_fft + hop * (count - 1)
+    added = unfold_backward.function(frames * taper, (batch.shape[0], total), 1, n_fft, hop)
+    squares = (taper * taper).expand((1, count, n_fft))
+    envelope = unfold_backward.function(squares, (1, total), 1, n_fft, hop)
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - n_fft // 2 if center else total
+    keep = slice(start, min(end, total))
+    added, envelope = added[:, keep], envelope[:, keep]
+    if not bool((envelope.abs() > NARROW).all()):
+        raise RuntimeError(text + "window overlap add min: 1\n[ CPUBoolType{} ]")
+    made = added / envelope
+    if end > total:
+        import warnings
+
+        warnings.warn(
+            "The length of signal is shorter than the length parameter. Result is being "
+            "padded with zeros in the tail. Please check your center and hop_length "
+            "settings.",
+            UserWarning,
+            stacklevel=2,
+        )
+        made = resized(made, (1,), (end - start,))
+    return made if x.ndim == 3 else made.squeeze(0)

@@ -1,0 +1,347 @@
+"""Windows that taper a signal: the functions of `torch.signal.windows` and their older forms.
+
+Positions run over [-1, 1] (or [0, 2π]), both ends included where `sym`; a periodic window is one
+place longer and leaves the last one out. Everything is computed in double precision and then
+rounded to the type asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.ops.creation.create import tensor
+from toytorch.ops.define import public
+
+Shape = Any  # a function from positions to the window's values
+
+
+def _finish(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    return tensor(
+        np.asarray(values, np.float64), dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _checked(name: str, M: Any, dtype: Any, layout: Any) -> Any:
+    """The type of the window, once its length, layout and type are known to be good."""
+    dtype = types.get_default_dtype() if dtype is None else dtype
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not None and getattr(layout, "name", str(layout)).rpartition(".")[2] != "strided":
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    if dtype not in (types.float32, types.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+    return dtype
+
+
+def places(M: int, sym: bool) -> Any:
+    """M positions from 0 to 1 (to 1 - 1/M where periodic); one place alone is the end."""
+    if M == 1:
+        return np.ones(1)
+    return np.arange(M) / (M - 1 if sym else max(M, 1))
+
+
+def cosines(x: Any, a: Any) -> Any:
+    """Σ (-1)ⁱ·aᵢ·cos(2πi·x)."""
+    return sum((-1) ** i * w * np.cos(2 * math.pi * i * x) for i, w in enumerate(a))
+
+
+def bessel(x: Any, beta: float) -> Any:
+    """I₀(β·√(1 - (2x-1)²)) / I₀(β)."""
+    return np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta)
+
+
+@public("signal.windows.general_cosine", tensor_first=False)
+def general_cosine(
+    M: int,
+    *,
+    a: Any,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Σ (-1)ⁱ·aᵢ·cos(2πi·x) over M places.
+
+    >>> general_cosine(3, a=[0.5, 0.5])
+    tensor([0., 1., 0.])
+    """
+    dtype = _checked("general_cosine", M, dtype, layout)
+    if M > 1:
+        if not hasattr(a, "__iter__"):
+            raise TypeError("Coefficients must be a list/tuple")
+        if not len(a):
+            raise ValueError("Coefficients cannot be empty")
+    made = np.ones(M) if M < 2 else cosines(places(M, sym), a)
+    return _finish(made, dtype, device, requires_grad)
+
+
+def _cosine_family(name: str, coefficients: Any, doc: str) -> Any:
+    def window(
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return general_cosine(
+            M,
+            a=coefficients,
+            sym=sym,
+            dtype=dtype,
+            layout=layout,
+            device=device,
+            requires_grad=requires_grad,
+        )
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = doc
+    return public(f"signal.windows.{name}", tensor_first=False)(window)
+
+
+hann = _cosine_family("hann", (0.5, 0.5), "(1 - cos 2πx)/2.")
+hamming = _cosine_family("hamming", (0.54, 0.46), "0.54 - 0.46·cos 2πx.")
+blackman = _cosine_family("blackman", (0.42, 0.5, 0.08), "0.42 - 0.5·cos 2πx + 0.08·cos 4πx.")
+nuttall = _cosine_family(
+    "nuttall",
+    (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "Nuttall's window of four cosines with the smallest side lobes.",
+)
+
+
+@public("signal.windows.general_hamming", tensor_first=False)
+def general_hamming(
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """α - (1 - α)·cos 2πx."""
+    return general_cosine(
+        M,
+        a=[alpha, 1 - alpha],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+@public("signal.windows.bartlett", tensor_first=False)
+def bartlett(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A triangle, 1 - |2x - 1|."""
+    dtype = _checked("bartlett", M, dtype, layout)
+    made = np.ones(M) if M < 2 else 1 - abs(2 * places(M, sym) - 1)
+    return _finish(made, dtype, device, requires_grad)
+
+
+@public("signal.windows.cosine", tensor_first=False)
+def cosine(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Half a wave, sin π(j + ½)/M."""
+    dtype = _checked("cosine", M, dtype, layout)
+    made = np.sin(math.pi * (np.arange(M) + 0.5) / (M if sym or M < 2 else M + 1))
+    return _finish(made, dtype, device, requires_grad)
+
+
+def _middle(M: int, sym: bool) -> float:
+    return (M if not sym and M > 1 else M - 1) / 2
+
+
+@public("signal.windows.exponential", tensor_first=False)
+def exponential(
+    M: int,
+    *,
+    center: float | None = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """e^{-|j - center|/τ}."""
+    dtype = _checked("exponential", M, dtype, layout)
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+    middle = _middle(M, sym) if center is None else center
+    return _finish(np.exp(-abs(np.arange(M) - middle) / tau), dtype, device, requires_grad)
+
+
+@public("signal.windows.gaussian", tensor_first=False)
+def gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """e^{-(j - middle)²/2σ²}."""
+    dtype = _checked("gaussian", M, dtype, layout)
+    if std <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+    made = np.exp(-0.5 * ((np.arange(M) - _middle(M, sym)) / std) ** 2)
+    return _finish(made, dtype, device, requires_grad)
+
+
+@public("signal.windows.kaiser", tensor_first=False)
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """I₀(β·√(1 - (2x-1)²)) / I₀(β), Kaiser's window."""
+    dtype = _checked("kaiser", M, dtype, layout)
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+    made = np.ones(M) if M < 2 else bessel(places(M, sym), beta)
+    return _finish(made, dtype, device, requires_grad)
+
+
+# -- the older functions, torch.hann_window and its like ------------------------------------------
+
+
+def _older(
+    name: str,
+    values: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    window_length: int,
+    periodic: bool,
+) -> Tensor:
+    if not isinstance(window_length, int):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got "
+            f"({type(window_length).__name__}, bool)"
+        )
+    if window_length < 0:
+        raise RuntimeError(
+            f"{name} requires non-negative window_length, got window_length={window_length}"
+        )
+    dtype = types.get_default_dtype() if dtype is None else dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
+    n = window_length
+    made = np.ones(n) if n < 2 else values(places(n, not periodic))
+    return _finish(made, dtype, device, requires_grad)
+
+
+def _older_window(name: str, values: Any, doc: str) -> Any:
+    def window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return _older(name, values, dtype, layout, device, requires_grad, window_length, periodic)
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = doc
+    return public(name, tensor_first=False)(window)
+
+
+hann_window = _older_window("hann_window", lambda x: cosines(x, (0.5, 0.5)), "(1 - cos 2πx)/2.")
+blackman_window = _older_window(
+    "blackman_window", lambda x: cosines(x, (0.42, 0.5, 0.08)), "0.42 - 0.5·cos 2πx + 0.08·cos 4πx."
+)
+bartlett_window = _older_window(
+    "bartlett_window", lambda x: 1 - abs(2 * x - 1), "A triangle, 1 - |2x - 1|."
+)
+
+
+@public("hamming_window", tensor_first=False)
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """α - β·cos 2πx.
+
+    >>> hamming_window(3, False)
+    tensor([0.0800, 1.0000, 0.0800])
+    """
+    return _older(
+        "hamming_window",
+        lambda x: cosines(x, (alpha, beta)),
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        window_length,
+        periodic,
+    )
+
+
+@public("kaiser_window", tensor_first=False)
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """I₀(β·√(1 - (2x-1)²)) / I₀(β), Kaiser's window."""
+    return _older(
+        "kaiser_window",
+        lambda x: bessel(x, beta),
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        window_length,
+        periodic,
+    )

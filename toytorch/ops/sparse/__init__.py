@@ -1,0 +1,1 @@
+"""Sparse tensors: making them, their layouts, and the kernels of ops on them."""

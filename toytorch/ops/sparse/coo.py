@@ -1,0 +1,398 @@
+"""Making sparse tensors, reading their parts, and the ways to dense tensors and back.
+
+The gradient of a sparse tensor is sparse wherever the op that needs it looks at stored entries
+only: `to_dense`, `coalesce`, `values`, `torch.sparse.mm`. It then has an entry for each place that
+the tensor has one for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends import base
+from toytorch.backends import sparse as arrays
+from toytorch.backends.sparse import SparseArray, unsupported, xp_of
+from toytorch.core.inplace import bump
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, wrap
+from toytorch.ops.define import define, general
+from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def _construct(xp: Any, indices: Any, values: Any, size: Any, coalesced: Any) -> SparseArray:
+    return SparseArray(indices, values, size, coalesced)
+
+
+construct: Op = define(
+    "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
+    "-> Tensor",
+    _construct,
+    kind="layout",
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="SparseCooTensorWithDimsAndTensorsBackward0",
+    d_values=lambda g, indices: entries.function(g, indices),
+    doc="A sparse tensor of places and values.",
+)
+
+
+def _entries(xp: Any, a: Any, indices: Any) -> Any:
+    return look_up(a, indices)
+
+
+entries: Op = general(
+    "_sparse_entries(Tensor self, Tensor indices) -> Tensor",
+    _entries,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    node="IndexBackward0",
+    d_self=lambda g, indices, self_shape: construct.function(indices, g, tuple(self_shape)),
+    doc="The elements, or blocks of them, at the places that columns of indices name.",
+)
+kernel("_sparse_entries")(look_up)
+
+
+def _nothing_dense(xp: Any, a: Any, *rest: Any) -> Any:
+    raise RuntimeError("expected sparse coordinate tensor layout but got Strided")
+
+
+def _dense_gradient(g: Any, self: Any, masked_grad: bool) -> Any:
+    if not masked_grad:
+        return g if g.is_sparse else to_sparse(g, self._array.sparse_dim)
+    return sparse_mask(g, self.detach().coalesce())
+
+
+dense = general(
+    "to_dense(Tensor self, bool masked_grad=True) -> Tensor",
+    _nothing_dense,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=_dense_gradient,
+    doc="All elements in a dense tensor.",
+)
+kernel("to_dense")(lambda a, masked_grad: a.dense())
+
+
+def _to_sparse(xp: Any, a: Any, sparse_dim: int | None) -> SparseArray:
+    dims = a.ndim if sparse_dim is None else sparse_dim
+    if not 0 <= dims <= a.ndim:
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{a.ndim}] range, "
+            f"but {dims} is given"
+        )
+    if a.ndim and not dims:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    if not a.ndim:
+        return SparseArray(xp.empty((0, int(a != 0)), np.int64), a.reshape(1)[: int(a != 0)], ())
+    full = (a != 0).any(tuple(range(dims, a.ndim))) if dims < a.ndim else a != 0
+    places = full.nonzero()
+    return SparseArray(xp.stack(places).astype(np.int64, copy=False), a[places], a.shape, True)
+
+
+sparse = define(
+    "to_sparse(Tensor self, int? sparse_dim=None) -> Tensor",
+    _to_sparse,
+    kind="layout",
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    variant=lambda self, sparse_dim: 1 if sparse_dim is None else 0,
+    d_self=lambda g: to_dense(g, masked_grad=False),
+    doc="The non-zero elements by their places.",
+)
+
+coalesced = general(
+    "coalesce(Tensor self) -> Tensor",
+    _nothing_dense,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g: g,
+    doc="The entries in order, those at one place added up.",
+)
+kernel("coalesce")(lambda a: a.coalesce())
+
+stored = general(
+    "values(Tensor self) -> Tensor",
+    _nothing_dense,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g, self, self_shape: construct.function(
+        wrap(self._array.indices), g, tuple(self_shape), True
+    ),
+    doc="The values of a coalesced tensor's entries.",
+)
+kernel("values")(lambda a: a.values)
+
+
+def _mask(a: Any, mask: Any) -> SparseArray:
+    mask = need_sparse("sparse_mask", mask)
+    if a.shape != mask.shape:
+        raise RuntimeError(
+            "sparse_mask(): operands have incompatible sizes; self has size "
+            f"{list(a.shape)} but mask has size {list(mask.shape)}"
+        )
+    return SparseArray(mask.indices, look_up(a, mask.indices), mask.shape, mask.coalesced)
+
+
+def _mask_dense(xp: Any, a: Any, mask: Any) -> SparseArray:
+    return _mask(a, mask)
+
+
+masked = general(
+    "sparse_mask(Tensor self, Tensor mask) -> Tensor",
+    _mask_dense,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g, mask: to_dense(sparse_mask(g, mask), masked_grad=False),
+    doc="The elements at the places where a sparse mask has entries.",
+)
+masked_sparse = general(
+    "sparse_mask.sparse(Tensor self, Tensor mask) -> Tensor",
+    _mask_dense,
+    function=False,
+    method=False,
+    out=False,
+    upcast=False,
+    d_self=lambda g, mask: sparse_mask(g, mask),
+    doc="`sparse_mask` of a sparse tensor.",
+)
+kernel("sparse_mask", "sparse_mask.sparse")(_mask)
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> Tensor:
+    """The tensor in coordinates; with sparse_dim, entries are blocks of the other dimensions.
+
+    >>> Tensor([[0., 5.], [0., 0.]]).to_sparse()
+    tensor(indices=tensor([[0],
+                           [1]]),
+           values=tensor([5.]),
+           size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if (
+        blocksize is not None
+        or dense_dim is not None
+        or (layout is not None and layout.name not in ("sparse_coo", "strided"))
+    ):
+        raise NotImplementedError("toytorch has one sparse layout, torch.sparse_coo")
+    if layout is not None and layout.name == "strided":
+        return to_dense(self)
+    if self.is_sparse:
+        if sparse_dim is not None and sparse_dim != self._array.sparse_dim:
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim "
+                "argument !=self.sparse_dim() is not supported"
+            )
+        return self
+    return sparse.function(self, sparse_dim)
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """All elements in a dense tensor; itself where it is dense.
+
+    The gradient of a sparse tensor has entries at its places only, unless masked_grad is False.
+    """
+    if not self.is_sparse:
+        return self if dtype is None else self.to(dtype)
+    if dtype is not None:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    return dense.function(self, masked_grad is None or masked_grad)
+
+
+def _need(self: Tensor, name: str, kind: str = "sparse coordinate tensor") -> SparseArray:
+    if not self.is_sparse:
+        raise RuntimeError(f"{name} expected {kind} layout but got Strided")
+    found: SparseArray = self._array
+    return found
+
+
+def _parts(self: Tensor, name: str) -> SparseArray:
+    return need_sparse(name, self._array)
+
+
+def coalesce(self: Tensor) -> Tensor:
+    """The tensor with its entries in order and one for each place; itself where it is so."""
+    if _need(self, "coalesce").coalesced:
+        return self
+    return coalesced.function(self)
+
+
+def is_coalesced(self: Tensor) -> bool:
+    """Whether entries are known to be in order, with one for each place."""
+    return _need(self, "is_coalesced").coalesced
+
+
+def indices(self: Tensor) -> Tensor:
+    """The places of a coalesced tensor's entries, (sparse_dim, nnz)."""
+    if not _need(self, "indices").coalesced:
+        raise RuntimeError(
+            "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
+        )
+    return wrap(self._array.indices)
+
+
+def values(self: Tensor) -> Tensor:
+    """The values of a coalesced tensor's entries, over the same memory."""
+    if not _need(self, "values", "sparse tensor").coalesced:
+        raise RuntimeError(
+            "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
+        )
+    return stored.function(self)
+
+
+def _indices(self: Tensor) -> Tensor:
+    """The places of the entries as they are stored."""
+    return wrap(_parts(self, "_indices").indices)
+
+
+def _values(self: Tensor) -> Tensor:
+    """The values of the entries as they are stored; no gradient passes here."""
+    return wrap(_parts(self, "_values").values, self.dtype)
+
+
+def _nnz(self: Tensor) -> int:
+    """The number of entries."""
+    return _parts(self, "_nnz").nnz
+
+
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions the coordinates name; 0 for a dense tensor."""
+    return self._array.sparse_dim if self.is_sparse else 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions each entry has."""
+    return self._array.dense_dim if self.is_sparse else self.ndim
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements at the places where a sparse mask has entries."""
+    op = masked_sparse if self.is_sparse else masked
+    return op.function(self, mask)
+
+
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Says whether entries are in order, one for each place; whoever says so must know."""
+    _parts(self, "_coalesced_").coalesced = bool(coalesced)
+    return self
+
+
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another size with the same entries, in place; dimensions may only grow."""
+    a, size = _parts(self, "sparse_resize_"), tuple(size)
+    _fit_dims(size, sparse_dim, dense_dim)
+    if a.nnz:
+        for kind, old, new in (
+            ("sparse", a.sparse_dim, sparse_dim),
+            ("dense", a.dense_dim, dense_dim),
+        ):
+            if old != new:
+                raise RuntimeError(
+                    f"changing the number of {kind} dimensions (from {old} to {new})"
+                    " on a non-empty sparse tensor is not supported."
+                )
+        for kind, part in (("sparse", slice(sparse_dim)), ("dense", slice(sparse_dim, None))):
+            before, after = a.shape[part], size[part]
+            if any(m < n for n, m in zip(before, after)):
+                raise RuntimeError(
+                    f"shrinking the size of {kind} dimensions (from {list(before)} "
+                    f"to {list(after)}) on a non-empty sparse tensor is not "
+                    "supported."
+                )
+    else:
+        return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+    grown = [(0, 0), *((0, m - n) for n, m in zip(a.shape[sparse_dim:], size[sparse_dim:]))]
+    self._array = SparseArray(a.indices, xp_of(a).pad(a.values, grown), size, a.coalesced)
+    bump(self)
+    return self
+
+
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another size without entries, in place."""
+    a = _parts(self, "sparse_resize_and_clear_")
+    _fit_dims(size, sparse_dim, dense_dim)
+    self._array = arrays.empty(tuple(size), a.dtype, sparse_dim, xp_of(a))
+    bump(self)
+    return self
+
+
+def _fit_dims(size: Any, sparse_dim: int, dense_dim: int) -> None:
+    if len(size) != sparse_dim + dense_dim:
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(size)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+        )
+
+
+METHODS = (
+    to_sparse,
+    to_dense,
+    coalesce,
+    is_coalesced,
+    indices,
+    values,
+    _indices,
+    _values,
+    _nnz,
+    sparse_dim,
+    dense_dim,
+    sparse_mask,
+    _coalesced_,
+    sparse_resize_,
+    sparse_resize_and_clear_,
+)
+for _method in METHODS:
+    setattr(Tensor, _method.__name__, _method)
+Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]
+kernel("_to_device")(
+    lambda a, device, source: SparseArray(
+        moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced
+    )
+)
+
+
+def moved(array: Any, device: Any) -> Any:
+    """A dense array on another device."""
+    target = base.of_device(device)
+    with target.on(device):
+        return target.from_numpy(base.of_array(array).to_numpy(array))
+
+
+def refused(name: str) -> Any:
+    """A kernel for an op that PyTorch has for dense tensors only, under its own name."""
+
+    def run(*args: Any) -> Any:
+        raise NotImplementedError(unsupported(name, "SparseCPU"))
+
+    return run
+
+
+for _name in ("eq", "ne", "gt", "ge", "lt", "le"):
+    kernel(_name)(refused(_name + ".Tensor"))
+kernel("mean")(refused("mean.dim"))
+kernel("index")(refused("index.Tensor"))

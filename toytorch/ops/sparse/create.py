@@ -1,0 +1,161 @@
+"""`torch.sparse_coo_tensor`, and what it asks of indices, values and sizes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from toytorch.backends import sparse as arrays
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.ops.creation import create
+from toytorch.ops.define import public
+from toytorch.ops.sparse.coo import construct
+
+
+class check_sparse_tensor_invariants:
+    """Whether constructors look at every index: a switch, a context manager and a decorator.
+
+    >>> with check_sparse_tensor_invariants():
+    ...     check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state, self.before = enable, False
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether indices are checked."""
+        return check_sparse_tensor_invariants._enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Checks indices from now on."""
+        check_sparse_tensor_invariants._enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Trusts indices from now on."""
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self) -> None:
+        self.before = self.is_enabled()
+        check_sparse_tensor_invariants._enabled = self.state
+
+    def __exit__(self, *exc: Any) -> None:
+        check_sparse_tensor_invariants._enabled = self.before
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+
+        return checked
+
+
+@public("sparse_coo_tensor", tensor_first=False)
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A tensor that is zero except for values at places: column k of indices is where values[k] is.
+
+    Values at one place add up.
+
+    >>> sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if values is None:
+        return _without_entries(indices if size is None else size, dtype, device, requires_grad)
+    places = _as_tensor(indices, types.int64, device).to(types.int64)
+    held = _as_tensor(values, dtype, device)
+    if places.ndim != 2:
+        raise RuntimeError(
+            "indices must be a matrix, (sparse_dim, nnz), but it has the shape "
+            f"{list(places.shape)}"
+        )
+    if held.ndim == 0:
+        held = held.unsqueeze(0)
+    sizes = inferred(places, held) if size is None else tuple(int(n) for n in size)
+    check_sizes(places, held, sizes)
+    if (
+        check_sparse_tensor_invariants.is_enabled()
+        if check_invariants is None
+        else (check_invariants)
+    ):
+        check_indices(places._array, sizes, bool(is_coalesced))
+    made: Tensor = construct.function(places, held, sizes, is_coalesced)
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _as_tensor(value: Any, dtype: Any, device: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(dtype=value.dtype if dtype is None else dtype, device=device)
+    return create.tensor(value, dtype=dtype, device=device)
+
+
+def _without_entries(size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    if size is None:
+        raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - got ()")
+    sizes = (size,) if isinstance(size, int) else tuple(int(n) for n in size)
+    return create.without_entries("zeros", sizes, dtype, device, requires_grad)
+
+
+def inferred(places: Any, held: Any) -> tuple[int, ...]:
+    """The smallest size that has room for every place."""
+    if not places.numel():
+        return (0,) * int(places.shape[0]) + tuple(held.shape[1:])
+    if int(places._array.min()) < 0:
+        raise RuntimeError(f"found negative index {int(places._array.min())} in indices")
+    return (*(int(n) + 1 for n in places._array.max(1)), *held.shape[1:])
+
+
+def check_sizes(places: Any, held: Any, sizes: Any) -> None:
+    """Refuses parts that do not fit each other."""
+    dims, nnz = places.shape
+    if any(n < 0 for n in sizes):
+        raise RuntimeError("numel: integer multiplication overflow")
+    if len(sizes) != dims + held.ndim - 1:
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(sizes)}, sparse_dim = {dims}, dense_dim = {held.ndim - 1}"
+        )
+    if nnz != held.shape[0]:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{nnz}, nnz from values: {held.shape[0]}"
+        )
+    wanted = [nnz, *sizes[dims:]]
+    if list(held.shape) != wanted:
+        raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(held.shape)}")
+
+
+def check_indices(indices: Any, sizes: Any, is_coalesced: bool) -> None:
+    """Refuses places outside the tensor, and a wrong promise that they are in order."""
+    for d, row in enumerate(indices):
+        if not row.size:
+            continue
+        if int(row.min()) < 0:
+            raise RuntimeError(f"found negative index {int(row.min())} for dim {d}")
+        if int(row.max()) >= sizes[d]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {sizes[d]}"
+                f" but found index {int(row.max())}"
+            )
+    places = arrays.positions(indices, sizes)
+    if is_coalesced and (places[1:] <= places[:-1]).any():
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )

@@ -1,0 +1,201 @@
+"""Sums, norms and softmax of sparse tensors.
+
+In what `torch.sparse` has, zeros that are not stored do not count: in softmax they are minus
+infinity, and gradients are kept for stored entries only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
+from toytorch.core.op import Op, registry
+from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import general
+from toytorch.ops.reductions import reduce
+from toytorch.ops.sparse.kernels import is_sparse, kernel, look_up
+from toytorch.ops.sparse.layout import unsqueeze
+
+
+@kernel("any")
+def _any(a: SparseArray, dim: Any, keepdim: bool) -> Any:
+    if dim is not None:
+        raise NotImplementedError(unsupported("any.dim", "SparseCPU"))
+    return xp_of(a).asarray(a.coalesce().values.any())
+
+
+@kernel("sum")
+def _sum(a: SparseArray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    kind = reduce.sum_type(a, dtype)
+    if dim is None or a.ndim == 0:
+        return xp_of(a).asarray(a.values.sum(dtype=kind))
+    made = sum_dims(a, reduce.axes(dim, a.ndim), kind)
+    if keepdim:
+        for d in sorted(reduce.axes(dim, a.ndim)):
+            made = unsqueeze(made, d) if is_sparse(made) else xp_of(made).expand_dims(made, d)
+    return made
+
+
+@kernel("linalg_vector_norm")
+def _norm(a: SparseArray, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None and len(reduce.axes(dim, a.ndim)) < a.ndim:
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must "
+            "either be empty or contain all dimensions of the input"
+        )
+    a = a.coalesce()
+    return registry["linalg_vector_norm"].kernel_on(xp_of(a))(
+        a.values.reshape(-1), order, None, False, dtype
+    )
+
+
+def sum_dims(a: SparseArray, dims: Any, kind: Any = None) -> Any:
+    """The sum over some dimensions; a dense array where no coordinates remain."""
+    over = {wrap_dim(d, a.ndim) for d in dims}
+    n = a.sparse_dim
+    kept = [d for d in range(n) if d not in over]
+    inner = tuple(d - n + 1 for d in sorted(over) if d >= n)
+    values = a.values.sum(inner, dtype=kind) if inner or kind else a.values
+    if not kept:
+        return values.sum(0, dtype=kind or a.dtype)
+    shape = [m for d, m in enumerate(a.shape) if d not in over]
+    if len(kept) == n:
+        return SparseArray(a.indices, values, shape, a.coalesced)
+    made = SparseArray(a.indices[kept], values, shape, None).coalesce()
+    return made
+
+
+def spread_dims(g: Any, a: SparseArray, dims: Any) -> SparseArray:
+    """The gradient of `sum_dims`: what g has at the place that each entry of `a` went to."""
+    a = a.coalesce()
+    over = {wrap_dim(d, a.ndim) for d in dims}
+    n = a.sparse_dim
+    blocks = look_up(g, a.indices[[d for d in range(n) if d not in over]])
+    for d in sorted(d - n + 1 for d in over if d >= n):
+        blocks = xp_of(a).expand_dims(blocks, d)
+    values = xp_of(a).broadcast_to(blocks, (a.nnz, *a.shape[n:]))
+    return SparseArray(a.indices, values.copy(), a.shape, True)
+
+
+# -- records of torch.sparse -----------------------------------------------------------------------
+
+
+def _refuse(name: str) -> Any:
+    def run(xp: Any, *args: Any) -> Any:
+        raise NotImplementedError(unsupported(name, "CPU"))
+
+    return run
+
+
+def _hidden(signature: str, name: str, **fields: Any) -> Any:
+    """A record of torch.sparse, which dense tensors do not have."""
+    return general(signature, _refuse(name), function=False, method=False, out=False, **fields)
+
+
+dims_sum: Op = _hidden(
+    "_sparse_sum(Tensor self, int[] dim) -> Tensor",
+    "_sparse_sum",
+    d_self=lambda g, self, dim: dims_spread.function(g, self.detach(), dim),
+    node="SparseSumBackward0",
+    doc="The sum over dimensions.",
+)
+kernel("_sparse_sum")(sum_dims)
+dims_spread: Op = _hidden(
+    "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
+    "_sparse_sum_backward",
+    d_grad=lambda g, dim: dims_sum.function(g, dim),
+    doc="The gradient of a sum for each entry of self.",
+)
+kernel("_sparse_sum_backward")(spread_dims)
+
+# -- softmax --------------------------------------------------------------------------------------
+
+
+class Rows:
+    """The entries of a coalesced array as rows along one dimension, of which each is a softmax."""
+
+    def __init__(self, a: SparseArray, dim: int) -> None:
+        self.xp, n = xp_of(a), a.sparse_dim
+        self.axis = dim - n + 1 if dim >= n else 0
+        if self.axis:
+            return
+        others = [d for d in range(n) if d != dim]
+        places = positions(a.indices[others], [a.shape[d] for d in others])
+        self.order = self.xp.argsort(places, kind="stable")
+        places = places[self.order]
+        self.first = self.xp.ones(len(places), bool)
+        self.first[1:] = places[1:] != places[:-1]
+        self.back = self.xp.empty_like(self.order)
+        self.back[self.order] = self.xp.cumsum(self.first) - 1
+
+    def maxima(self, values: Any) -> Any:
+        """For each entry the maximum of its row."""
+        if self.axis:
+            return values.max(self.axis, keepdims=True)
+        if not len(values):
+            return values
+        if self.xp is np:
+            tops = np.maximum.reduceat(values[self.order], np.flatnonzero(self.first), 0)
+        else:
+            tops = self.xp.full(
+                (int(self.first.sum()), *values.shape[1:]), -self.xp.inf, values.dtype
+            )
+            self.xp.maximum.at(tops, self.back, values)
+        return tops[self.back]
+
+    def sums(self, values: Any) -> Any:
+        """For each entry the sum of its row."""
+        if self.axis:
+            return values.sum(self.axis, keepdims=True)
+        return sum_runs(self.xp, values[self.order], self.first)[self.back]
+
+
+def _softmax(log: bool) -> Any:
+    def run(a: SparseArray, dim: int) -> SparseArray:
+        d = wrap_dim(dim, a.ndim)
+        if a.dtype.kind != "f":
+            raise NotImplementedError(
+                f"\"softmax\" not implemented for '{from_numpy_dtype(a.dtype).legacy}'"
+            )
+        a = a.coalesce()
+        rows, xp = Rows(a, d), xp_of(a)
+        shifted = a.values - rows.maxima(a.values)
+        powers = xp.exp(shifted)
+        total = rows.sums(powers)
+        return a.with_values(shifted - xp.log(total) if log else powers / total)
+
+    return run
+
+
+def _softmax_backward(log: bool) -> Any:
+    def run(g: Any, y: SparseArray, dim: int) -> SparseArray:
+        rows = Rows(y, wrap_dim(dim, y.ndim))
+        came = look_up(g, y.indices)
+        if log:
+            return y.with_values(came - xp_of(y).exp(y.values) * rows.sums(came))
+        return y.with_values(y.values * (came - rows.sums(came * y.values)))
+
+    return run
+
+
+def _pair(name: str, log: bool) -> Any:
+    backward = _hidden(
+        f"_sparse_{name}_backward_data(Tensor grad, Tensor output, int dim) -> Tensor",
+        f"_sparse_{name}_backward_data",
+        doc=f"The gradient of {name} along the stored entries.",
+    )
+    forward = _hidden(
+        f"_sparse_{name}(Tensor self, int dim) -> Tensor",
+        f"_sparse_{name}",
+        d_self=lambda g, result, dim: backward.function(g, result.detach(), dim),
+        doc=f"{name} along the stored entries of each row.",
+    )
+    kernel(f"_sparse_{name}")(_softmax(log))
+    kernel(f"_sparse_{name}_backward_data")(_softmax_backward(log))
+    return forward
+
+
+softmax, log_softmax = _pair("softmax", False), _pair("log_softmax", True)

@@ -1,0 +1,1 @@
+"""Special functions: error, gamma, Bessel and zeta functions, orthogonal polynomials."""

@@ -1,0 +1,381 @@
+"""Bessel functions of orders 0 and 1, and the Airy function.
+
+Three ways are taken, none of them with tables of coefficients:
+
+    integrals over a period   Iₙ and Jₙ are means of smooth periodic functions, for which N
+                              equidistant points are exact as soon as N exceeds the argument
+    series of Jₙ              Yₙ near 0 (Neumann), with Jₙ by the recurrence downwards (Miller)
+    Hankel's expansions       far out, where their error is below e^{-2x}
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.ops.define import special_function
+
+EULER = 0.57721566490153286061
+FAR = 25.0  # from here on the expansions are exact to the last digits
+
+
+def hankel(xp: Any, order: int, inverse: Any) -> list[Any]:
+    """The terms aₖ(n)·x⁻ᵏ of the expansions at infinity."""
+    terms, mu = [xp.ones_like(inverse)], 4 * order * order
+    for k in range(1, 30):
+        terms.append(terms[-1] * inverse * ((mu - (2 * k - 1) ** 2) / (8 * k)))
+    return terms
+
+
+def first_order(xp: Any, x: Any, sign: int) -> Any:
+    """I₁ (sign 1) or J₁ (sign -1) for x ≤ 2, by the series of powers."""
+    half = xp.minimum(x, 2.0) / 2
+    term = total = half
+    for k in range(1, 16):
+        term = term * (half * half * (sign / (k * (k + 1))))
+        total = total + term
+    return total
+
+
+# -- modified functions I -------------------------------------------------------------------------
+
+
+def scaled_i(xp: Any, order: int, x: Any) -> Any:
+    """e^{-x}·Iₙ(x) for x ≥ 0."""
+    near = xp.minimum(x, FAR)
+    total = 0.0
+    for k in range(25):  # the points of half a period of 48; the ends count half
+        angle = math.pi * k / 24
+        weight = (0.5 if k in (0, 24) else 1.0) * math.cos(order * angle) / 24
+        total = total + weight * xp.exp(near * (math.cos(angle) - 1))
+    if order:  # near 0 the mean is the small difference of large terms, the series is not
+        total = xp.where(x < 2, first_order(xp, near, 1) * xp.exp(-near), total)
+    far = xp.maximum(x, FAR)
+    signs = sum(t if k % 2 == 0 else -t for k, t in enumerate(hankel(xp, order, 1 / far)))
+    return xp.where(x < FAR, total, signs / xp.sqrt(2 * math.pi * far))
+
+
+def _modified_i(order: int, scaled: bool) -> Any:
+    def kernel(xp: Any, a: Any) -> Any:
+        size = xp.abs(a.astype(np.float64))
+        value = scaled_i(xp, order, size)
+        if not scaled:  # in two steps: e^x alone overflows earlier than the product
+            half = xp.exp(size / 2)
+            value = value * half * half
+        return (xp.copysign(value, a) if order else value).astype(a.dtype)
+
+    return kernel
+
+
+def _i1_slope(self: Any, result: Any) -> Any:
+    """I₁' = I₀ - I₁/x, and 1/2 at 0."""
+    zero = self == 0
+    return (self.i0() - result / self.masked_fill(zero, 1)).masked_fill(zero, 0.5)
+
+
+def _i1e_slope(self: Any, result: Any) -> Any:
+    zero = self == 0
+    safe = self.masked_fill(zero, 1)
+    return (i0e.function(self) - result * (self.sgn() + safe.reciprocal())).masked_fill(zero, 0.5)
+
+
+i0 = special_function(
+    "i0(Tensor self) -> Tensor",
+    _modified_i(0, False),
+    expr="i0(self)",
+    promotion="float",
+    d_self=lambda g, self: g * i1.function(self),
+    doc="The modified Bessel function I₀.",
+)
+i0e: Op = special_function(
+    "special_i0e(Tensor self) -> Tensor",
+    _modified_i(0, True),
+    promotion="float",
+    expr="exp(-abs(self)) * i0(self)",
+    method=False,
+    inplace=False,
+    d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
+    doc="e^{-|x|}·I₀(x).",
+)
+i1: Op = special_function(
+    "special_i1(Tensor self) -> Tensor",
+    _modified_i(1, False),
+    promotion="float",
+    expr="i1(self)",
+    method=False,
+    inplace=False,
+    d_self=lambda g, self, result: g * _i1_slope(self, result),
+    doc="The modified Bessel function I₁.",
+)
+i1e: Op = special_function(
+    "special_i1e(Tensor self) -> Tensor",
+    _modified_i(1, True),
+    promotion="float",
+    expr="exp(-abs(self)) * i1(self)",
+    method=False,
+    inplace=False,
+    d_self=lambda g, self, result: g * _i1e_slope(self, result),
+    doc="e^{-|x|}·I₁(x).",
+)
+for _name, _order in (("i0", 0), ("i1", 1)):
+    special_function(
+        f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
+        _modified_i(_order, False),
+        promotion="float",
+        method=False,
+        inplace=False,
+        expr=f"{_name}(self)",
+        doc=f"The modified Bessel function I{'₀₁'[_order]}.",
+    )
+
+# -- modified functions K -------------------------------------------------------------------------
+
+
+def scaled_k(xp: Any, order: int, x: Any) -> Any:
+    """e^x·Kₙ(x) for x > 0."""
+    low = xp.clip(x, 1e-308, 2.0)
+    quarter = low * low / 4
+    logarithm = xp.log(low / 2) + EULER
+    term, harmonic = xp.ones_like(low), 0.0
+    if order == 0:  # K₀ = -(log x/2 + γ)·I₀ + Σ (x²/4)ᵏ/k!² · (1 + 1/2 + … + 1/k)
+        total = -logarithm
+        for k in range(1, 18):
+            term = term * quarter / (k * k)
+            harmonic += 1 / k
+            total = total + term * (harmonic - logarithm)
+    else:  # K₁ = 1/x + Σ x/2·(x²/4)ᵏ/(k!(k+1)!) · (log x/2 + γ - …)
+        total = xp.zeros_like(low)
+        for k in range(18):
+            total = total + term * (logarithm - (2 * harmonic + 1 / (k + 1)) / 2)
+            harmonic += 1 / (k + 1)
+            term = term * quarter / ((k + 1) * (k + 2))
+        total = 1 / low + low / 2 * total
+    # In between, e^x·Kₙ = ∫ e^{-x(cosh t - 1)}·cosh(nt) dt, by the trapezoidal rule.
+    middle, step = xp.clip(x, 2.0, FAR), 0.1
+    area = 0.5 * step
+    for k in range(1, 41):
+        t = k * step
+        area = area + step * math.cosh(order * t) * xp.exp(-middle * (math.cosh(t) - 1))
+    far = xp.maximum(x, FAR)
+    series = sum(hankel(xp, order, 1 / far)) * xp.sqrt(math.pi / (2 * far))
+    return xp.where(x <= 2, total * xp.exp(low), xp.where(x < FAR, area, series))
+
+
+def _modified_k(order: int, scaled: bool) -> Any:
+    def kernel(xp: Any, a: Any) -> Any:
+        x = a.astype(np.float64)
+        value = scaled_k(xp, order, x)
+        if not scaled:
+            value = value * xp.exp(-xp.maximum(x, 0))
+        value = xp.where(x == 0, np.inf, value)
+        return xp.where((x < 0) | xp.isnan(x), np.nan, value).astype(a.dtype)
+
+    return kernel
+
+
+for _order in (0, 1):
+    special_function(
+        f"special_modified_bessel_k{_order}(Tensor self) -> Tensor",
+        _modified_k(_order, False),
+        promotion="float",
+        method=False,
+        inplace=False,
+        expr=f"k{_order}(self)",
+        doc=f"The modified Bessel function K{'₀₁'[_order]}.",
+    )
+    special_function(
+        f"special_scaled_modified_bessel_k{_order}(Tensor x) -> Tensor",
+        _modified_k(_order, True),
+        promotion="float",
+        method=False,
+        inplace=False,
+        expr=f"exp(x) * k{_order}(x)",
+        doc=f"eˣ·K{'₀₁'[_order]}(x).",
+    )
+
+# -- J and Y --------------------------------------------------------------------------------------
+
+
+def _far_waves(xp: Any, order: int, x: Any) -> tuple[Any, Any]:
+    """Jₙ and Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
+    terms = hankel(xp, order, 1 / x)
+    p = sum((-1) ** (k // 2) * terms[k] for k in range(0, 30, 2))
+    q = sum((-1) ** (k // 2) * terms[k] for k in range(1, 30, 2))
+    height = xp.sqrt(2 / (math.pi * x))
+    # sin and cos of x - π/4 - nπ/2, from those of x, so that no digit of x is lost.
+    s, c = xp.sin(x), xp.cos(x)
+    turned = ((c + s, s - c), (s - c, -(s + c)))[order]
+    cosine, sine = (t * math.sqrt(0.5) for t in turned)
+    return height * (p * cosine - q * sine), height * (p * sine + q * cosine)
+
+
+def _near_j(xp: Any, order: int, x: Any) -> Any:
+    """Jₙ for x < FAR: the mean of cos(nθ - x·sin θ) over a period."""
+    total = 0.0
+    for k in range(64):
+        theta = 2 * math.pi * (k + 0.5) / 64
+        if theta < math.pi:  # the other half repeats the values with the opposite sine and angle
+            total = total + xp.cos(order * theta - x * math.sin(theta)) / 32
+    return total
+
+
+def _bessel_j(order: int) -> Any:
+    def kernel(xp: Any, a: Any) -> Any:
+        size = xp.abs(a.astype(np.float64))
+        near = _near_j(xp, order, xp.minimum(size, FAR))
+        if order:
+            near = xp.where(size < 2, first_order(xp, size, -1), near)
+        far, _ = _far_waves(xp, order, xp.maximum(size, FAR))
+        value = xp.where(size < FAR, near, far)
+        return (xp.where(a < 0, -value, value) if order else value).astype(a.dtype)
+
+    return kernel
+
+
+def _near_y(xp: Any, order: int, x: Any) -> Any:
+    """Yₙ for 0 < x < FAR by Neumann's series of Jₖ, and those by the recurrence downwards."""
+    above, now = xp.zeros_like(x), xp.full_like(x, 1e-300)
+    norm, series, first = xp.zeros_like(x), xp.zeros_like(x), now
+    for k in range(70, -1, -1):  # now is proportional to Jₖ
+        if k % 2 == 0:
+            norm = norm + (now if k == 0 else 2 * now)
+        if k % 2 == order and k > 1:
+            j = k // 2
+            weight = 1 / j if order == 0 else k / (j * (j + 1))
+            series = series + (-1) ** j * weight * now
+        if k == 1:
+            first = now
+        if k:
+            above, now = now, 2 * k / x * now - above
+            big = xp.abs(now) > 1e250
+            if big.any():
+                scale = xp.where(big, 1e-250, 1.0)
+                above, now, norm, series = above * scale, now * scale, norm * scale, series * scale
+                first = first * scale
+    j0, series = now / norm, series / norm
+    logarithm = xp.log(x / 2) + EULER
+    if order == 0:
+        return 2 / math.pi * (logarithm * j0 - 2 * series)
+    return 2 / math.pi * ((logarithm - 1) * first / norm - j0 / x - series)
+
+
+def _bessel_y(order: int) -> Any:
+    def kernel(xp: Any, a: Any) -> Any:
+        x = a.astype(np.float64)
+        tiny = x < 1e-3
+        near = _near_y(xp, order, xp.clip(x, 1e-3, FAR))
+        safe = xp.clip(x, 5e-324, 1e-3)
+        logarithm = xp.log(safe / 2) + EULER
+        start = (
+            2 / math.pi * (logarithm + (1 - logarithm) * safe * safe / 4)
+            if order == 0
+            else -2 / (math.pi * safe) + safe / math.pi * (logarithm - 0.5)
+        )
+        _, far = _far_waves(xp, order, xp.maximum(x, FAR))
+        value = xp.where(tiny, start, xp.where(x < FAR, near, far))
+        value = xp.where(x == 0, -np.inf, value)
+        return xp.where((x < 0) | xp.isnan(x), np.nan, value).astype(a.dtype)
+
+    return kernel
+
+
+for _order in (0, 1):
+    for _kind, _make in (("j", _bessel_j), ("y", _bessel_y)):
+        special_function(
+            f"special_bessel_{_kind}{_order}(Tensor self) -> Tensor",
+            _make(_order),
+            promotion="float",
+            method=False,
+            inplace=False,
+            expr=f"bessel_{_kind}{_order}(self)",
+            doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
+        )
+
+
+def _spherical_j0(xp: Any, a: Any) -> Any:
+    zero = a == 0
+    value = xp.sin(a) / xp.where(zero, a.dtype.type(1), a)
+    return xp.where(xp.isinf(a), a.dtype.type(0), xp.where(zero, a.dtype.type(1), value))
+
+
+special_function(
+    "special_spherical_bessel_j0(Tensor x) -> Tensor",
+    _spherical_j0,
+    promotion="float",
+    method=False,
+    inplace=False,
+    expr="sin(x) / x",
+    doc="The spherical Bessel function j₀, sin(x)/x.",
+)
+
+# -- Airy's function ------------------------------------------------------------------------------
+
+STEP, EDGE, ORDER = 0.25, 10.0, 24
+
+
+def _airy_far(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Ai and Ai' for x ≥ EDGE."""
+    zeta = 2 / 3 * x**1.5
+    u, v, total, slope = 1.0, 1.0, 0.0, 0.0
+    for k in range(30):
+        total, slope = total + (-1) ** k * u / zeta**k, slope + (-1) ** k * v / zeta**k
+        u *= (6 * k + 1) * (6 * k + 3) * (6 * k + 5) / (216 * (k + 1) * (2 * k + 1))
+        v = -(6 * k + 7) / (6 * k + 5) * u
+    scale = xp.exp(-zeta) / (2 * math.sqrt(math.pi))
+    return scale * total / x**0.25, -scale * slope * x**0.25
+
+
+@cache
+def _airy_table() -> Any:
+    """Taylor coefficients of Ai around EDGE, EDGE - STEP, … -EDGE: row by row, from y'' = xy.
+
+    Each row starts with the value and slope that the row before gives one step on. Downwards Ai
+    grows, so that errors do not.
+    """
+    value, slope = (float(v) for v in _airy_far(np, np.float64(EDGE)))
+    rows, x = [], EDGE
+    for _ in range(round(2 * EDGE / STEP) + 1):
+        row = [value, slope, x * value / 2]
+        for k in range(1, ORDER - 2):
+            row.append((x * row[k] + row[k - 1]) / ((k + 1) * (k + 2)))
+        rows.append(row)
+        value = sum(c * (-STEP) ** k for k, c in enumerate(row))
+        slope = sum(k * c * (-STEP) ** (k - 1) for k, c in enumerate(row) if k)
+        x -= STEP
+    return np.array(rows)
+
+
+def _airy(xp: Any, a: Any) -> Any:
+    x = a.astype(np.float64)
+    table = xp.asarray(_airy_table())
+    near = xp.where(xp.abs(x) <= EDGE, x, 0.0)
+    row = xp.rint((EDGE - near) / STEP).astype(np.int64)
+    h, total = near - (EDGE - row * STEP), xp.zeros_like(x)
+    for k in range(ORDER - 1, -1, -1):
+        total = total * h + table[row, k]
+    right, _ = _airy_far(xp, xp.clip(x, EDGE, 200.0))
+    size = xp.clip(-x, EDGE, 1e100)
+    zeta, u, p, q = 2 / 3 * size**1.5, 1.0, 0.0, 0.0
+    for k in range(30):  # the same coefficients with alternating signs, on a wave
+        sign = (-1) ** (k // 2) * u
+        p, q = (p + sign / zeta**k, q) if k % 2 == 0 else (p, q + sign / zeta**k)
+        u *= (6 * k + 1) * (6 * k + 3) * (6 * k + 5) / (216 * (k + 1) * (2 * k + 1))
+    wave = p * xp.cos(zeta - math.pi / 4) + q * xp.sin(zeta - math.pi / 4)
+    left = wave / (math.sqrt(math.pi) * size**0.25)
+    value = xp.where(x > EDGE, xp.where(x > 200, 0.0, right), xp.where(x < -EDGE, left, total))
+    return xp.where(xp.isnan(x) | xp.isinf(x), np.nan, value).astype(a.dtype)
+
+
+special_function(
+    "special_airy_ai(Tensor x) -> Tensor",
+    _airy,
+    promotion="float",
+    method=False,
+    inplace=False,
+    expr="airy_ai(x)",
+    doc="Airy's function Ai, a solution of y'' = xy.",
+)

@@ -1,0 +1,343 @@
+"""Error functions and gamma functions, which NumPy does not have.
+
+erf and erfc follow W. J. Cody, "Rational Chebyshev approximations for the error function",
+Math. Comp. 23 (1969); the gamma functions use Stirling's series after shifting the argument up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
+from toytorch.loops.elementwise import Loop
+from toytorch.ops.define import pointwise, public, special_function
+from toytorch.ops.elementwise.one_pass import gradient, kernel
+
+# Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
+ERF_P = (
+    1.85777706184603153e-1,
+    3.16112374387056560e0,
+    1.13864154151050156e2,
+    3.77485237685302021e2,
+    3.20937758913846947e3,
+)
+ERF_Q = (
+    1.0,
+    2.36012909523441209e1,
+    2.44024637934444173e2,
+    1.28261652607737228e3,
+    2.84423683343917062e3,
+)
+ERFC_P = (
+    2.15311535474403846e-8,
+    5.64188496988670089e-1,
+    8.88314979438837594e0,
+    6.61191906371416295e1,
+    2.98635138197400131e2,
+    8.81952221241769090e2,
+    1.71204761263407058e3,
+    2.05107837782607147e3,
+    1.23033935479799725e3,
+)
+ERFC_Q = (
+    1.0,
+    1.57449261107098347e1,
+    1.17693950891312499e2,
+    5.37181101862009858e2,
+    1.62138957456669019e3,
+    3.29079923573345963e3,
+    4.36261909014324716e3,
+    3.43936767414372164e3,
+    1.23033935480374942e3,
+)
+TAIL_P = (
+    1.63153871373020978e-2,
+    3.05326634961232344e-1,
+    3.60344899949804439e-1,
+    1.25781726111229246e-1,
+    1.60837851487422766e-2,
+    6.58749161529837803e-4,
+)
+TAIL_Q = (
+    1.0,
+    2.56852019228982242e0,
+    1.87295284992346047e0,
+    5.27905102951428412e-1,
+    6.05183413124413191e-2,
+    2.33520497626869185e-3,
+)
+
+
+def poly(coefficients: Any, x: Any) -> Any:
+    """Horner's rule, the highest power first."""
+    value = coefficients[0]
+    for c in coefficients[1:]:
+        value = value * x + c
+    return value
+
+
+def erfcx_above(xp: Any, x: Any) -> Any:
+    """e^{x²}·erfc(x) for x ≥ 0.46875."""
+    safe = xp.minimum(x, 4.0)
+    middle = poly(ERFC_P, safe) / poly(ERFC_Q, safe)
+    safe = xp.maximum(x, 4.0)
+    inverse = 1 / (safe * safe)
+    tail = (1 / math.sqrt(math.pi) - inverse * poly(TAIL_P, inverse) / poly(TAIL_Q, inverse)) / safe
+    return xp.where(x <= 4, middle, tail)
+
+
+def _erfc_positive(xp: Any, x: Any) -> Any:
+    """erfc for x ≥ 0.46875."""
+    safe = xp.minimum(x, 27.0)
+    coarse = xp.trunc(safe * 16) / 16  # e^{-x²} as a product of two exact parts
+    scale = xp.exp(-coarse * coarse) * xp.exp(-(safe - coarse) * (safe + coarse))
+    return xp.where(x > 27, 0.0, scale * erfcx_above(xp, safe))
+
+
+ERF = Loop("y = erf(x)", arrays="y x")
+
+
+def erf_array(xp: Any, a: Any) -> Any:
+    """erf of every element."""
+    y = ERF.of(xp, a)
+    if y is not None:
+        return y
+    x = a.astype(np.float64)
+    size = xp.abs(x)
+    square = xp.minimum(size, 0.46875) ** 2
+    small = x * poly(ERF_P, square) / poly(ERF_Q, square)
+    big = xp.sign(x) * (1 - _erfc_positive(xp, xp.maximum(size, 0.46875)))
+    return xp.where(xp.isnan(x), x, xp.where(size <= 0.46875, small, big)).astype(a.dtype)
+
+
+def erfc_array(xp: Any, a: Any) -> Any:
+    """erfc of every element."""
+    x = a.astype(np.float64)
+    size = xp.abs(x)
+    square = xp.minimum(size, 0.46875) ** 2
+    small = 1 - x * poly(ERF_P, square) / poly(ERF_Q, square)
+    tail = _erfc_positive(xp, xp.maximum(size, 0.46875))
+    big = xp.where(x < 0, 2 - tail, tail)
+    return xp.where(xp.isnan(x), x, xp.where(size <= 0.46875, small, big)).astype(a.dtype)
+
+
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+erf = special_function(
+    "erf(Tensor self) -> Tensor",
+    erf_array,
+    expr="erf(self)",
+    promotion="float",
+    d_self=lambda g, self: g * ((-(self * self)).exp() * TWO_OVER_ROOT_PI),
+    doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
+)
+erfc = special_function(
+    "erfc(Tensor self) -> Tensor",
+    erfc_array,
+    expr="erfc(self)",
+    promotion="float",
+    d_self=lambda g, self: g * ((-(self * self)).exp() * -TWO_OVER_ROOT_PI),
+    doc="1 - erf(x), exact for large x.",
+)
+
+
+def _erfinv(xp: Any, a: Any) -> Any:
+    y = a.astype(np.float64)
+    # Winitzki's estimate, then Newton's method on erf(x) = y (three steps reach the last bit).
+    w = xp.log1p(-xp.minimum(y * y, 1 - 1e-16))
+    t = 2 / (math.pi * 0.147) + w / 2
+    x = xp.sign(y) * xp.sqrt(xp.sqrt(t * t - w / 0.147) - t)
+    for _ in range(4):
+        near = xp.abs(y) < 0.5
+        error = xp.where(
+            near, erf_array(xp, x) - y, xp.sign(y) * ((1 - xp.abs(y)) - erfc_array(xp, xp.abs(x)))
+        )
+        slope = TWO_OVER_ROOT_PI * xp.exp(-x * x)
+        x = x - error / (slope + x * error)  # Halley's correction
+    x = xp.where(y == 1, xp.inf, xp.where(y == -1, -xp.inf, x))
+    return xp.where(xp.abs(y) > 1, xp.nan, xp.where(y == 0, y, x)).astype(a.dtype)
+
+
+erfinv = special_function(
+    "erfinv(Tensor self) -> Tensor",
+    _erfinv,
+    expr="erfinv(self)",
+    promotion="float",
+    d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
+    doc="The inverse of erf.",
+)
+
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+def lgamma_array(xp: Any, a: Any) -> Any:
+    """log |Γ| of every element."""
+    x = a.astype(np.float64)
+    z = xp.where(x < 0.5, 1 - x, x)
+    shift = xp.zeros_like(z)
+    product = xp.ones_like(z)
+    for _ in range(10):  # Γ(z) = Γ(z + n) / (z(z+1)…(z+n-1))
+        low = z < 10
+        product = xp.where(low, product * z, product)
+        z = xp.where(low, z + 1, z)
+    shift = xp.log(product)
+    inverse = 1 / (z * z)
+    series = poly(STIRLING[::-1], inverse) / z
+    value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series - shift
+    value = xp.where((x == 1) | (x == 2), 0.0, value)
+    turn = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * (x - xp.rint(x)))))
+    value = xp.where(x < 0.5, turn - value, value)
+    value = xp.where((x <= 0) & (x == xp.floor(x)), xp.inf, value)
+    return xp.where(xp.isinf(x), xp.inf, value).astype(a.dtype)
+
+
+lgamma = special_function(
+    "lgamma(Tensor self) -> Tensor",
+    lgamma_array,
+    expr="lgamma(self)",
+    promotion="float",
+    d_self=lambda g, self: g * self.digamma(),
+    doc="log |Γ(x)|.",
+)
+
+
+def _digamma(xp: Any, a: Any) -> Any:
+    x = a.astype(np.float64)
+    z = xp.where(x < 0.5, 1 - x, x)
+    total = xp.zeros_like(z)
+    for _ in range(10):
+        low = z < 10
+        total = xp.where(low, total - 1 / z, total)
+        z = xp.where(low, z + 1, z)
+    inverse = 1 / (z * z)
+    value = total + xp.log(z) - 0.5 / z - inverse * poly(DIGAMMA[::-1], inverse)
+    fraction = x - xp.rint(x)
+    value = xp.where(x < 0.5, value - math.pi / xp.tan(math.pi * fraction), value)
+    value = xp.where((x < 0) & (fraction == 0), xp.nan, value)
+    value = xp.where(x == 0, xp.copysign(xp.inf, -x), value)
+    return xp.where(xp.isposinf(x), x, value).astype(a.dtype)
+
+
+digamma = special_function(
+    "digamma(Tensor self) -> Tensor",
+    _digamma,
+    expr="digamma(self)",
+    promotion="float",
+    d_self=lambda g, self: g * self.polygamma(1),
+    doc="The derivative of lgamma.",
+)
+
+
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _hurwitz(xp: Any, s: int, q: Any) -> Any:
+    """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
+    total, z = xp.zeros_like(q), q
+    for _ in range(64):
+        low = z < 12
+        if not low.any():
+            break
+        total = xp.where(low, total + z**-s, total)
+        z = xp.where(low, z + 1, z)
+    total = total + z ** (1 - s) / (s - 1) + z**-s / 2
+    term = s * z ** (-s - 1)
+    for j, b in enumerate(BERNOULLI, 1):
+        total = total + b * term / math.factorial(2 * j)
+        term = term * (s + 2 * j - 1) * (s + 2 * j) / (z * z)
+    return total
+
+
+def _polygamma(xp: Any, a: Any, n: int) -> Any:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return _digamma(xp, a)
+    x = a.astype(np.float64)
+    value = (-1) ** (n + 1) * math.factorial(n) * _hurwitz(xp, n + 1, x)
+    if n == 1:  # far below 0 the reflection is shorter than the sum
+        sine = xp.sin(a.dtype.type(math.pi) * a).astype(np.float64)
+        reflected = (math.pi / sine) ** 2 - _hurwitz(xp, 2, xp.where(x < 0.5, 1 - x, 1.0))
+        value = xp.where(x < 0.5, reflected, value)
+    return value.astype(a.dtype)
+
+
+polygamma_of: Op = special_function(
+    "polygamma(Tensor self, int n) -> Tensor",
+    _polygamma,
+    promotion="float",
+    function=False,
+    expr="polygamma(n, self)",
+    d_self=lambda g, self, n: g * polygamma_of.function(self, n + 1),
+    doc="The n-th derivative of digamma.",
+)
+
+
+@public("polygamma", tensor_first=False)
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of digamma.
+
+    >>> polygamma(1, Tensor([1.])) * 6 / math.pi ** 2
+    tensor([1.])
+    """
+    return polygamma_of.function(input, n, out=out)
+
+
+@kernel("y = 0.5 * x * (1 + erf(x * 0.7071067811865476))")
+def _gelu_exact(xp: Any, a: Any) -> Any:
+    half = a.dtype.type(0.5)
+    return a * half * (1 + erf_array(xp, a * a.dtype.type(math.sqrt(0.5))))
+
+
+@kernel("y = 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))")
+def _gelu_tanh(xp: Any, a: Any) -> Any:
+    t = a.dtype.type
+    return t(0.5) * a * (1 + xp.tanh(t(math.sqrt(2 / math.pi)) * (a + t(0.044715) * a * a * a)))
+
+
+def _gelu(xp: Any, a: Any, approximate: str) -> Any:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return (_gelu_exact if approximate == "none" else _gelu_tanh)(xp, a)
+
+
+@gradient(
+    "dx = g * ((1 + erf(x * 0.7071067811865476)) * 0.5"
+    " + x * exp(x * x * -0.5) * 0.3989422804014327)"
+)
+def _gelu_exact_gradient(g: Any, self: Any) -> Any:
+    cdf = (1 + (self * math.sqrt(0.5)).erf()) * 0.5
+    return g * (cdf + self * ((self * self) * -0.5).exp() / math.sqrt(2 * math.pi))
+
+
+@gradient(
+    "t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))\n"
+    "dx = g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t)"
+    " * (0.7978845608028654 * (1 + 0.134145 * x * x)))"
+)
+def _gelu_tanh_gradient(g: Any, self: Any) -> Any:
+    k = math.sqrt(2 / math.pi)
+    inner = (self + 0.044715 * self * self * self) * k
+    t = inner.tanh()
+    return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * ((1 + 3 * 0.044715 * self * self) * k))
+
+
+def _gelu_gradient(g: Any, self: Any, approximate: str) -> Any:
+    rule = _gelu_exact_gradient if approximate == "none" else _gelu_tanh_gradient
+    return rule(g, self)
+
+
+gelu = pointwise(
+    "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    _gelu,
+    method=False,
+    function=False,
+    inplace=False,
+    expr="self * (1 + erf(self / sqrt(2))) / 2",
+    d_self=_gelu_gradient,
+    doc="x·Φ(x); Hendrycks and Gimpel 2016.",
+)

@@ -1,0 +1,54 @@
+"""Names in `torch.special` of functions that are also elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toytorch.core.op import registry
+from toytorch.core.tensor import Tensor
+from toytorch.ops.define import PUBLIC, takes_words
+from toytorch.ops.elementwise import arithmetic, elementary, floating
+from toytorch.ops.reductions import reduce
+from toytorch.ops.special import bessel, error_gamma, incomplete_gamma
+
+# They make the records.
+assert all((elementary, floating, arithmetic, error_gamma, bessel, incomplete_gamma))
+
+# A name in torch.special, and the record it stands for.
+NAMES = {
+    "digamma": "digamma",
+    "psi": "digamma",
+    "gammaln": "lgamma",
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log1p": "log1p",
+    "i0": "i0",
+    "expit": "sigmoid",
+    "sinc": "sinc",
+    "logit": "logit",
+    "xlogy": "xlogy",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
+    "round": "round",
+}
+for _name, _source in NAMES.items():
+    PUBLIC[f"special.{_name}"] = registry[_source].function
+PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"], "special.polygamma": PUBLIC["polygamma"]})
+
+
+@takes_words()
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """`torch.softmax`."""
+    return reduce.softmax.function(input, dim, dtype)
+
+
+@takes_words()
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """`torch.log_softmax`."""
+    return reduce.log_softmax.function(input, dim, dtype)
+
+
+PUBLIC.update({"special.softmax": softmax, "special.log_softmax": log_softmax})

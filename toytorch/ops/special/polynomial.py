@@ -1,0 +1,88 @@
+"""Orthogonal polynomials by their recurrences: Chebyshev, Hermite, Laguerre, Legendre.
+
+Each family starts with p₀ = 1 and a line p₁, and makes pₖ₊₁ of x, pₖ and pₖ₋₁. Degrees are given
+element by element, so all degrees up to the largest are run through, and each element keeps the one
+it asked for. PyTorch gives these functions no derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toytorch.ops.define import special_function
+from toytorch.ops.elementwise.operand_checks import one_tensor
+
+
+def _twice(k: int, x: Any, p: Any, q: Any) -> Any:
+    return 2 * x * p - q
+
+
+# name: (p₁, the rule for pₖ₊₁, what it is)
+FAMILIES: dict[str, tuple[Any, Any, str]] = {
+    "chebyshev_polynomial_t": (lambda x: x, _twice, "Tₙ, cos(nθ) at x = cos θ"),
+    "chebyshev_polynomial_u": (lambda x: 2 * x, _twice, "Uₙ, sin((n+1)θ)/sin θ at x = cos θ"),
+    "chebyshev_polynomial_v": (
+        lambda x: 2 * x - 1,
+        _twice,
+        "Vₙ, cos((n+½)θ)/cos(θ/2) at x = cos θ",
+    ),
+    "chebyshev_polynomial_w": (
+        lambda x: 2 * x + 1,
+        _twice,
+        "Wₙ, sin((n+½)θ)/sin(θ/2) at x = cos θ",
+    ),
+    "hermite_polynomial_h": (
+        lambda x: 2 * x,
+        lambda k, x, p, q: 2 * x * p - 2 * k * q,
+        "Hermite's polynomial of the weight e^{-x²}",
+    ),
+    "hermite_polynomial_he": (
+        lambda x: x,
+        lambda k, x, p, q: x * p - k * q,
+        "Hermite's polynomial of the weight e^{-x²/2}",
+    ),
+    "laguerre_polynomial_l": (
+        lambda x: 1 - x,
+        lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1),
+        "Laguerre's polynomial",
+    ),
+    "legendre_polynomial_p": (
+        lambda x: x,
+        lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1),
+        "Legendre's polynomial",
+    ),
+}
+
+
+def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
+    def kernel(xp: Any, x: Any, degree: Any) -> Any:
+        with np.errstate(all="ignore"):
+            kind = x.dtype
+            x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))
+            x = x.astype(np.float64)
+            x = 2 * x - 1 if shifted else x
+            before, now = xp.ones_like(x), first(x)
+            value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
+            for k in range(1, int(n.max(initial=0))):
+                before, now = now, step(k, x, now, before)
+                value = xp.where(n == k + 1, now, value)
+            return value.astype(kind)
+
+    return kernel
+
+
+for _name, (_first, _step, _doc) in FAMILIES.items():
+    for _prefix in ("", "shifted_") if _name.startswith("chebyshev") else ("",):
+        _full = f"special_{_prefix}{_name}"
+        special_function(
+            f"{_full}(Operand x, Operand n) -> Tensor",
+            _polynomial(_first, _step, bool(_prefix)),
+            promotion="float",
+            method=False,
+            inplace=False,
+            checks=one_tensor(_full),
+            expr=f"{_prefix}{_name}(x, n)",
+            doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
+        )

@@ -1,0 +1,1 @@
+"""Backward passes, step by step."""

@@ -1,0 +1,1 @@
+"""Pictures of the compiler: graphs, passes, kernels, traffic."""

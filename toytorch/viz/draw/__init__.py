@@ -1,0 +1,1 @@
+"""Shapes, text, layout, and the printers that write SVG and PNG."""

@@ -1,0 +1,1 @@
+"""Pictures of backward graphs and of modules."""

@@ -1,0 +1,111 @@
+"""What was taken for what: a confusion matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from toytorch.viz.draw import palette
+from toytorch.viz.draw.picture import Picture
+from toytorch.viz.draw.scene import Rect, Scene, Text
+from toytorch.viz.draw.text import shorten, width
+
+MARGIN, SIDE, LABEL = 22.0, 34.0, 110.0
+
+
+def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Picture:
+    """A matrix of counts, rows what it was and columns what was said; right answers are green.
+
+    The darker, the larger the share of the row. `names` are those of the classes. Raises ValueError
+    for a matrix that is not square or has negative counts.
+
+    >>> confusion([[9, 1], [0, 10]], ["cat", "dog"])
+    confusion: 19 of 20 right, most often cat taken for dog (1)
+    """
+    rows = [[int(count) for count in row] for row in matrix]
+    n = len(rows)
+    if not n or any(len(row) != n for row in rows) or min(map(min, rows)) < 0:
+        raise ValueError("a confusion matrix is square, with counts of 0 and more")
+    said = [names[i] if i < len(names) else str(i) for i in range(n)]
+    wide = min(LABEL, max(width(name, palette.TEXT_SIZE) for name in said))
+    left, top = MARGIN + 22 + wide + 10, MARGIN + 46
+    side = max(SIDE, min(LABEL, wide) + 8) if n <= 6 else SIDE
+    scene = Scene(
+        left + n * side + 60 + MARGIN,
+        top + n * SIDE + MARGIN + 6,
+        title or "what was taken for what",
+    )
+    right, total = sum(rows[i][i] for i in range(n)), sum(map(sum, rows))
+    head = title or f"{right} of {total} right"
+    scene.add(
+        Text(MARGIN, MARGIN + 10, head, palette.TITLE_SIZE, bold=True),
+        Text(left + n * side / 2, top - 26, "answer", palette.SMALL_SIZE, palette.MUTED, "middle"),
+        Text(MARGIN, top - 8, "truth", palette.SMALL_SIZE, palette.MUTED),
+        Text(left + n * side + 50, top - 8, "right", palette.SMALL_SIZE, palette.MUTED, "end"),
+    )
+    for i, row in enumerate(rows):
+        y, whole = top + i * SIDE, sum(row)
+        scene.add(
+            Text(
+                left - 10,
+                y + 21,
+                shorten(said[i], palette.TEXT_SIZE, LABEL),
+                palette.TEXT_SIZE,
+                anchor="end",
+            ),
+            Text(
+                left + i * side + side / 2,
+                top - 8,
+                shorten(said[i], palette.TEXT_SIZE, side + 4),
+                palette.TEXT_SIZE,
+                anchor="middle",
+            ),
+        )
+        if whole:
+            scene.add(
+                Text(
+                    left + n * side + 50,
+                    y + 21,
+                    f"{row[i] / whole:.0%}",
+                    palette.SMALL_SIZE,
+                    palette.MUTED,
+                    "end",
+                )
+            )
+        for j, count in enumerate(row):
+            hue = palette.GREEN if i == j else palette.RED
+            share = count / whole if whole else 0.0
+            strong = share > 0.5
+            fill = "none" if not count else hue.line if strong else hue.tint
+            scene.add(
+                Rect(
+                    left + j * side + 1,
+                    y + 1,
+                    side - 2,
+                    SIDE - 2,
+                    4,
+                    palette.REST if not count else fill,
+                    "none",
+                    tip=f"{count} of {whole} {said[i]} taken for {said[j]}",
+                )
+            )
+            if count:
+                scene.add(
+                    Text(
+                        left + j * side + side / 2,
+                        y + 21,
+                        str(count),
+                        palette.TEXT_SIZE,
+                        palette.CARD if strong else palette.INK,
+                        "middle",
+                        i == j,
+                    )
+                )
+    scene.ground()
+    wrong = [(rows[i][j], -i, -j) for i in range(n) for j in range(n) if i != j and rows[i][j]]
+    worst = ""
+    if wrong:
+        count, i, j = max(wrong)
+        worst = f", most often {said[-i]} taken for {said[-j]} ({count})"
+    scene.description = f"{right} of {total} right{worst}."
+    return Picture(scene, f"confusion: {right} of {total} right{worst}")

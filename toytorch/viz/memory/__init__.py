@@ -1,0 +1,1 @@
+"""Pictures of memory: storages, views, files, programs line by line."""
