@@ -22,6 +22,7 @@ A condition on tensors chooses for each element. A condition on other arguments,
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import linecache
 import math
@@ -168,6 +169,7 @@ class Formula:
         space: dict[str, Any] = {**CONSTANTS}
         for word in ("where", "logical_not", *self.words):
             space[word] = words[word]
+            space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)
         exec(compile(source, filename, "exec"), space)  # the text of a record
         return space[name]
 
@@ -252,6 +254,13 @@ class Spelling(ast.NodeTransformer):
         return (
             call("logical_not", node.operand) if varies and isinstance(node.op, ast.Not) else node
         )
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        varies = self.formula.varies(node)
+        node.args = [self.visit(a) for a in node.args]
+        if not varies and isinstance(node.func, ast.Name):  # a Python number must remain one
+            return ast.Call(ast.Name(f"number_{node.func.id}", ast.Load()), node.args, [])
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
