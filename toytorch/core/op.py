@@ -111,7 +111,9 @@ class Op:
         self.kernel, self.kind, self.promotion = kernel, kind, promotion
         self.memory = memory or ("rows" if kind == "reduction" else "")
         self.formula = formula_of(formula, self.schema) if formula else None
-        if self.formula is not None and kernel is None:
+        if self.formula is not None:
+            if kernel is not None:
+                raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
             self.kernel, plain = kernel_of(self.name, self.formula, self.schema)
         self.doc = inspect.cleandoc(doc)
         self.has_inplace, self.has_method, self.has_function = inplace, method, function

@@ -124,7 +124,6 @@ for _name, _order in (("i0", 0), ("i1", 1)):
         promotion="float",
         method=False,
         inplace=False,
-        formula=f"{_name}(self)",
         doc=f"The modified Bessel function I{'₀₁'[_order]}.",
     )
 
@@ -180,7 +179,6 @@ for _order in (0, 1):
         promotion="float",
         method=False,
         inplace=False,
-        formula=f"k{_order}(self)",
         doc=f"The modified Bessel function K{'₀₁'[_order]}.",
     )
     special_function(
@@ -189,7 +187,6 @@ for _order in (0, 1):
         promotion="float",
         method=False,
         inplace=False,
-        formula=f"exp(x) * k{_order}(x)",
         doc=f"eˣ·K{'₀₁'[_order]}(x).",
     )
 
@@ -287,7 +284,6 @@ for _order in (0, 1):
             promotion="float",
             method=False,
             inplace=False,
-            formula=f"bessel_{_kind}{_order}(self)",
             doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
         )
 
