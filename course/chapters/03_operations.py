@@ -188,7 +188,7 @@ print("integers * 2.0    ", (torch.arange(3) * 2.0).dtype)
 # | remember | a node, if somebody wants a gradient | `DivBackward0` |
 #
 # Since the steps are separate, one can be exchanged without touching the
-# others. `using` is the door: for as long as the block lasts, an op has
+# others. `using` is the injection point: for as long as the block lasts, an op has
 # another kernel. With it you can watch what a kernel is given.
 
 # %% [markdown] slide="subslide"
@@ -497,9 +497,9 @@ def counting(*ops):
             return made
         return wrapped
 
-    with ExitStack() as doors:
+    with ExitStack() as counted_ops:
         for op in ops:
-            doors.enter_context(op.using(kernel=counted(op.kernel)))
+            counted_ops.enter_context(op.using(kernel=counted(op.kernel)))
         yield seen
 
 

@@ -1,6 +1,6 @@
 """The general path of every call, in the order in which things happen.
 
-    watchers      modes (tracing, profiling, a course's door) may take the call over
+    watchers      modes (tracing, profiling, the course's injection point) may take the call over
     promotion     operands of a pointwise op meet in one type
     kernel        the backend's arrays in, arrays out
     autograd      a Node remembers what the derivative needs

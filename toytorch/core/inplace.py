@@ -226,7 +226,9 @@ class CopySlices(Node):
     __slots__ = ("geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
-    rule: Any = None  # what takes the place of the rule below: a course's door, see `using`
+    rule: Any = (
+        None  # what takes the place of the rule below: the course's injection point, see `using`
+    )
 
     @classmethod
     @contextmanager

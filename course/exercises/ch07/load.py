@@ -24,7 +24,7 @@ load = Exercise(
     "Loading a state",
     chapter=7,
     minutes=12,
-    door=_loading,
+    inject=_loading,
     prompt="""
     `model.state_dict()` gives the values of all parameters and buffers by name. Write the way back:
     `load_state(module, state, strict=True)` copies the values of `state`, a dictionary of tensors

@@ -24,7 +24,7 @@ walk = Exercise(
     "Every parameter, by name",
     chapter=7,
     minutes=12,
-    door=_walked,
+    inject=_walked,
     limit=4.0,
     prompt="""
     An optimizer wants all parameters of a network, a file wants their names. Both come from one

@@ -11,7 +11,7 @@ registering = Exercise(
     "The assignment that registers",
     chapter=7,
     minutes=14,
-    door=lambda f: using(__setattr__=f),
+    inject=lambda f: using(__setattr__=f),
     prompt="""
     Python turns `self.layer = value` into `__setattr__(self, "layer", value)`. There a module looks
     at what it is given. It has three dictionaries, `self._parameters`, `self._modules` and

@@ -1,4 +1,4 @@
-"""A door of the course: pieces that all modules share, exchanged for a while."""
+"""An injection point of the course: pieces that all modules share, exchanged for a while."""
 
 from __future__ import annotations
 
