@@ -46,6 +46,7 @@ def comparison(name: str, kernel: Any, doc: str, **fields: Any) -> Op:
         # Its result has no gradient, but what an in-place comparison destroys had one.
         d_self=lambda g: g.new_zeros(g.shape),
         d_other=lambda g: g.new_zeros(g.shape),
+        cost="cheap",
         **fields,
     )
 

@@ -340,6 +340,7 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
         out=False,
         upcast=False,
         d_self=lambda g: g * 0,
+        names="same",
         doc=doc,
     )
 
@@ -502,6 +503,7 @@ bernoulli_of = define(
     method=False,
     d_self=_zero,
     memory="rows",
+    names="same",
     doc="Ones with the probabilities given, and zeros elsewhere.",
 )
 

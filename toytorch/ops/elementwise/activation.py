@@ -103,6 +103,7 @@ threshold = pointwise(
     d_self=gradient("dx = 0 if x <= limit else g", "limit")(
         lambda g, self, threshold: g.masked_fill(self <= threshold, 0)
     ),
+    cost="cheap",
     doc="x above a threshold, a fixed value below.",
 )
 _outside = gradient("dx = g if x < -lambd or x > lambd else 0", "lambd")(
@@ -256,6 +257,7 @@ elu = pointwise(
     inplace=False,
     checks=_float("elu_cpu"),
     d_self=_elu_gradient,
+    cost="expensive",
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -308,6 +310,7 @@ softplus = pointwise(
             g * (self * beta).sigmoid().masked_fill(self * beta > threshold, 1)
         )
     ),
+    cost="expensive",
     doc="log(1 + e^{βx})/β, and x itself above the threshold.",
 )
 log_sigmoid = pointwise(
@@ -346,6 +349,7 @@ silu = pointwise(
     function=False,
     checks=_float_or_complex,
     d_self=_silu_gradient,
+    cost="expensive",
     doc="x·sigmoid(x); Elfwing et al. 2018.",
 )
 
@@ -371,6 +375,7 @@ mish = pointwise(
     function=False,
     checks=_float("mish_cpu"),
     d_self=_mish_gradient,
+    cost="expensive",
     doc="x·tanh(softplus(x)); Misra 2019.",
 )
 

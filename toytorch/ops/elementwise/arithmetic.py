@@ -14,6 +14,7 @@ from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops import flops
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.elementwise.operand_checks import one_tensor
 
@@ -85,6 +86,9 @@ add = pointwise(
     reflected="__radd__",
     d_self="g",
     d_other="g if alpha == 1 else g * alpha",
+    cost="cheap",
+    flops=flops.elements,
+    identity=-0.0,
     doc="Sum, self + alpha·other.",
 )
 sub = pointwise(
@@ -95,6 +99,8 @@ sub = pointwise(
     checks=_no_mask,
     d_self="g",
     d_other="-g if alpha == 1 else -g * alpha",
+    cost="cheap",
+    identity=0.0,
     doc="Difference, self - alpha·other.",
 )
 rsub = pointwise(
@@ -107,6 +113,7 @@ rsub = pointwise(
     method=False,
     d_self=lambda g, alpha: -_scaled(g, alpha),
     d_other=lambda g: g,
+    cost="cheap",
     doc="Difference the other way round, other - alpha·self.",
 )
 mul = pointwise(
@@ -115,6 +122,9 @@ mul = pointwise(
     expr="self * other",
     d_self="g * other",
     d_other="g * self",
+    cost="cheap",
+    flops=flops.elements,
+    identity=1,
     doc="Elementwise product.",
 )
 
@@ -126,6 +136,7 @@ div = pointwise(
     promotion="float",
     d_self="g / other",
     d_other="-g * ((self / other) / other)",
+    identity=1,
     doc="Quotient; integers are divided as floating-point numbers.",
 )
 
@@ -276,6 +287,8 @@ pow = pointwise(
     d_self=_pow_self,
     d_other=_pow_other,
     words={"exponent": "other"},
+    cost="expensive",
+    identity=1,
     doc="Power, selfᵒᵗʰᵉʳ.",
 )
 neg = pointwise(
@@ -288,6 +301,9 @@ neg = pointwise(
         "supported. If you are trying to invert a mask, use the `~` or "
         "`logical_not()` operator instead."
     ),
+    cost="cheap",
+    sparse="sums",
+    own_inverse=True,
     doc="Negative.",
 )
 reciprocal = pointwise(
@@ -306,6 +322,8 @@ square = pointwise(
     expr="self * self",
     d_self="g * (2 * self)",
     node="PowBackward0",
+    cost="cheap",
+    sparse="entries",
     doc="x².",
 )
 
@@ -320,6 +338,8 @@ abs = pointwise(
     expr="abs(self)",
     holomorphic=False,
     d_self=_abs_gradient,
+    cost="cheap",
+    sparse="entries",
     doc="Absolute value; the modulus of complex numbers.",
 )
 
@@ -357,6 +377,7 @@ sgn = pointwise(
     expr="sign(self)",
     holomorphic=False,
     d_self=_sgn_gradient,
+    sparse="entries",
     doc="x/|x|, and 0 at 0.",
 )
 sign = pointwise(
@@ -364,6 +385,8 @@ sign = pointwise(
     _sign,
     expr="sign(self)",
     d_self=lambda g: g.new_zeros(g.shape),
+    cost="cheap",
+    sparse="entries",
     doc="-1, 0 or 1.",
 )
 
@@ -388,6 +411,7 @@ conj_physical = pointwise(
     method=False,
     function=False,
     d_self=lambda g: g.conj(),
+    sparse="sums",
     doc="Complex conjugate.",
 )
 angle = pointwise(
@@ -429,6 +453,7 @@ sigmoid = pointwise(
     expr="1 / (1 + exp(-self))",
     promotion="float",
     d_self="g * ((1 - result) * result)",
+    cost="expensive",
     doc="1/(1 + e⁻ˣ).",
 )
 
@@ -458,6 +483,8 @@ relu = pointwise(
     checks=_no_relu,
     expr="max(self, 0)",
     d_self="relu_backward(g, result)",
+    cost="cheap",
+    sparse="entries",
     doc="max(x, 0); Nair and Hinton 2010.",
 )
 

@@ -51,6 +51,8 @@ isnan = pointwise(
     _test("isnan", False),
     expr="self != self",
     inplace=False,
+    cost="cheap",
+    sparse="entries",
     doc="Whether a value is NaN.",
 )
 isinf = pointwise(
@@ -58,6 +60,7 @@ isinf = pointwise(
     _test("isinf", False),
     expr="isinf(self)",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is infinite.",
 )
 isfinite = pointwise(
@@ -82,6 +85,7 @@ isposinf = pointwise(
     _isposinf,
     expr="self == inf",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is +∞.",
     checks=_ordered("isposinf"),
 )
@@ -90,6 +94,7 @@ isneginf = pointwise(
     _isneginf,
     expr="self == -inf",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is -∞.",
     checks=_ordered("isneginf"),
 )
@@ -98,6 +103,7 @@ signbit = pointwise(
     lambda xp, a: xp.signbit(a) if a.dtype.kind == "f" else a < 0,
     expr="signbit(self)",
     inplace=False,
+    sparse="entries",
     doc="Whether the sign bit is set.",
 )
 
@@ -149,6 +155,7 @@ logical_not = pointwise(
     _both_bool("logical_not"),
     promotion="none",
     expr="!self",
+    cost="cheap",
     doc="Whether a value is zero.",
 )
 logical_and = pointwise(
@@ -156,6 +163,7 @@ logical_and = pointwise(
     _both_bool("logical_and"),
     promotion="none",
     expr="self && other",
+    cost="cheap",
     doc="Whether both values are non-zero.",
 )
 logical_or = pointwise(
@@ -163,6 +171,7 @@ logical_or = pointwise(
     _both_bool("logical_or"),
     promotion="none",
     expr="self || other",
+    cost="cheap",
     doc="Whether one of the values is non-zero.",
 )
 logical_xor = pointwise(

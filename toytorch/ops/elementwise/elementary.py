@@ -30,6 +30,7 @@ sqrt = pointwise(
     expr="sqrt(self)",
     promotion="float",
     d_self="g / (2 * result)",
+    sparse="entries",
     doc="Square root.",
 )
 rsqrt = pointwise(
@@ -46,6 +47,7 @@ exp = pointwise(
     expr="exp(self)",
     promotion="float",
     d_self="g * result",
+    cost="expensive",
     doc="eˣ.",
 )
 exp2 = pointwise(
@@ -54,6 +56,7 @@ exp2 = pointwise(
     expr="exp2(self)",
     promotion="float",
     d_self=lambda g, result: g * result * math.log(2),
+    cost="expensive",
     doc="2ˣ.",
 )
 expm1 = pointwise(
@@ -62,6 +65,8 @@ expm1 = pointwise(
     expr="expm1(self)",
     promotion="float",
     d_self=lambda g, result: g * (result + 1),
+    cost="expensive",
+    sparse="entries",
     doc="eˣ - 1, exact near 0.",
 )
 log = pointwise(
@@ -70,6 +75,7 @@ log = pointwise(
     expr="log(self)",
     promotion="float",
     d_self=lambda g, self: g / self,
+    cost="expensive",
     doc="Natural logarithm.",
 )
 log2 = pointwise(
@@ -78,6 +84,7 @@ log2 = pointwise(
     expr="log2(self)",
     promotion="float",
     d_self=lambda g, self: g / (self * math.log(2)),
+    cost="expensive",
     doc="Logarithm to base 2.",
 )
 log10 = pointwise(
@@ -86,6 +93,7 @@ log10 = pointwise(
     expr="log10(self)",
     promotion="float",
     d_self=lambda g, self: g / (self * math.log(10)),
+    cost="expensive",
     doc="Logarithm to base 10.",
 )
 log1p = pointwise(
@@ -94,6 +102,8 @@ log1p = pointwise(
     expr="log1p(self)",
     promotion="float",
     d_self=lambda g, self: g / (self + 1),
+    cost="expensive",
+    sparse="entries",
     doc="log(1 + x), exact near 0.",
 )
 
@@ -133,6 +143,8 @@ sin = pointwise(
     expr="sin(self)",
     promotion="float",
     d_self=lambda g, self: g * self.cos(),
+    cost="expensive",
+    sparse="entries",
     doc="Sine of an angle in radians.",
 )
 cos = pointwise(
@@ -141,6 +153,7 @@ cos = pointwise(
     expr="cos(self)",
     promotion="float",
     d_self=lambda g, self: g * -self.sin(),
+    cost="expensive",
     doc="Cosine of an angle in radians.",
 )
 tan = pointwise(
@@ -149,6 +162,8 @@ tan = pointwise(
     expr="tan(self)",
     promotion="float",
     d_self=lambda g, result: g * (1 + result * result),
+    cost="expensive",
+    sparse="entries",
     doc="Tangent.",
 )
 asin = pointwise(
@@ -157,6 +172,7 @@ asin = pointwise(
     expr="asin(self)",
     promotion="float",
     d_self=lambda g, self: g * (1 - self * self).rsqrt(),
+    sparse="entries",
     doc="Inverse sine.",
 )
 acos = pointwise(
@@ -173,6 +189,8 @@ atan = pointwise(
     expr="atan(self)",
     promotion="float",
     d_self=lambda g, self: g / (self * self + 1),
+    cost="expensive",
+    sparse="entries",
     doc="Inverse tangent.",
 )
 sinh = pointwise(
@@ -181,6 +199,7 @@ sinh = pointwise(
     expr="sinh(self)",
     promotion="float",
     d_self=lambda g, self: g * self.cosh(),
+    sparse="entries",
     doc="Hyperbolic sine.",
 )
 cosh = pointwise(
@@ -197,6 +216,8 @@ tanh = pointwise(
     expr="tanh(self)",
     promotion="float",
     d_self="g * (1 - result * result)",
+    cost="expensive",
+    sparse="entries",
     doc="Hyperbolic tangent.",
 )
 asinh = pointwise(
@@ -205,6 +226,7 @@ asinh = pointwise(
     expr="asinh(self)",
     promotion="float",
     d_self=lambda g, self: g * (self * self + 1).rsqrt(),
+    sparse="entries",
     doc="Inverse hyperbolic sine.",
 )
 acosh = pointwise(
@@ -221,6 +243,7 @@ atanh = pointwise(
     expr="atanh(self)",
     promotion="float",
     d_self=lambda g, self: g / (1 - self * self),
+    sparse="entries",
     doc="Inverse hyperbolic tangent.",
 )
 
@@ -255,6 +278,7 @@ floor = pointwise(
     _rounding("floor"),
     expr="floor(self)",
     d_self=lambda g: g.new_zeros(g.shape),
+    sparse="entries",
     doc="The largest integer not above.",
 )
 ceil = pointwise(
@@ -262,6 +286,7 @@ ceil = pointwise(
     _rounding("ceil"),
     expr="ceil(self)",
     d_self=lambda g: g.new_zeros(g.shape),
+    sparse="entries",
     doc="The smallest integer not below.",
 )
 trunc = pointwise(
@@ -269,6 +294,7 @@ trunc = pointwise(
     _rounding("trunc"),
     expr="trunc(self)",
     d_self=lambda g: g.new_zeros(g.shape),
+    sparse="entries",
     doc="The integer part, towards zero.",
 )
 
@@ -287,6 +313,7 @@ round = pointwise(
     _round,
     expr="round(self)",
     d_self=lambda g: g.new_zeros(g.shape),
+    sparse="entries",
     doc="The nearest integer; halves go to the even one.",
 )
 frac = pointwise(
@@ -294,5 +321,6 @@ frac = pointwise(
     lambda xp, a: a - xp.trunc(a),
     expr="self - trunc(self)",
     d_self=lambda g: g,
+    sparse="entries",
     doc="The part after the point.",
 )

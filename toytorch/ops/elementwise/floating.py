@@ -129,6 +129,7 @@ deg2rad = pointwise(
     promotion="float",
     checks=NO_ANGLE,
     d_self=lambda g: g.deg2rad(),
+    sparse="entries",
     doc="Degrees to radians.",
 )
 rad2deg = pointwise(
@@ -138,6 +139,7 @@ rad2deg = pointwise(
     promotion="float",
     checks=NO_ANGLE,
     d_self=lambda g: g.rad2deg(),
+    sparse="entries",
     doc="Radians to degrees.",
 )
 

@@ -43,6 +43,7 @@ maximum = pointwise(
     d_self=_max_self,
     d_other=_max_other,
     checks=_no_complex("maximum"),
+    cost="cheap",
     doc="The larger operand; NaN where either is. Ties share the gradient.",
 )
 minimum = pointwise(
@@ -53,6 +54,7 @@ minimum = pointwise(
     d_self=lambda g, self, other: _max_other(g, self, other),
     d_other=lambda g, self, other: _max_self(g, self, other),
     checks=_no_complex("minimum"),
+    cost="cheap",
     doc="The smaller operand; NaN where either is. Ties share the gradient.",
 )
 fmax = pointwise(
@@ -141,6 +143,7 @@ clamp = pointwise(
     d_max=lambda g, self, min, max: (
         g * ((self > max) if min is None else (self > max) | (max < min)).to(g.dtype)
     ),
+    cost="cheap",
     doc="Values held between a lower and an upper limit.",
 )
 clamp_min = pointwise(
@@ -149,6 +152,7 @@ clamp_min = pointwise(
     expr="max(self, min)",
     d_self=lambda g, self, min: g * (self >= min).to(g.dtype),
     d_min=lambda g, self, min: g * (self < min).to(g.dtype),
+    cost="cheap",
     doc="Values held above a limit.",
 )
 clamp_max = pointwise(
@@ -157,6 +161,7 @@ clamp_max = pointwise(
     expr="min(self, max)",
     d_self=lambda g, self, max: g * (self <= max).to(g.dtype),
     d_max=lambda g, self, max: g * (self > max).to(g.dtype),
+    cost="cheap",
     doc="Values held below a limit.",
 )
 
@@ -202,6 +207,7 @@ addcmul = pointwise(
     d_self=lambda g: g,
     d_tensor1=lambda g, tensor2, value: g * (tensor2 * value),
     d_tensor2=lambda g, tensor1, value: g * (tensor1 * value),
+    cost="expensive",
     doc="self + value·tensor1·tensor2.",
 )
 
@@ -226,6 +232,7 @@ addcdiv = pointwise(
     d_self=lambda g: g,
     d_tensor1=lambda g, tensor2, value: g * (value / tensor2),
     d_tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)),
+    cost="expensive",
     doc="self + value·tensor1/tensor2.",
 )
 
@@ -251,5 +258,6 @@ nan_to_num = pointwise(
     expr="nan_to_num(self)",
     promotion="none",
     d_self=lambda g, self: g * (self.isfinite()).to(g.dtype),
+    sparse="entries",
     doc="NaN and infinities replaced by numbers.",
 )

@@ -80,6 +80,7 @@ index_select = general(
     upcast=False,
     apart="memory and type",
     d_self=lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add(dim, index, g),
+    fresh=True,
     doc="Places of a dimension, in the order of an index vector.",
 )
 
@@ -139,6 +140,7 @@ index_add = define(
     d_source=lambda g, dim, index, source_shape, alpha: (
         (g.index_select(dim, index).reshape(source_shape)) * alpha
     ),
+    fresh=True,
     doc="Slices of source added at the places that index names.",
 )
 
@@ -169,6 +171,7 @@ index_fill = define(
     overlap=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
+    names="same",
     doc="Places that index names set to a value.",
 )
 
@@ -205,6 +208,7 @@ index_copy = define(
     upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
+    amp="widest",
     doc="Slices of source written at the places that index names.",
 )
 
@@ -273,6 +277,8 @@ gather = general(
         g.new_zeros(self.shape).scatter_add(dim, index, g)
     ),
     memory="rows",
+    batch="along",
+    fresh=True,
     doc="out[i][j] = self[index[i][j]][j] (for dim=0).",
 )
 
@@ -333,6 +339,8 @@ scatter: Op = define(
     method=False,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    batch="along",
+    fresh=True,
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
 )
 scatter_add = define(
@@ -343,6 +351,8 @@ scatter_add = define(
     upcast=False,
     d_self=lambda g: g,
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    batch="along",
+    fresh=True,
     doc="self[index[i][j]][j] += src[i][j] (for dim=0).",
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
 
@@ -71,6 +72,7 @@ index = general(
     upcast=False,
     function=False,
     d_self=lambda g, self_shape, indices: _put(g.new_zeros(self_shape), indices, g),
+    batch=batching.indexed,
     doc="Elements at index tensors (None: a whole dimension).",
 )
 
@@ -175,6 +177,9 @@ masked_fill = define(
     overlap=True,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
+    batch="elementwise",
+    names="same",
+    fresh=True,
     doc="A value wherever the mask is True.",
 )
 
@@ -196,6 +201,8 @@ masked_select = general(
     upcast=False,
     apart="memory and type",
     d_self=_masked_select_gradient,
+    names=named_dims.one,
+    data_dependent=True,
     doc="The elements where the mask is True, in one dimension.",
 )
 
@@ -258,6 +265,7 @@ where = pointwise(
     apart="type",
     d_self=lambda g, condition: _where_share(g, condition, True),
     d_other=lambda g, condition: _where_share(g, condition, False),
+    cost="cheap",
     doc="self where the condition holds, other elsewhere.",
 )
 
@@ -274,5 +282,6 @@ nonzero = general(
     upcast=False,
     function=False,
     method=False,
+    data_dependent=True,
     doc="The places of all non-zero elements, one a row.",
 )

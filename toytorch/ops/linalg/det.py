@@ -42,6 +42,7 @@ det_op: Op = general(
     holomorphic=False,
     d_A=_det_gradient,
     memory="rows",
+    batch="leading",
     doc="The determinant.",
 )
 
@@ -84,6 +85,7 @@ slogdet_op = general(
     d_A=_slogdet_gradient,
     results=(True, True),
     memory="rows",
+    batch="leading",
     doc="The determinant's sign and log |det A|.",
 )
 

@@ -55,6 +55,8 @@ eigh_op: Op = general(
     method=False,
     results=(True, True),
     d_A=_eigh_gradient,
+    amp="float32",
+    batch="leading",
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
 
@@ -94,6 +96,8 @@ eigvalsh = general(
     d_A=_eigvalsh_gradient,
     node="LinalgEighBackward0",
     memory="rows",
+    amp="float32",
+    batch="leading",
     doc="Eigenvalues of Hermitian matrices, in rising order.",
 )
 
@@ -145,6 +149,7 @@ eig_op = general(
     method=False,
     results=(True, True),
     d_self=_eig_gradient,
+    amp="float32",
     doc="Eigenvalues and vectors, always complex.",
 )
 
@@ -177,5 +182,6 @@ eigvals = general(
     holomorphic=False,
     d_self=_eigvals_gradient,
     node="LinalgEigBackward0",
+    amp="float32",
     doc="Eigenvalues of square matrices, as complex numbers.",
 )

@@ -110,6 +110,7 @@ lstsq_op = general(
     results=(True, True, False, False),
     d_self=lambda gs, self, b: _gradients(gs, self, b)[0],
     d_b=lambda gs, self, b: _gradients(gs, self, b)[1],
+    amp="float32",
     doc="The X with the smallest ‖AX - B‖, and of these the smallest X.",
 )
 

@@ -73,6 +73,8 @@ qr_op = general(
     method=False,
     results=(True, True),
     d_self=_qr_gradient,
+    amp="float32",
+    batch="leading",
     doc="A = QR with orthonormal columns and a triangle.",
 )
 
@@ -117,6 +119,7 @@ geqrf_op = general(
     method=False,
     results=(True, True),
     d_self=_no_gradient,
+    amp="float32",
     doc="R and the reflections of Q, as LAPACK stores them.",
 )
 
@@ -230,6 +233,7 @@ householder_op = general(
     holomorphic=False,
     d_input=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[0],
     d_tau=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[1],
+    amp="float32",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
 Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]
@@ -308,5 +312,6 @@ ormqr: Op = general(
     d_input3=lambda g, self, input2, left, transpose: ormqr.function(
         self, input2, g, left, not transpose
     ),
+    amp="float32",
     doc="C multiplied by the Q of a QR factorisation that is stored as reflections.",
 )

@@ -106,6 +106,7 @@ solve_op: Op = general(
     results=(True, False),
     d_A=_matrix_share,
     d_B=_right_share,
+    amp="float32",
     doc="X of AX = B (or XA = B), and where a matrix is singular.",
 )
 
@@ -154,6 +155,8 @@ inv_op = general(
     method=False,
     results=(True, False),
     d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
+    amp="float32",
+    batch="leading",
     doc="The inverse, and where a matrix has none.",
 )
 

@@ -96,6 +96,7 @@ embedding_record: Op = general(
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
         sparse_backward if sparse else dense_backward.function
     )(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
+    fresh=True,
     doc="The rows of a table that indices name.",
 )
 dense_backward: Op = general(
@@ -106,6 +107,7 @@ dense_backward: Op = general(
     method=False,
     out=False,
     d_grad_output=_embedding_backward_gradient,
+    fresh=True,
     doc="The gradient of embedding: the sums of the rows' gradients.",
 )
 

@@ -64,6 +64,7 @@ def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slo
         function=False,
         method=False,
         out=False,
+        amp="float32",
         doc=doc,
         **slopes,
     )

@@ -42,6 +42,7 @@ nanmedian_dim = general(
     upcast=False,
     function=False,
     d_self=sort.back_to_place,
+    names="reduced",
     doc="The middle number along a dimension, NaN left out.",
 )
 
@@ -108,6 +109,7 @@ mode = general(
     results=(True, False),
     upcast=False,
     d_self=sort.back_to_place,
+    names="reduced",
     doc="The most frequent element along a dimension; the smallest of several.",
 )
 public_with_names(mode)

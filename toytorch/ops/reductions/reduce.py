@@ -12,6 +12,7 @@ from toytorch.kernels.reduce import total
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import reduction, view
 
 
@@ -106,6 +107,7 @@ view(
     function=False,
     method=False,
     d_self=lambda g, self_shape, dim, keepdim: g.sum(dim, keepdim).reshape(self_shape),
+    batch=batching.spread_sum,
     doc="A result of a reduction over the shape that was reduced: the gradient of a sum.",
 )
 sum = reduction(
@@ -113,6 +115,8 @@ sum = reduction(
     _sum,
     variant=by_dim,
     d_self="_spread(g, self_shape, dim, keepdim)",
+    batch="along",
+    fused="sum(self)",
     doc="Sum over dimensions; integers are added as int64.",
 )
 
@@ -158,6 +162,8 @@ mean = reduction(
     d_self=lambda g, self_shape, dim, keepdim: spread_over(
         g / _count(self_shape, dim), self_shape, dim, keepdim
     ),
+    batch="along",
+    fused="sum(self) / count",
     doc="Arithmetic mean over dimensions.",
 )
 
@@ -199,6 +205,9 @@ prod = reduction(
     _prod,
     variant=by_dim,
     d_self=_prod_gradient,
+    amp="float32",
+    batch="along",
+    fused="prod(self)",
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 
@@ -230,6 +239,7 @@ var = reduction(
     holomorphic=False,
     function=False,
     method=False,
+    batch="along",
     doc="Variance, Σ(x - mean)²/(n - correction).",
 )
 
@@ -250,6 +260,7 @@ std = reduction(
     holomorphic=False,
     function=False,
     method=False,
+    batch="along",
     doc="Standard deviation, the root of the variance.",
 )
 
@@ -289,12 +300,16 @@ amax = reduction(
     "amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     _extreme("amax"),
     d_self=_share_ties,
+    batch="along",
+    fused="max(self)",
     doc="Maximum over dimensions; ties share the gradient.",
 )
 amin = reduction(
     "amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     _extreme("amin"),
     d_self=_share_ties,
+    batch="along",
+    fused="min(self)",
     doc="Minimum over dimensions; ties share the gradient.",
 )
 
@@ -348,6 +363,8 @@ max_all = reduction(
     method=False,
     node="MaxBackward1",
     d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="max(self)",
     doc="The largest element.",
 )
 min_all = reduction(
@@ -357,6 +374,8 @@ min_all = reduction(
     method=False,
     node="MinBackward1",
     d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="min(self)",
     doc="The smallest element.",
 )
 
@@ -399,6 +418,7 @@ max_dim = reduction(
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
     ),
+    batch="along",
     doc="Maximum along a dimension and where it is.",
 )
 min_dim = reduction(
@@ -409,6 +429,7 @@ min_dim = reduction(
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
     ),
+    batch="along",
     doc="Minimum along a dimension and where it is.",
 )
 
@@ -440,12 +461,14 @@ argmax = reduction(
     "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     _arg("argmax"),
     upcast=False,
+    batch="along",
     doc="Where the maximum is.",
 )
 argmin = reduction(
     "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     _arg("argmin"),
     upcast=False,
+    batch="along",
     doc="Where the minimum is.",
 )
 
@@ -505,6 +528,7 @@ logsumexp = reduction(
     d_self=lambda g, self, dim, keepdim, result: (
         kept(g, self.shape, dim, keepdim) * (self - kept(result, self.shape, dim, keepdim)).exp()
     ),
+    batch="along",
     doc="log Σ eˣ without overflow.",
 )
 
@@ -594,11 +618,19 @@ softmax = reduction(
     "softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _softmax,
     d_self="_softmax_backward_data(g, result, dim)",
+    batch="along",
+    names="same",
+    cost="expensive",
+    fused="e = exp(self - fmax(self)); e / sum(e)",
     doc="eˣ/Σeˣ along a dimension.",
 )
 log_softmax = reduction(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _log_softmax,
+    batch="along",
+    names="same",
+    cost="expensive",
+    fused="c = self - fmax(self); c - log(sum(exp(c)))",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
 )
@@ -651,6 +683,9 @@ reduction(
     out=False,
     d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
     d_output=_softmax_share_output,
+    batch="along",
+    cost="expensive",
+    fused="(grad_output - sum(grad_output * output)) * output",
     doc="The gradient of softmax, y·(g - Σg·y).",
 )
 
@@ -669,6 +704,9 @@ reduction(
     out=False,
     d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
     d_output=lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
+    batch="along",
+    cost="expensive",
+    fused="grad_output - exp(output) * sum(grad_output)",
     doc="The gradient of log_softmax, g - eʸ·Σg.",
 )
 
@@ -712,5 +750,6 @@ vector_norm = reduction(
     d_self=_norm_gradient,
     method=False,
     holomorphic=False,
+    batch="along",
     doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
 )

@@ -86,6 +86,7 @@ def _distinct(name: str, node: str, kernel: Any) -> Any:
         upcast=False,
         node=node,
         d_self=refuse,
+        data_dependent=True,
         doc="Distinct elements, which of them each element is, and their numbers.",
     )
 

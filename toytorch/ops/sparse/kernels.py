@@ -1,7 +1,8 @@
 """What existing ops do on sparse tensors: functions of each element, sums and products of two.
 
 `toytorch.backends.sparse` looks kernels up in the table that this module and its neighbours fill;
-they are functions of the op's arguments, in which tensors are SparseArrays or dense arrays.
+they are functions of the op's arguments, in which tensors are SparseArrays or dense arrays. What may
+simply run on the entries is no kernel: its record says so (`sparse=`).
 """
 
 from __future__ import annotations
@@ -42,54 +43,6 @@ def need_sparse(name: str, a: Any) -> SparseArray:
 
 
 # -- one operand ----------------------------------------------------------------------------------
-
-ZERO_PRESERVING = (
-    "abs",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "deg2rad",
-    "erf",
-    "erfinv",
-    "expm1",
-    "floor",
-    "frac",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "log1p",
-    "nan_to_num",
-    "rad2deg",
-    "relu",
-    "round",
-    "sgn",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-)
-backend.xp.by_value.update(ZERO_PRESERVING)
-
-
-def _linear_in_values(name: str) -> Kernel:
-    """An op that may run on the values as they are, for f(a + b) = f(a) + f(b)."""
-
-    def run(a: SparseArray, *rest: Any) -> SparseArray:
-        return a.with_values(registry[name].kernel_on(xp_of(a))(a.values, *rest))
-
-    return run
-
-
-for _name in ("neg", "conj_physical", "_to_copy", "real", "imag"):
-    kernel(_name)(_linear_in_values(_name))
 
 
 @kernel("clone")

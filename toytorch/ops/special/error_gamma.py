@@ -132,6 +132,8 @@ erf = special_function(
     expr="erf(self)",
     promotion="float",
     d_self=lambda g, self: g * ((-(self * self)).exp() * TWO_OVER_ROOT_PI),
+    cost="expensive",
+    sparse="entries",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
 )
 erfc = special_function(
@@ -140,6 +142,7 @@ erfc = special_function(
     expr="erfc(self)",
     promotion="float",
     d_self=lambda g, self: g * ((-(self * self)).exp() * -TWO_OVER_ROOT_PI),
+    cost="expensive",
     doc="1 - erf(x), exact for large x.",
 )
 
@@ -167,6 +170,7 @@ erfinv = special_function(
     expr="erfinv(self)",
     promotion="float",
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
+    sparse="entries",
     doc="The inverse of erf.",
 )
 
@@ -339,5 +343,6 @@ gelu = pointwise(
     inplace=False,
     expr="self * (1 + erf(self / sqrt(2))) / 2",
     d_self=_gelu_gradient,
+    cost="expensive",
     doc="x·Φ(x); Hendrycks and Gimpel 2016.",
 )
