@@ -86,8 +86,11 @@ class Op:
     fused       the loops of an op that is not pointwise, as lines of formulas: `sum(x)` and its kin
                 go along `dim`, `count` is how many elements that are
     data_dependent  whether the results' shapes depend on elements
-    identity    the second operand that leaves the first as it is, to the last bit
+    identity    {operand: number}: where that operand is the number, the result is the other one, to
+                the last bit (the sign of a zero counts)
     own_inverse whether doing it twice gives the operand back
+    absorbs     whether doing it to its own result, with other arguments, is the same as doing it
+                once with the last
     layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
                 of the result, so that a batch norm behind it can be folded into them
     """
@@ -127,8 +130,9 @@ class Op:
         cost: str = "",
         fused: str = "",
         data_dependent: bool = False,
-        identity: float | None = None,
+        identity: dict[str, float] | None = None,
         own_inverse: bool = False,
+        absorbs: bool = False,
         layer: bool = False,
     ) -> None:
         self.schema: Schema = parse(signature)
@@ -156,7 +160,7 @@ class Op:
         self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
         self.random = any(a.type.startswith("Generator") for a in self.schema.args)
         self.data_dependent, self.layer = data_dependent, layer
-        self.identity, self.own_inverse = identity, own_inverse
+        self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)

@@ -15,37 +15,6 @@ from toytorch.jit.effects import written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node
 from toytorch.jit.specialise import Joint
 
-CHEAP = frozenset(
-    (
-        "add",
-        "sub",
-        "rsub",
-        "mul",
-        "neg",
-        "relu",
-        "abs",
-        "sign",
-        "where",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "maximum",
-        "minimum",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-        "square",
-        "isnan",
-        "threshold",
-    )
-)
-
 
 @dataclass
 class Halves:
@@ -156,7 +125,7 @@ def recompute(
         outs = node.outputs
         cheap = (
             node.record is not None
-            and node.record.name in CHEAP
+            and node.record.cost == "cheap"
             and node.pure
             and (not any(v in written for v in (*node.inputs, *outs)))
         )
@@ -175,7 +144,7 @@ def recompute(
 
 def by_cheap(v: Value) -> bool:
     """Whether a value may itself be computed again."""
-    return v.node is not None and v.node.record is not None and v.node.record.name in CHEAP
+    return v.node is not None and v.node.record is not None and v.node.record.cost == "cheap"
 
 
 def is_constant(v: Value) -> bool:

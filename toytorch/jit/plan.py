@@ -77,10 +77,7 @@ class Plan:
             if node.writes:
                 same[node.output] = same.get(node.inputs[0], node.inputs[0])
             if node.inputs and (
-                node.is_view
-                or node.writes
-                or node.kind in ("aten::detach", "prim::ListUnpack")
-                or may_pass(node)
+                node.is_view or node.writes or node.kind == "prim::ListUnpack" or may_pass(node)
             ):
                 for out in node.outputs:
                     roots[out] = roots.get(node.inputs[0], node.inputs[0])

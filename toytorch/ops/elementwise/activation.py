@@ -13,7 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import creating, general, pointwise, public
+from toytorch.ops.define import general, pointwise, public, watched
 from toytorch.ops.elementwise.one_pass import gradient, kernel
 
 
@@ -394,7 +394,7 @@ rrelu_with_noise = pointwise(
 )
 
 
-@creating
+@watched
 def random_slopes(
     input: Tensor, lower: float, upper: float, training: bool, generator: Any = None
 ) -> Tensor:

@@ -88,7 +88,7 @@ add = pointwise(
     d_other="g if alpha == 1 else g * alpha",
     cost="cheap",
     flops=flops.elements,
-    identity=-0.0,
+    identity={"other": -0.0},
     doc="Sum, self + alpha·other.",
 )
 sub = pointwise(
@@ -100,7 +100,7 @@ sub = pointwise(
     d_self="g",
     d_other="-g if alpha == 1 else -g * alpha",
     cost="cheap",
-    identity=0.0,
+    identity={"other": 0.0},
     doc="Difference, self - alpha·other.",
 )
 rsub = pointwise(
@@ -124,7 +124,7 @@ mul = pointwise(
     d_other="g * self",
     cost="cheap",
     flops=flops.elements,
-    identity=1,
+    identity={"self": 1, "other": 1},
     doc="Elementwise product.",
 )
 
@@ -136,7 +136,7 @@ div = pointwise(
     promotion="float",
     d_self="g / other",
     d_other="-g * ((self / other) / other)",
-    identity=1,
+    identity={"other": 1},
     doc="Quotient; integers are divided as floating-point numbers.",
 )
 
@@ -288,7 +288,7 @@ pow = pointwise(
     d_other=_pow_other,
     words={"exponent": "other"},
     cost="expensive",
-    identity=1,
+    identity={"other": 1},
     doc="Power, selfᵒᵗʰᵉʳ.",
 )
 neg = pointwise(

@@ -70,7 +70,7 @@ cholesky_op: Op = general(
 )
 
 
-@public("linalg.cholesky_ex")
+@public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:

@@ -61,7 +61,7 @@ eigh_op: Op = general(
 )
 
 
-@public("linalg.eigh")
+@public("linalg.eigh", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
@@ -154,7 +154,7 @@ eig_op = general(
 )
 
 
-@public("linalg.eig")
+@public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
     return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))

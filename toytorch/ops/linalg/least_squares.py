@@ -115,7 +115,11 @@ lstsq_op = general(
 )
 
 
-@public("linalg.lstsq", words={"b": "B"})
+@public(
+    "linalg.lstsq",
+    words={"b": "B"},
+    returns="(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+)
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
     made = lstsq_op.function(A, B, rcond, driver=driver)

@@ -79,7 +79,7 @@ qr_op = general(
 )
 
 
-@public("linalg.qr")
+@public("linalg.qr", returns="(Tensor Q, Tensor R)")
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """(Q, R) with A = QR; mode "complete" makes Q square, "r" leaves it out.
 
@@ -90,7 +90,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out))
 
 
-@public("qr", method=True)
+@public("qr", method=True, returns="(Tensor Q, Tensor R)")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """(Q, R): `linalg.qr` under its older name."""
     return named("qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out))
@@ -124,7 +124,7 @@ geqrf_op = general(
 )
 
 
-@public("geqrf", method=True)
+@public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
     return named("geqrf", "a tau", geqrf_op.function(input, out=out))

@@ -111,7 +111,7 @@ solve_op: Op = general(
 )
 
 
-@public("linalg.solve_ex")
+@public("linalg.solve_ex", returns="(Tensor result, Tensor info)")
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -161,7 +161,7 @@ inv_op = general(
 )
 
 
-@public("linalg.inv_ex")
+@public("linalg.inv_ex", returns="(Tensor inverse, Tensor info)")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)

@@ -124,7 +124,7 @@ svd_op: Op = general(
 )
 
 
-@public("linalg.svd")
+@public("linalg.svd", returns="(Tensor U, Tensor S, Tensor Vh)")
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> Any:
@@ -174,7 +174,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     return svdvals_op.function(A, out=out)
 
 
-@public("svd", method="svd")
+@public("svd", method="svd", returns="(Tensor U, Tensor S, Tensor V)")
 def svd_legacy(
     input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None
 ) -> Any:

@@ -349,7 +349,7 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
-@public("conv1d")
+@public("conv1d", layer=True)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -363,7 +363,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@public("conv2d")
+@public("conv2d", layer=True)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -382,7 +382,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@public("conv3d")
+@public("conv3d", layer=True)
 def conv3d(
     input: Tensor,
     weight: Tensor,

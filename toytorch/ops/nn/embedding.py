@@ -9,7 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.kernels import rows as rows_native
-from toytorch.ops.define import creating, general, public
+from toytorch.ops.define import general, public, watched
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 
@@ -158,7 +158,7 @@ def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[An
 
 
 @public("embedding_bag")
-@creating
+@watched
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

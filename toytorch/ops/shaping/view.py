@@ -61,6 +61,7 @@ view_ = view(
     _view,
     function=False,
     d_self=lambda g, self_shape: g.reshape(self_shape),
+    absorbs=True,
     batch=batching.reshaped,
     doc="The same elements in another shape, where strides allow it without a copy.",
 )
@@ -70,6 +71,7 @@ unsafe_view = view(
     function=False,
     d_self=lambda g, self_shape: g.reshape(self_shape),
     node="UnsafeViewBackward0",
+    absorbs=True,
     batch=batching.reshaped,
     doc="`view` of a fresh copy.",
 )
