@@ -150,8 +150,6 @@ def _need_mask(name: str, mask: Any) -> None:
     if mask.dtype != np.bool_:
         raise RuntimeError(
             f"{name} only supports boolean masks, but got mask with dtype {type_name(mask)}"
-            if name != "masked_select"
-            else "masked_select: expected BoolTensor for mask"
         )
 
 
@@ -185,7 +183,8 @@ masked_fill = define(
 
 
 def _masked_select(xp: Any, a: Any, mask: Any) -> Any:
-    _need_mask("masked_select", mask)
+    if mask.dtype != np.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_pair(a.shape, mask.shape)
     return xp.broadcast_to(a, shape)[xp.broadcast_to(mask, shape)]
 

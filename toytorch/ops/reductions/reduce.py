@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.kernels.reduce import total
 from toytorch.loops import Recipe
@@ -47,17 +48,8 @@ def sum_type(array: Any, dtype: Any) -> Any:
     return np.int64 if array.dtype.kind in "biu" else array.dtype
 
 
-def _need_float(name: str, array: Any, dtype: Any = None) -> None:
-    kind = np.dtype(dtype.numpy).kind if dtype is not None else array.dtype.kind
-    if kind in "biu":
-        from toytorch.facts.dtype import from_numpy_dtype
-
-        found = dtype or from_numpy_dtype(array.dtype)
-        if name == "mean":
-            raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a "
-                f"floating point or complex dtype. Got: {found.legacy}"
-            )
+def _need_float(name: str, array: Any) -> None:
+    if array.dtype.kind in "biu":
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
 
@@ -140,9 +132,13 @@ nansum = reduction(
 
 
 def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    _need_float("mean", a, dtype)
+    kind = a.dtype if dtype is None else np.dtype(dtype.numpy)
+    if kind.kind in "biu":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a "
+            f"floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
+        )
     over = axes(dim, a.ndim)
-    kind = dtype.numpy if dtype is not None else a.dtype
     count = math.prod(a.shape[d] for d in over)
     made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
     if made is not None:
@@ -537,8 +533,6 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     if not a.size:
         return a.copy(), 0
     if a.dtype.kind in "biuc":
-        from toytorch.facts.dtype import from_numpy_dtype
-
         kind = from_numpy_dtype(a.dtype).legacy
         raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{kind}'")
     d = wrap_dim(dim, a.ndim)

@@ -212,23 +212,25 @@ def look_up(a: Any, indices: Any) -> Any:
     return made
 
 
-def _divider(name: str) -> Kernel:
+def _divider(name: str, linear: bool) -> Kernel:
+    """A quotient; one that rounds is not linear, so what lies at one place is added up first."""
+
     def run(a: Any, b: Any) -> SparseArray:
         if not is_sparse(a) or b.ndim:
             raise RuntimeError(
                 "Sparse division requires a scalar or zero-dim dense tensor divisor "
                 f"(got shape {list(b.shape)} for divisor)"
             )
-        if name != "div":  # rounding is not linear
-            a = a.coalesce()
+        a = a if linear else a.coalesce()
         made: SparseArray = a.with_values(registry[name].kernel_on(xp_of(a))(a.values, b))
         return made
 
     return run
 
 
-for _name in ("div", "div.floor", "div.trunc", "floor_divide"):
-    kernel(_name)(_divider(_name))
+kernel("div")(_divider("div", True))
+for _name in ("div.floor", "div.trunc", "floor_divide"):
+    kernel(_name)(_divider(_name, False))
 
 
 @kernel("relu_backward")
