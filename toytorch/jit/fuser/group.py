@@ -17,6 +17,8 @@ from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 from toytorch.loops import Unsupported
 
 WORTH = 4096  # elements: below, one op alone is left to NumPy
+EXPENSIVE = 6  # additions for an element, from which an op alone gains from a kernel
+PASSES = 3  # passes of NumPy over memory that one kernel may take the place of
 
 
 def fusible(node: Node, written: set[Value]) -> bool:
@@ -141,13 +143,14 @@ class Groups:
 
 def worth(nodes: Sequence[Node]) -> bool:
     """Whether a kernel pays: it saves a pass over memory, or does expensive functions at once."""
-    real = [n.record for n in nodes if n.record is not None and n.record.kind != "view"]
+    real = [n for n in nodes if n.record is not None and n.record.kind != "view"]
     if len(real) != 1:
         return bool(real)
-    if real[0].cost != "expensive":
-        return False
-    made = next(n.output for n in nodes if n.record is real[0])
-    return real[0].kind != "pointwise" or elements(made) >= WORTH
+    op = real[0].record
+    if op is not None and op.formula is not None:
+        return op.formula.cost >= EXPENSIVE and elements(real[0].output) >= WORTH
+    steps = Lower(nodes, real[0].outputs).lowered().program.steps
+    return len(steps) >= PASSES
 
 
 def elements(v: Value) -> int:

@@ -614,7 +614,6 @@ softmax = reduction(
     d_self="_softmax_backward_data(g, result, dim)",
     batch="along",
     names="same",
-    cost="expensive",
     fused="e = exp(self - fmax(self)); e / sum(e)",
     doc="eˣ/Σeˣ along a dimension.",
 )
@@ -623,7 +622,6 @@ log_softmax = reduction(
     _log_softmax,
     batch="along",
     names="same",
-    cost="expensive",
     fused="c = self - fmax(self); c - log(sum(exp(c)))",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
@@ -678,7 +676,6 @@ reduction(
     d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
     d_output=_softmax_share_output,
     batch="along",
-    cost="expensive",
     fused="(grad_output - sum(grad_output * output)) * output",
     doc="The gradient of softmax, y·(g - Σg·y).",
 )
@@ -699,7 +696,6 @@ reduction(
     d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
     d_output=lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
     batch="along",
-    cost="expensive",
     fused="grad_output - exp(output) * sum(grad_output)",
     doc="The gradient of log_softmax, g - eʸ·Σg.",
 )
