@@ -112,7 +112,6 @@ print(torch.mul.__doc__)
 from toytorch.core.op import registry
 from toytorch.ops.define import pointwise
 
-
 cube = registry.get("cube") or pointwise(  # once per session
     "cube(Tensor self) -> Tensor", formula="self * self * self",
     d_self="g * 3 * self * self", doc="The third power.")
