@@ -432,7 +432,7 @@ def in_type(number: Any, kind: str) -> Any:
         return bool(number)
     if TYPES[kind].kind == "f":
         return float(number)
-    if isinstance(number, float) and number != int(number):
+    if isinstance(number, float) and not number.is_integer():  # nor is infinity one
         raise Unsupported("a fraction among integers")
     return int(number)
 
