@@ -199,7 +199,8 @@ def may_pass(node: Any) -> bool:
     return (
         node.record is not None
         and not node.record.many
-        and (node.record.kind == "general")
+        and node.record.kind == "general"
+        and not node.record.fresh
         and (getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
     )
 
