@@ -101,7 +101,7 @@ def attach(op: Op) -> Any:
     """Makes the function of a record and hangs its forms on Tensor; returns the function."""
     op.function = make_function(op)
     name = op.name.replace(".", "_")
-    if op.has_method and "." not in op.name and not op.name.startswith("linalg_"):
+    if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
     if op.has_inplace:
         setattr(Tensor, name + "_", make_inplace(op))

@@ -71,6 +71,30 @@ class Op:
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, or as the kernel leaves them; reductions give rows
     words       {name: argument}: further names by which callers may give an argument
+
+    What others know of an op:
+
+    amp         autocast: its operands in "half" or "float32", or in the "widest" type among them
+    batch       vmap: how a whole batch is done at once; "elementwise", "along" the dimensions that
+                are named (counted one further), "leading" dimensions are a batch anyway, or a
+                function (see `ops.batching`); "" example by example
+    names       named tensors: the result has the "same" names as the first argument, or is
+                "reduced", or what a function of the arguments says (see `ops.named_dims`)
+    sparse      sparse tensors, where their backend has no kernel: "entries" (f(0) = 0: done on
+                them once those of one place are added up), "sums" (f(a + b) = f(a) + f(b): done on
+                them as they are), "strides" (a view that needs some), "" refused
+    flops       the profiler: a function of the arguments, how many operations they take
+    fresh       whether the results always lie in memory of their own
+    fused       the loops of an op that is not pointwise, as lines of formulas: `sum(x)` and its kin
+                go along `dim`, `count` is how many elements that are
+    data_dependent  whether the results' shapes depend on elements
+    identity    {operand: number}: where that operand is the number, the result is the other one, to
+                the last bit (the sign of a zero counts)
+    own_inverse whether doing it twice gives the operand back
+    absorbs     whether doing it to its own result, with other arguments, is the same as doing it
+                once with the last
+    layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
+                of the result, so that a batch norm behind it can be folded into them
     """
 
     def __init__(
@@ -99,6 +123,18 @@ class Op:
         apart: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
+        amp: str = "",
+        batch: str | Callable[..., Any] = "",
+        names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = "",
+        sparse: str = "",
+        flops: Callable[..., int] | None = None,
+        fresh: bool = False,
+        fused: str = "",
+        data_dependent: bool = False,
+        identity: dict[str, float] | None = None,
+        own_inverse: bool = False,
+        absorbs: bool = False,
+        layer: bool = False,
     ) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
@@ -124,6 +160,13 @@ class Op:
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.checks, self.plain, self.variant = checks, plain, variant
         self.overlap, self.apart = overlap, apart
+        self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
+        self.batch = batch or ("elementwise" if kind == "pointwise" else "")
+        self.names = names or ("reduced" if kind == "reduction" else "")
+        self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
+        self.random = any(a.type.startswith("Generator") for a in self.schema.args)
+        self.data_dependent, self.layer = data_dependent, layer
+        self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)

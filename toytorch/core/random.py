@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 
@@ -117,6 +118,7 @@ def states() -> list[Any]:
     return list(_of_device)
 
 
+@composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
     for generator in _of_device.values():
@@ -124,6 +126,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
+@composed(reads="generator")
 def seed() -> int:
     """Seeds the default generators with a number that cannot be foretold; returns it."""
     number = default_generator.seed()

@@ -11,6 +11,7 @@ from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.composed import composed
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,16 +85,18 @@ def public(
     method: bool | str = False,
     tensor_first: bool = True,
     words: dict[str, str] | None = None,
+    **facts: Any,
 ) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
 
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     words         {name: parameter}: further names by which callers may give an argument
+    facts         what the compiler knows of it (see `facts.composed`)
     """
 
     def register(function: F) -> F:
-        named = with_words(function, words)
+        named = with_words(composed(**facts)(function), words)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -157,6 +160,11 @@ def takes_words(**words: str) -> Callable[[F], F]:
 
 
 def creating(function: F, name: str = "") -> F:
+    """A `watched` function that makes a tensor, of no random numbers, and does nothing else."""
+    return watched(composed(creates=True)(function), name)
+
+
+def watched(function: F, name: str = "") -> F:
     """A function that makes a tensor without an op: a mode with `on_create` may take the call over.
 
     The tracer does, because a fresh tensor must be made again in every run of a traced function.
