@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import arguments, dispatch
-from toytorch.core.op import Op, generate
+from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
@@ -343,8 +343,8 @@ def indent(lines: list[str], width: int) -> str:
     return "\n".join(" " * width + line for line in lines)
 
 
-def make(op: Op, operator: bool = False) -> Any:
-    """The function for a unary or binary pointwise op, or None where its form is another.
+def write(op: Op, operator: bool = False) -> str | None:
+    """The source for a unary or binary pointwise op, or None where its form is another.
 
     With `operator`, the form that Python's operator calls: it knows no arguments by name, whose
     dictionary costs about 30 ns a call.
@@ -357,47 +357,41 @@ def make(op: Op, operator: bool = False) -> Any:
     ):
         return None
     returns_bool = op.schema.returns[0] == "BoolTensor"
-    name = op.name.replace(".", "_")
-    if not name.isidentifier() or name in ("and", "or", "not"):
-        return None
+    name = python_name(op)
     save, scalar_save = saving(op), saving(op, scalar=True)
     if save is None or scalar_save is None:
         return None
     differentiable = bool(op.derivatives) and not returns_bool
     plain_scalar = indent([line[8:] for line in NO_GRAPH.split("\n")], 16)
     if len(op.tensor_at) == 1:
-        source = UNARY.format(
+        return UNARY.format(
             name=name,
             dtype="bool_" if returns_bool else "kind",
             graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
             if differentiable
             else NO_GRAPH,
         )
-    else:
-        node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
-        common = {
-            "call": "operate" if operator else "call",
-            "alpha": ", 1" * ("alpha" in names),
-            "dtype": "bool_" if returns_bool else "kind",
-        }
-        number = NUMBER.format(
-            **common,
-            scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
-            scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
-            if differentiable and "self" in op.derivatives
-            else plain_scalar,
-        )
-        source = BINARY.format(
-            **common,
-            name=name,
-            params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
-            more="" if operator else MORE.format(**common),
-            number=number if op.schema.args[1].takes_number else NO_NUMBER,
-            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
-            if differentiable
-            else NO_GRAPH,
-        )
-    return compiled(op, source)
+    node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
+    common = {
+        "call": "operate" if operator else "call",
+        "alpha": ", 1" * ("alpha" in names),
+        "dtype": "bool_" if returns_bool else "kind",
+    }
+    number = NUMBER.format(
+        **common,
+        scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
+        scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
+        if differentiable and "self" in op.derivatives
+        else plain_scalar,
+    )
+    return BINARY.format(
+        **common,
+        name=name,
+        params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
+        more="" if operator else MORE.format(**common),
+        number=number if op.schema.args[1].takes_number else NO_NUMBER,
+        graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
+    )
 
 
 def operate(op: Op, args: tuple[Any, ...]) -> Any:
@@ -414,16 +408,19 @@ def python_name(op: Op) -> str:
     return name + "_" if name in ("and", "or", "not") else name
 
 
-def compiled(op: Op, source: str, defaults: dict[str, Any] | None = None) -> Any:
-    """The function in a source made from the templates."""
-    namespace: dict[str, Any] = {
+def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
+    """What the names in a source made from the templates stand for, in the globals `space`."""
+    kernel = getattr(np, op.plain) if op.plain else op.on_cpu
+    if op.plain or isinstance(op.kernel, str):
+        kernel = gated(op.name, kernel, space)
+    return {
         "Tensor": Tensor,
         "Node": op.node,
         "op": op,
         "variant": op.variant,
         "call": dispatch.call,
         "operate": operate,
-        "kernel": getattr(np, op.plain) if op.plain else op.on_cpu,
+        "kernel": kernel,
         "state": state,
         "ndarray": np.ndarray,
         "asarray": np.asarray,
@@ -443,11 +440,4 @@ def compiled(op: Op, source: str, defaults: dict[str, Any] | None = None) -> Any
         "view_of": dispatch.view_of,
         "record": dispatch.record,
         "REQUIRED": REQUIRED,
-        "__name__": "toytorch.ops",
-        **(defaults or {}),
     }
-    if op.plain or isinstance(op.kernel, str):
-        namespace["kernel"] = gated(op.name, namespace["kernel"], namespace)
-    generate(op.name, source, namespace)
-    op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
-    return namespace[python_name(op)]
