@@ -52,23 +52,23 @@ class Argument:
     keyword_only: bool = False
     text: str = ""
 
-    @property
+    @functools.cached_property
     def is_tensor(self) -> bool:
         return self.type in ("Tensor", "Tensor?", "Operand", "Operand?")
 
-    @property
+    @functools.cached_property
     def takes_number(self) -> bool:
         return self.type.startswith("Operand")
 
-    @property
+    @functools.cached_property
     def is_optional(self) -> bool:
         return self.type.endswith("?")
 
-    @property
+    @functools.cached_property
     def is_tensor_list(self) -> bool:
         return self.type == "Tensor[]"
 
-    @property
+    @functools.cached_property
     def is_variadic(self) -> bool:
         return self.type.endswith("...")
 
