@@ -98,6 +98,7 @@ from toytorch.ops.creation.create import (
     tensor,
     zeros,
 )
+from toytorch.ops.creation.dlpack import from_dlpack, to_dlpack
 from toytorch.ops.creation.random import rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
@@ -181,7 +182,6 @@ def typename(obj: Any) -> str:
 LATER = {
     **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional"),
     **dict.fromkeys(("load", "save"), "serialization"),
-    **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
     "compile": "jit",
     "vmap": "func",
 }

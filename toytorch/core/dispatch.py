@@ -247,6 +247,9 @@ def compute_pointwise(
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
         ready.append(arrays[i])
+    for i, a in enumerate(arrays):
+        if isinstance(a, Tensor):  # a tensor for a number, such as alpha
+            arrays[i] = a.item()
     try:
         if (
             target is not None

@@ -128,13 +128,17 @@ def attach(op: Op) -> Any:
     return op
 
 
+def in_one_line(formula: str) -> str:
+    return "; ".join(line.strip() for line in formula.strip().splitlines())
+
+
 def describe(op: Op) -> str:
     """The help text of an op, from its record."""
     lines = [op.doc, "", f"    {op.schema}"]
-    if op.expr:
-        lines.append(f"    formula: {op.expr}")
+    if op.stated:
+        lines.append(f"    formula: {in_one_line(op.stated)}")
     lines += [
-        f"    d {name} = {rule}"
+        f"    d {name} = {in_one_line(rule)}"
         if isinstance(rule, str)
         else f"    d {name}: a function of {', '.join(parameters(rule))}"
         for name, rule in op.rules.items()

@@ -30,13 +30,16 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.node import SAVED_TWICE, Node, check_version, unpacked
 from toytorch.facts.schema import Schema, parse
+from toytorch.loops.formula import Formula
 
 registry: dict[str, Op] = {}
+WORDS = ("where", "logical_not")  # of conditions in formulas
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
 PROMOTION = ("default", "float", "count", "none")
@@ -50,14 +53,16 @@ class Op:
 
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
                 "general" for ops that make sparse tensors of dense ones, which have no short cut
-    kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
+    kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
+                ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
                 float first; "count": masks become integers; "none": the kernel sees the arrays
                 as they are
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
-    expr        the formula of a pointwise op, for the fuser and the documentation
+    formula     what a pointwise op computes for each element; the kernel follows from it, and what
+                the fuser does (see `toytorch.loops.formula`)
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning
@@ -76,12 +81,12 @@ class Op:
     def __init__(
         self,
         signature: str,
-        kernel: Any,
+        kernel: Any = None,
         *,
         kind: str = "general",
         promotion: str = "default",
         derivatives: dict[str, Any] | None = None,
-        expr: str = "",
+        formula: str = "",
         doc: str = "",
         inplace: bool = False,
         method: bool = True,
@@ -108,16 +113,21 @@ class Op:
             raise ValueError(f"op {self.name!r} is defined twice")
         if kind not in KINDS or promotion not in PROMOTION:
             raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
-        self.kernel, self.kind, self.promotion = kernel, kind, promotion
+        self.kind, self.promotion = kind, promotion
         self.memory = memory or ("rows" if kind == "reduction" else "")
-        self.expr, self.doc = expr, inspect.cleandoc(doc) if "\n" in doc else doc.strip()
+        self.stated = formula
+        if formula and kernel is not None:
+            raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
+        if not formula:
+            self.kernel, self.plain = kernel, plain
+        self.doc = inspect.cleandoc(doc) if "\n" in doc else doc.strip()
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
-        self.checks, self.plain, self.variant = checks, plain, variant
+        self.checks, self.variant = checks, variant
         self.overlap, self.apart = overlap, apart
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
@@ -132,6 +142,16 @@ class Op:
         self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
 
+    def _knows(self, name: str) -> bool:
+        """Whether a derivative may name this."""
+        argument, _, trait = name.rpartition("_")
+        return (
+            name in ("g", "gs", "work", "result")
+            or name in self.schema.index
+            or (argument in self.schema.index and trait in TRAITS)
+            or (name.startswith("result") and name[6:].isdigit() and int(name[6:]) < self.count)
+        )
+
     @property
     def differentiable(self) -> bool:
         """Whether any argument has a derivative."""
@@ -140,19 +160,49 @@ class Op:
     # What follows from the derivatives is made when it is first asked for: a program uses few ops.
 
     @functools.cached_property
-    def formulas(self) -> dict[str, str]:
-        """The derivatives that are formulas."""
-        return {n: d for n, d in self.rules.items() if isinstance(d, str)}
+    def formula(self) -> Formula | None:
+        """What it computes for each element, read."""
+        return formula_of(self.stated, self.schema) if self.stated else None
+
+    @functools.cached_property
+    def _stated_kernel(self) -> tuple[Any, str]:
+        assert self.formula is not None, self.name  # ops without one were given their kernel
+        return kernel_of(self.name, self.formula, self.schema)
+
+    @functools.cached_property
+    def kernel(self) -> Any:
+        """What computes it, which follows from the formula if it was not given."""
+        return self._stated_kernel[0]
+
+    @functools.cached_property
+    def plain(self) -> str:
+        """The array module's function that does the same where the numbers have their defaults."""
+        return self._stated_kernel[1]
+
+    @functools.cached_property
+    def formulas(self) -> dict[str, Derivative]:
+        """The derivatives that are formulas, read."""
+        return {
+            n: Derivative(d, self.schema, self._knows, Late)
+            for n, d in self.rules.items()
+            if isinstance(d, str)
+        }
 
     @functools.cached_property
     def derivatives(self) -> dict[str, Any]:
-        """The derivatives as functions."""
-        return {n: rule(d, self.schema) if isinstance(d, str) else d for n, d in self.rules.items()}
+        """The derivatives as functions of tensors."""
+        return {
+            n: self.formulas[n].of_tensors if n in self.formulas else d
+            for n, d in self.rules.items()
+        }
 
     @functools.cached_property
     def needs(self) -> dict[str, tuple[str, ...]]:
         """What each derivative names."""
-        return {n: parameters(d) for n, d in self.derivatives.items()}
+        return {
+            n: self.formulas[n].params if n in self.formulas else parameters(d)
+            for n, d in self.derivatives.items()
+        }
 
     @functools.cached_property
     def keeps(self) -> tuple[str, ...]:
@@ -185,6 +235,8 @@ class Op:
                 return xp.kernel_of(self)
             if isinstance(kernel, str):
                 found = getattr(xp, kernel)
+            elif isinstance(kernel, FormulaKernel):  # any array module answers to its functions
+                found = kernel.of_arrays
             else:
                 found = functools.partial(kernel, xp)
             if xp is np:
@@ -230,21 +282,12 @@ class Op:
     def _check_names(self, argument: str, names: tuple[str, ...]) -> None:
         """Refuses a derivative of something else than an argument, or that names something else."""
         args = self.schema.index
-        unknown = [n for n in names if n not in args and not self._is_known(n)]
+        unknown = [n for n in names if not self._knows(n)]
         if argument not in args or unknown:
             raise ValueError(
                 f"op {self.name!r}: derivative d_{argument} names {unknown or argument!r},"
                 f" which is no argument of {self.schema}"
             )
-
-    def _is_known(self, name: str) -> bool:
-        """Whether a derivative may name this, which is no argument."""
-        if name in ("g", "gs", "work", "result"):
-            return True
-        argument, _, trait = name.rpartition("_")
-        if argument in self.schema.index and trait in TRAITS:
-            return True
-        return name in [f"result{i}" for i in range(self.count)]
 
     def node_variant(self, number: int) -> Any:
         """The node class whose name ends in a number."""
@@ -290,18 +333,6 @@ def pascal(name: str) -> str:
     ('Mul', 'LogSoftmax', 'Max')
     """
     return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
-
-
-def rule(formula: str, schema: Schema) -> Any:
-    """A derivative from its formula: a function of the names in it that the record knows."""
-    code = compile(formula, formula, "eval")
-    names = [
-        n
-        for n in code.co_names
-        if n == "g" or n.startswith("result") or n.removesuffix("_shape") in schema.index
-    ]
-    helpers = {n: Late(n) for n in code.co_names if n not in names}
-    return eval(f"lambda {', '.join(names)}: {formula}", helpers)  # text of a record, not a user's
 
 
 class Late:
@@ -456,9 +487,12 @@ def make_node_class(op: Op) -> type[Node]:
 
     if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)
-        for formula in op.formulas.values():
-            for name in compile(formula, formula, "eval").co_names:
-                namespace.setdefault(name, Late(name).on_arrays)
+        for name, formula in op.formulas.items():
+            words = formula.array_words()
+            if formula.inline:
+                namespace.update({w: words[w] for w in (*WORDS, *formula.formula.words)})
+            else:
+                namespace[f"arrays_{name}"] = formula.of_arrays()
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def reader(name: str) -> property:
@@ -514,7 +548,7 @@ def arrays_source(op: Op) -> str:
     for i, name in names:
         lines += [
             f"    if e{i} is not None:",
-            f"        g{i} = {op.formulas[name]}",
+            f"        g{i} = {gradient_of_arrays(op.formulas[name], name)}",
             f"        if g{i}.__class__ is not ndarray:",
             f"            g{i} = asarray(g{i})",
         ]
@@ -537,6 +571,11 @@ def arrays_source(op: Op) -> str:
         lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
     lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
     return "\n".join(lines) + "\n"
+
+
+def gradient_of_arrays(derivative: Derivative, name: str) -> str:
+    """What `apply_arrays` says: the formula itself, or a call of its function."""
+    return derivative.inline or f"arrays_{name}({', '.join(derivative.params)})"
 
 
 def is_tensor_like(op: Op, name: str) -> bool:
