@@ -25,7 +25,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.node import sequence
 from toytorch.facts.schema import REQUIRED
-from toytorch.kernels.dispatch_stub import gated
+from toytorch.kernels import dispatch_stub
 
 UNARY = """\
 def {name}(input=REQUIRED, **more):
@@ -68,7 +68,7 @@ NO_GRAPH = """\
         result._rg = False
         result._edge = None"""
 BINARY = """\
-def {name}({params}):{more}
+def {name}({params}):{more}{by_size}
     try:
         a = input._array
         kind = input.dtype
@@ -81,7 +81,7 @@ def {name}({params}):{more}
             mode is None or mode == get_ident()) and (
             kind.plain):
         try:
-            c = kernel(a, b)
+            c = {kernel}(a, b)
         except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
@@ -99,7 +99,7 @@ NUMBER = """\
             if kind.plain and a.__class__ is ndarray and (
                     mode is None or mode == get_ident()):
                 try:
-                    c = kernel(a, {scalar})
+                    c = {kernel}(a, {scalar})
                 except (TypeError, OverflowError):
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
@@ -114,6 +114,10 @@ NUMBER = """\
 MORE = """
     if more:
         return call(op, *bound(op, (input, other{alpha}), more))"""
+BY_SIZE = """
+    # by_size is NumPy's {ufunc}; arrays of {large:,} elements and more are shared among threads. It
+    # is a Python function, which counts, for {trial} small calls, and compiled from then on: see
+    # toytorch.kernels.dispatch_stub"""
 NO_NUMBER = "        # a number is refused by the general path"
 BINARY_GRAPH = """\
         wants, other_wants = input._rg, other._rg
@@ -376,7 +380,11 @@ def write(op: Op, operator: bool = False) -> str | None:
         "call": "operate" if operator else "call",
         "alpha": ", 1" * ("alpha" in names),
         "dtype": "bool_" if returns_bool else "kind",
+        "kernel": "by_size" if op.name in dispatch_stub.FORMULAS else "kernel",
     }
+    by_size = BY_SIZE.format(
+        ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
+    )
     number = NUMBER.format(
         **common,
         scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
@@ -389,6 +397,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         name=name,
         params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
         more="" if operator else MORE.format(**common),
+        by_size=by_size if common["kernel"] == "by_size" else "",
         number=number if op.schema.args[1].takes_number else NO_NUMBER,
         graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
     )
@@ -411,9 +420,8 @@ def python_name(op: Op) -> str:
 def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
     """What the names in a source made from the templates stand for, in the globals `space`."""
     kernel = getattr(np, op.plain) if op.plain else op.on_cpu
-    if op.plain or isinstance(op.kernel, str):
-        kernel = gated(op.name, kernel, space)
     return {
+        "by_size": dispatch_stub.by_size(op.name, kernel, space),
         "Tensor": Tensor,
         "Node": op.node,
         "op": op,
