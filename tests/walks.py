@@ -1,4 +1,4 @@
-"""How many Python functions a call passes: `python -m tests.walks [NAME]`.
+"""How many of toytorch's functions a call passes: `python -m tests.walks [NAME]`.
 
 A learner follows a call with a debugger; these are the steps. With a name, the calls are listed.
 """
@@ -32,7 +32,8 @@ def compiled_again() -> Walk:
 
 def first_convolution() -> Walk:
     """The first convolution of a program."""
-    x, w = torch.ones(2, 3, 8, 8, requires_grad=True), torch.ones(4, 3, 3, 3, requires_grad=True)
+    x = torch.ones(8, 16, 32, 32, requires_grad=True)
+    w = torch.ones(32, 16, 3, 3, requires_grad=True)
     return lambda: torch.nn.functional.conv2d(x, w)
 
 
@@ -51,11 +52,15 @@ WALKS = {
 
 
 def steps(walk: Walk) -> list[tuple[str, str]]:
-    """The Python functions that a call passes, in order: (file, name)."""
+    """The functions of toytorch that a call passes, written and generated, in order: (file, name).
+
+    Those of other packages are not counted: the first call of a program imports llvmlite.
+    """
     found: list[tuple[str, str]] = []
+    own = str(Path(torch.__file__).parent), "<toytorch", "<string>"  # of a dataclass's methods
 
     def note(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
+        if event == "call" and frame.f_code.co_filename.startswith(own):
             found.append((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     sys.setprofile(note)
@@ -63,7 +68,7 @@ def steps(walk: Walk) -> list[tuple[str, str]]:
         walk()
     finally:
         sys.setprofile(None)
-    return found[1:]  # without the lambda
+    return found
 
 
 def main(arguments: list[str]) -> None:

@@ -12,7 +12,6 @@ from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
-from toytorch.ops.elementwise.complex_parts import positive
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
@@ -149,7 +148,7 @@ SPECIAL = {
     "__abs__": arithmetic.abs.function,
     "__reversed__": _reversed,
     "__neg__": arithmetic.neg.function,
-    "__pos__": positive,
+    "__pos__": Tensor.positive,  # type: ignore[attr-defined]  # of complex_parts
     "__invert__": compare.bitwise_not.function,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
