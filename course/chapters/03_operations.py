@@ -442,7 +442,7 @@ look(torch.neg)
 # kernel and fills in a new tensor, and the next ones make the node if a
 # gradient is wanted. Whatever does not fit goes to `call`, the general path.
 # `source()` shows all that was written for a record, ways back included.
-# Here is the first of the three functions that stand behind `mul`:
+# Here is the first of the five functions that stand behind `mul`:
 
 # %%
 written = torch.ops.mul.source().split("\n\n\n")

@@ -39,6 +39,7 @@ from course import deadline, judge
 from course.contents import ROOT
 from course.marking import execute, sandbox
 from course.records import Exercise
+from toytorch.core import first_call
 
 # fmt: off
 _FILES = {  # events of changing files, allowed in the working folder, and how many paths they name
@@ -211,6 +212,8 @@ def _audit_hook(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, 
     # who may ask for frames: the panels for a line to show, Python for a name of a module
     lookers = {namedtuple.__code__, judge.frames.__code__, traceback.extract_stack.__code__}
     framework = str(ROOT / "toytorch") + separator
+    # the framework writes functions of ops when they are first called (`toytorch.core.first_call`)
+    unwritten, writes = first_call.STUB_CODE, first_call.Generated.ready.__code__
     for home in (typing, enum.EnumMeta):
         lookers |= {f.__code__ for f in vars(home).values() if type(_code(f)) is CodeType}
 
@@ -258,6 +261,9 @@ def _audit_hook(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, 
         elif event in refused or event.startswith(kinds):
             raise PermissionError(f"an answer may not use {event}")
         elif event == "object.__setattr__" and args[1] == "__code__":
+            looker = getframe(0).f_back
+            if args[0].__code__ is unwritten and looker is not None and looker.f_code is writes:
+                return
             raise PermissionError("an answer may not exchange the code of functions")
 
     return hook

@@ -159,6 +159,12 @@ def test_the_disguise_itself_is_green(tmp_path: Path) -> None:
     assert (judged.mark.verdict, judged.mark.points) == ("green", 2.0), judged.mark.reason
 
 
+def test_an_answer_may_call_a_function_that_nobody_called_before(tmp_path: Path) -> None:
+    """Whose source is generated then, and put into it: see `toytorch.core.first_call`."""
+    judged = mark(tmp_path, around("import toytorch\ntoytorch.ones(1).erfinv_()"))
+    assert (judged.mark.verdict, judged.mark.points) == ("green", 2.0), judged.mark.reason
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
@@ -231,6 +237,8 @@ def test_a_fake_earns_nothing(tmp_path: Path, attack: str, verdict: str) -> None
         "import sys\nsys.settrace(print)",
         "import gc\ngc.get_objects()",
         "import types\ntypes.FunctionType(honest.__code__, {})",
+        "honest.__code__ = (lambda *args: [1]).__code__",
+        "import toytorch\ntoytorch.erfinv.__code__ = honest.__code__",
     ],
 )
 def test_frames_and_objects_of_the_judge_are_out_of_sight(tmp_path: Path, attack: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -29,8 +30,13 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream that belongs to `seed`."""
         self._seed = int(seed) % (1 << 64)
-        self.rng = base.of_device(self.device).generator(self._seed)
+        self.__dict__.pop("rng", None)
         return self
+
+    @functools.cached_property
+    def rng(self) -> Any:
+        """NumPy's (or CuPy's) generator, which is imported with the first."""
+        return base.of_device(self.device).generator(self._seed)
 
     def seed(self) -> int:
         """Starts a stream that cannot be foretold; returns its seed."""

@@ -4,8 +4,7 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.registration import Tree
-from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.registration import Tree, using
 
 _own_names = Tree.named_parameters
 

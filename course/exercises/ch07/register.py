@@ -4,7 +4,7 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.registration import using
 
 registering = Exercise(
     "modules.register",

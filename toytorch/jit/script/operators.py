@@ -258,13 +258,8 @@ class Operators(Expressions):
         self, function: Any, name: str, given: list[Value], named: dict[str, Value], at: Any
     ) -> None:
         """Refuses arguments that the function's signature has no place for."""
-        op = getattr(function, "__globals__", {}).get("op")  # a record's own function
         try:
-            signature = (
-                op.schema.signature(op.has_out)
-                if isinstance(op, Op)
-                else (inspect.signature(function))
-            )
+            signature = inspect.signature(function)
         except (TypeError, ValueError):
             return
         try:
