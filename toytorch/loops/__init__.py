@@ -13,7 +13,8 @@ A Program (`program`, or its `text`) says what is to be computed. With the `layo
 """
 
 from toytorch.loops.language.primitives import supports
-from toytorch.loops.language.program import Array, Number, Program, Reduce, Step, Unsupported
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Array, Number, Reduce, Step, Unsupported
 from toytorch.loops.runtime.kernel import Kernel, Recipe, compile_program, run
 from toytorch.loops.runtime.threads import set_thread_count, thread_count
 

@@ -32,9 +32,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toytorch.loops.generators import cuda_prelude
-from toytorch.loops.generators.llvm import strides_of
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.schedule.nest import (
     Buffer,
@@ -48,6 +47,8 @@ from toytorch.loops.schedule.nest import (
     Store,
     Update,
     Var,
+    statements,
+    strides_of,
 )
 
 THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
@@ -111,7 +112,7 @@ class Printer:
         self.nest = nest
         self.buffers = {b.name: b for b in nest.buffers}
         self.types: dict[str, str] = {}
-        self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in _inside(nest.body))
+        self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in statements(nest.body))
         self.parameters: list[tuple[str, str]] = []
         self.declarations: list[str] = []
         self.opening: list[str] = []
@@ -290,10 +291,3 @@ class Printer:
         if computed(buffer.type) != buffer.type:
             value = f"to_{buffer.type}({value})"
         return f"{self.element(buffer, s.place)} = {value};"
-
-
-def _inside(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for s in body:
-        yield s
-        if isinstance(s, For):
-            yield from _inside(s.body)

@@ -8,11 +8,10 @@ knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.llvm.ops import Operations
 from toytorch.loops.processor import Processor
@@ -27,6 +26,8 @@ from toytorch.loops.schedule.nest import (
     Store,
     Update,
     Var,
+    statements,
+    strides_of,
 )
 
 ANGLES = ("sin", "cos", "tan")
@@ -38,20 +39,9 @@ MIDDLE, LONG = 8, 40
 BOTH = 2
 
 
-def strides_of(nest: Nest) -> list[tuple[str, int]]:
-    """The (buffer, axis) pairs whose strides are values of the call."""
-    last = len(nest.axes) - 1
-    return [
-        (b.name, a)
-        for b in nest.buffers
-        for a in b.axes
-        if a >= 0 and not b.same and not (a == last and b.inner in "01")
-    ]
-
-
 def has_angles(nest: Nest) -> bool:
     """Whether there is a sine: then there is a second, slow function for large angles."""
-    return any(isinstance(s, Let) and s.op in ANGLES for s in _statements(nest.body))
+    return any(isinstance(s, Let) and s.op in ANGLES for s in statements(nest.body))
 
 
 def cost_of(body: tuple[Statement, ...]) -> int:
@@ -59,13 +49,6 @@ def cost_of(body: tuple[Statement, ...]) -> int:
     if any(isinstance(s, Update) for s in body):
         return 0
     return sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
-
-
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for s in body:
-        yield s
-        if isinstance(s, For):
-            yield from _statements(s.body)
 
 
 class Core:

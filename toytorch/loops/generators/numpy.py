@@ -12,7 +12,8 @@ import numpy as np
 
 from toytorch.loops.language.functions import FUNCTIONS, converter
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Program, Reduce, Step
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Reduce, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.schedule.layout import arrays_of, sizes_of
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from toytorch.loops.language import functions
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.layout import span
 from toytorch.loops.schedule.nest import (

@@ -5,10 +5,10 @@ The others are assignments in the words of Python; `max[j](x)` reduces x over j,
 sum[j](x) / extent(j). A name may be assigned again. Comments and blank lines are skipped. What
 `str(program)` prints, with dimensions and types before each `=`, is read in the same way.
 
-    >>> print(parse("p[i], g[i], lr -> p[i]\\n p = p - lr * g", "float64"))
-    p[i] float64, g[i] float64, lr float64 -> p_1[i] float64
-        a[i] float64 = mul(lr, g)
-        p_1[i] float64 = sub(p, a)
+    >>> arrays, scalars, steps, outputs = parse("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
+    >>> print(*steps, sep="\\n")
+    a[i] float32 = mul(lr, g)
+    p_1[i] float32 = sub(p, a)
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ from itertools import count
 from typing import Any
 
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
-from toytorch.loops.language.program import (
-    RESERVED,
-    Argument,
-    Array,
-    Number,
-    Program,
-    Reduce,
-    Step,
-)
+from toytorch.loops.language.steps import RESERVED, Argument, Array, Number, Reduce, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 
 ITEM = re.compile(r"\s*(\w+)\s*(\[[\w\s,]*\])?\s*(\w+)?\s*(?:,|$)")
@@ -62,8 +54,11 @@ LETTERS = "abcdefghklmopqrstuvw"  # without n (of sizes), i and j
 CONSTANTS = {"inf": float("inf"), "nan": float("nan")}
 
 
-def parse(text: str, type: str = "float32") -> Program:
-    """The Program of a text; see the module."""
+Parts = tuple[tuple[Array, ...], tuple[Number, ...], tuple[Step | Reduce, ...], tuple[Array, ...]]
+
+
+def parse(text: str, type: str = "float32") -> Parts:
+    """The inputs, scalars, steps and outputs of a text; see the module."""
     lines = [
         line for line in (line.split("#")[0].rstrip() for line in text.splitlines()) if line.strip()
     ]
@@ -90,7 +85,7 @@ def parse(text: str, type: str = "float32") -> Program:
             raise NameError(f"output {name!r} is never assigned")
         value = reader.current[name]
         made.append(Array(value, given or reader.types[value], dims or ()))
-    return Program(tuple(reader.inputs), tuple(reader.numbers), tuple(reader.steps), tuple(made))
+    return tuple(reader.inputs), tuple(reader.numbers), tuple(reader.steps), tuple(made)
 
 
 def items(text: str) -> Any:

@@ -19,92 +19,21 @@ dimension that it lacks is broadcast; a reduction makes dimensions vanish.
 
 from __future__ import annotations
 
-import keyword
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toytorch.loops.language.functions import FUNCTIONS
+from toytorch.loops.language.parse import parse
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES, supports
-from toytorch.loops.language.types import TYPES, computed, kind
-
-Constant = float | int | bool
-Argument = str | float | int | bool  # the name of a value, or a constant of its neighbours' type
-
-
-# Words that printed kernels use themselves.
-RESERVED = (
-    frozenset(FUNCTIONS)
-    | frozenset(PRIMITIVES)
-    | frozenset(TYPES)
-    | frozenset(keyword.kwlist)
-    | {"lo", "hi"}
+from toytorch.loops.language.steps import (
+    RESERVED,
+    SIZES,
+    Array,
+    Number,
+    Reduce,
+    Step,
+    Unsupported,
 )
-SIZES = re.compile(r"n\d+$|size_")
-
-
-class Unsupported(ValueError):
-    """A program, or arrays for it, that these loops cannot do; the caller does it otherwise."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """An array that is read, or written: its elements' type and the dimensions it varies over."""
-
-    name: str
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.name}[{','.join(self.dims)}] {self.type}"
-
-
-@dataclass(frozen=True)
-class Number:
-    """A Python number that is passed at the call."""
-
-    name: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.type}"
-
-
-@dataclass(frozen=True)
-class Step:
-    """name = op(args...) for each element. The op "extent" takes a dimension and is its size."""
-
-    name: str
-    op: str
-    args: tuple[Argument, ...]
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        args = ", ".join(a if isinstance(a, str) else repr(a) for a in self.args)
-        return f"{self.name}[{','.join(self.dims)}] {self.type} = {self.op}({args})"
-
-
-@dataclass(frozen=True)
-class Reduce:
-    """name = sum, prod, max, min, any or all of arg over the dimensions `over`, which vanish."""
-
-    name: str
-    op: str
-    arg: str
-    over: tuple[str, ...]
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name}[{','.join(self.dims)}] {self.type} = "
-            f"{self.op}[{','.join(self.over)}]({self.arg})"
-        )
-
-    @property
-    def args(self) -> tuple[str, ...]:
-        return (self.arg,)
+from toytorch.loops.language.types import TYPES, computed, kind
 
 
 @dataclass(frozen=True)
@@ -128,9 +57,7 @@ class Program:
     @staticmethod
     def parse(text: str, type: str = "float32") -> Program:
         """The Program that a text describes; `type` is that of arrays and numbers without one."""
-        from toytorch.loops.language.parse import parse
-
-        return parse(text, type)
+        return Program(*parse(text, type))
 
     @property
     def dims(self) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.loops.generators.llvm import Core, has_angles, strides_of
+from toytorch.loops.generators.llvm import Core, has_angles
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.processor import Processor
-from toytorch.loops.schedule.nest import Buffer, Nest
+from toytorch.loops.schedule.nest import Buffer, Nest, strides_of
 
 FUNCTIONS = (
     "PyMem_RawMalloc",

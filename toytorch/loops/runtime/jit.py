@@ -20,7 +20,7 @@ from toytorch.loops import processor
 from toytorch.loops.generators.llvm import LOOP
 from toytorch.loops.llvm import half
 from toytorch.loops.runtime import cache
-from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS
+from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS, Entry
 from toytorch.loops.runtime.trampoline import (
     DATA,
     DESCRIPTOR,
@@ -161,8 +161,6 @@ def emitter() -> str:
 def llvm_text(nest: Nest, name: str) -> str:
     """The module of a kernel."""
     from llvmlite import ir
-
-    from toytorch.loops.runtime.entry_point import Entry
 
     module = ir.Module(name)
     Entry(ir, module, nest, name, target().processor)

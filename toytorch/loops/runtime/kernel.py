@@ -81,6 +81,7 @@ class Kernel:
     @property
     def sources(self) -> dict[str, str]:
         """The loops as "python", "llvm" and "cuda"."""
+        # Only for whoever wants to see it: importing toytorch does not load it.
         from toytorch.loops.generators.cuda import cuda_source
 
         made = {"nest": str(self.nest), "python": python_source(self.nest)}

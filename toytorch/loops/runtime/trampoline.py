@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.loops.generators.llvm import strides_of
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.runtime.entry_point import CONTEXT, arrays_in, slots
-from toytorch.loops.schedule.nest import Nest
+from toytorch.loops.schedule.nest import Nest, strides_of
 
 # Where NumPy's array object keeps things, in words of 8 bytes from its beginning. `machine.works`
 # looks whether it is so.

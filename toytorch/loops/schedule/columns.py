@@ -8,8 +8,8 @@ of them. Sums of float32 are folded into float64 every so many rows.
 from __future__ import annotations
 
 from toytorch.loops.language.primitives import EXPENSIVE, JOINS, PRIMITIVES, start_of
-from toytorch.loops.language.program import Argument, Reduce, Step
-from toytorch.loops.schedule.build import Where
+from toytorch.loops.language.steps import Argument, Reduce, Step
+from toytorch.loops.schedule.base import Where
 from toytorch.loops.schedule.nest import Buffer, Index, Let, Load, Nest, Place, Store
 from toytorch.loops.schedule.rows import Rows
 

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.loops.language.program import Array, Program, Unsupported
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Array, Unsupported
 from toytorch.loops.language.types import TYPES
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toytorch.loops.language.program import Argument, Array, Number
+from toytorch.loops.language.steps import Argument, Array, Number
 
 Index = str | int  # the name of an index variable or of a size, or a number
 # Where an element is: for each axis the indices that are added up. -1 is the only axis of scratch.
@@ -153,7 +153,7 @@ def _lines(body: tuple[Statement, ...], depth: int) -> Iterator[str]:
 def needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements without indices and loads that nobody uses."""
     while True:
-        used = {name for s in _all(body) for name in _uses(s)}
+        used = {name for s in statements(body) for name in _uses(s)}
         made = _without(body, used)
         if made == body:
             return body
@@ -170,12 +170,12 @@ def _without(body: tuple[Statement, ...], used: set[str]) -> tuple[Statement, ..
     )
 
 
-def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:
+def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """All statements, those in loops too."""
     for s in body:
         yield s
         if isinstance(s, For):
-            yield from _all(s.body)
+            yield from statements(s.body)
 
 
 def _uses(s: Statement) -> Iterator[str]:
@@ -202,3 +202,14 @@ def place_text(place: Place) -> str:
     for axis, index in place:
         by_axis.setdefault(axis, []).append(str(index))
     return ", ".join(" + ".join(parts) for parts in by_axis.values()) or "()"
+
+
+def strides_of(nest: Nest) -> list[tuple[str, int]]:
+    """The (buffer, axis) pairs whose strides are values of the call."""
+    last = len(nest.axes) - 1
+    return [
+        (b.name, a)
+        for b in nest.buffers
+        for a in b.axes
+        if a >= 0 and not b.same and not (a == last and b.inner in "01")
+    ]

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from toytorch.loops.language.primitives import JOINS, start_of
-from toytorch.loops.language.program import Argument, Reduce
+from toytorch.loops.language.steps import Argument, Reduce
 from toytorch.loops.language.types import kind
-from toytorch.loops.schedule.build import Schedule, Where
+from toytorch.loops.schedule.base import Schedule, Where
 from toytorch.loops.schedule.nest import Buffer, Join, Let, Load, Nest, Place, Store, Update, Var
 
 BLOCK = 1024

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from toytorch.loops.language.primitives import EXPENSIVE, PRIMITIVES
-from toytorch.loops.language.program import Program, Reduce, Step
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Reduce, Step
 from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.layout import Layout
 
