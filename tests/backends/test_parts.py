@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import toytorch as torch
-from toytorch.kernels import split
+from toytorch.kernels.matmul import is_symmetric
+from toytorch.kernels.memory_format import transpose
+from toytorch.kernels.rows import add_rows, mask, take_rows
 from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime.thread_pool import ThreadPool
 from toytorch.nn import functional as F
 
 pytestmark = pytest.mark.skipif(not jit.works(), reason="only compiled code is divided")
@@ -22,16 +25,18 @@ pytestmark = pytest.mark.skipif(not jit.works(), reason="only compiled code is d
 
 @pytest.fixture
 def divided(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Everything is divided; the list has how many parts each piece of work had."""
+    """Everything is divided that can be; the list has the ranges that were shared."""
     seen: list[int] = []
-    plain = split.executor
+    plain = ThreadPool.share
 
-    def executor(threads: int) -> Any:
-        seen.append(threads + 1)
-        return plain(threads)
+    def share(self: ThreadPool, run: int, table: int, total: int) -> bool:
+        done = plain(self, run, table, total)
+        seen.append(total)
+        assert done
+        return done
 
-    monkeypatch.setattr(split, "LEAST", 1)
-    monkeypatch.setattr(split, "executor", executor)
+    monkeypatch.setattr(jit, "WORK", 1)
+    monkeypatch.setattr(ThreadPool, "share", share)
     set_thread_count(3)
     yield seen
     parallel._count = 0
@@ -69,7 +74,7 @@ def test_convolution(divided: list[int], n: int, last: bool, how: dict[str, Any]
         last=last,
     )
     torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-3)
-    assert max(divided, default=1) == min(n, 3)
+    assert max(divided) >= n  # by images, or one image by tiles
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_convolution(divided: list[int], n: int, last: bool, how: dict[str, Any]
     [lambda x: x.softmax(1), lambda x: x.log_softmax(-1), lambda x: x.sum(1), lambda x: x.mean(-1)],
 )
 def test_rows(f: Any) -> None:
-    """Rows, which kernels share among their own helpers."""
+    """Rows, which kernels share among their own workers."""
     try:
         a, b = both(f, (1501, 600))
     finally:
@@ -86,21 +91,57 @@ def test_rows(f: Any) -> None:
     torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
-def test_an_error_in_one_part_is_raised(divided: list[int]) -> None:
-    def broken(start: int, end: int) -> int:
-        if start:
-            raise KeyError(start)
-        return end
+@pytest.mark.parametrize("last", [False, True])
+def test_pools(divided: list[int], last: bool) -> None:
+    for f in (lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, 2)):
+        a, b = both(f, (3, 24, 31, 37), last=last)
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+    assert divided
 
-    with pytest.raises(KeyError):
-        split.in_parts(30, 30, broken)
-    assert split.in_parts(30, 30, lambda start, end: (start, end)) == [(0, 10), (10, 20), (20, 30)]
+
+def test_masks(divided: list[int]) -> None:
+    made = []
+    for threads in (3, 1):
+        set_thread_count(threads)
+        made.append(mask((301, 77), np.dtype("float32"), 0.3, key=9))
+    np.testing.assert_array_equal(*made)
+    assert divided == [301 * 77]
+
+
+def test_rows_by_number(divided: list[int]) -> None:
+    table = np.random.default_rng(0).standard_normal((50, 64)).astype("float32")
+    numbers = np.random.default_rng(1).integers(0, 50, 999)
+    np.testing.assert_array_equal(take_rows(table, numbers), table[numbers])
+    assert divided == [999]
+    want = np.zeros_like(table)
+    np.add.at(want, numbers, table[numbers])
+    np.testing.assert_allclose(add_rows(table[numbers], numbers, 50), want, rtol=1e-4, atol=1e-5)
+    assert divided == [999]  # two threads might add to one row
+
+
+def test_symmetry(divided: list[int]) -> None:
+    a = np.random.default_rng(0).standard_normal((200, 200))
+    a = a + a.T
+    assert is_symmetric(a)
+    a[3, 150] += 1
+    assert not is_symmetric(a)
+    transposed = np.empty((90, 100), "float32")
+    x = np.arange(9000, dtype="float32").reshape(100, 90)
+    places = transposed.ctypes.data, x.ctypes.data
+    transpose("f", True, (*places, 1, 0, 0, 1, 0, 0, 100, 90, 400, 360))
+    np.testing.assert_array_equal(transposed, x.T)
+    assert divided == [13, 13, 13]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_process_has_threads_of_its_own(divided: list[int]) -> None:
-    assert len(split.in_parts(9, 9, lambda start, end: end)) == 3
+    def shared() -> bool:
+        mask(5000, np.dtype("float32"), 0.5, key=1)
+        return len(divided) == 1
+
+    assert shared()
     child = os.fork()
     if not child:
-        os._exit(0 if split.in_parts(9, 9, lambda start, end: end) == [3, 6, 9] else 1)
+        divided.clear()
+        os._exit(0 if shared() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -14,17 +14,17 @@ A Program (`program`, or its `text`) says what is to be computed. With the `layo
 
 from toytorch.loops.language.primitives import supports
 from toytorch.loops.language.program import Program
-from toytorch.loops.language.steps import Array, Number, Reduce, Step, Unsupported
+from toytorch.loops.language.steps import Array, Reduce, Scalar, Step, Unsupported
 from toytorch.loops.runtime.kernel import Kernel, Recipe, compile_program, run
 from toytorch.loops.runtime.threads import set_thread_count, thread_count
 
 __all__ = [
     "Array",
     "Kernel",
-    "Number",
     "Program",
     "Recipe",
     "Reduce",
+    "Scalar",
     "Step",
     "Unsupported",
     "compile_program",

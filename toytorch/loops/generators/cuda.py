@@ -21,7 +21,7 @@ totals are joined by shuffles within a warp and through shared memory between wa
         }
     }
     >>> made.parameters
-    (('array', 'y'), ('array', 'x'), ('number', 's'), ('range', 'hi'))
+    (('array', 'y'), ('array', 'x'), ('scalar', 's'), ('range', 'hi'))
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ KEYWORDS = frozenset(WORDS.split())
 class CudaSource:
     """A kernel in CUDA C, and what it is launched with.
 
-    parameters   in order: ("array", name), ("number", name), ("size", n of an axis or size_d),
+    parameters   in order: ("array", name), ("scalar", name), ("size", n of an axis or size_d),
                  ("stride", "name axis"), ("scratch", name), ("range", "hi")
     by_block     whether a turn of the range is a block of threads (otherwise one thread)
     scratch      elements of each scratch array that one block needs, as factors
@@ -128,8 +128,8 @@ class Printer:
                 self.parameter(
                     "array", b.name, f"{'' if written else 'const '}{TYPES[b.type].cuda}*{alone}"
                 )
-        for n in nest.numbers:
-            self.parameter("number", n.name, TYPES[n.type].cuda)
+        for n in nest.scalars:
+            self.parameter("scalar", n.name, TYPES[n.type].cuda)
             self.types[n.name] = n.type
         for a in range(len(nest.axes)):
             if f"n{a}" in used or any(f"n{a}" in s for s in self.scratch.values()):

@@ -51,18 +51,18 @@ INDEX = {
 
 
 def parameters(nest: Nest) -> list[str]:
-    """The parameters of a printed kernel: arrays, numbers, sizes that are used, and the range."""
+    """The parameters of a printed kernel: arrays, scalars, sizes that are used, and the range."""
     used = str(nest)
     sizes = [f"n{a}" for a in range(len(nest.axes)) if f"n{a}" in used]
     return (
         [b.name for b in nest.buffers if b.axes != (-1,)]
-        + [n.name for n in nest.numbers]
+        + [n.name for n in nest.scalars]
         + [*sizes, *(f"size_{d}" for d in nest.extents), "lo", "hi"]
     )
 
 
 def python_source(nest: Nest) -> str:
-    """The source of a function `kernel(arrays..., numbers..., sizes..., lo, hi)`."""
+    """The source of a function `kernel(arrays..., scalars..., sizes..., lo, hi)`."""
     lines = [f"def kernel({', '.join(parameters(nest))}):"]
     for b in nest.buffers:
         if b.axes == (-1,):

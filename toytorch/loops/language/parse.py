@@ -1,6 +1,6 @@
 """Programs as text.
 
-The first line names arrays (with dimensions), numbers (without) and, after `->`, what is written.
+The first line names arrays (with dimensions), scalars (without) and, after `->`, what is written.
 The others are assignments in the words of Python; `max[j](x)` reduces x over j, `mean[j](x)` is
 sum[j](x) / extent(j). A name may be assigned again. Comments and blank lines are skipped. What
 `str(program)` prints, with dimensions and types before each `=`, is read in the same way.
@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any
 
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
-from toytorch.loops.language.steps import RESERVED, Argument, Array, Number, Reduce, Step
+from toytorch.loops.language.steps import RESERVED, Argument, Array, Reduce, Scalar, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 
 ITEM = re.compile(r"\s*(\w+)\s*(\[[\w\s,]*\])?\s*(\w+)?\s*(?:,|$)")
@@ -54,7 +54,7 @@ LETTERS = "abcdefghklmopqrstuvw"  # without n (of sizes), i and j
 CONSTANTS = {"inf": float("inf"), "nan": float("nan")}
 
 
-Parts = tuple[tuple[Array, ...], tuple[Number, ...], tuple[Step | Reduce, ...], tuple[Array, ...]]
+Parts = tuple[tuple[Array, ...], tuple[Scalar, ...], tuple[Step | Reduce, ...], tuple[Array, ...]]
 
 
 def parse(text: str, type: str = "float32") -> Parts:
@@ -68,7 +68,7 @@ def parse(text: str, type: str = "float32") -> Parts:
     reader = Reader(text)
     for name, dims, given in items(head):
         if dims is None:
-            reader.numbers.append(Number(name, given or type))
+            reader.scalars.append(Scalar(name, given or type))
             reader.define(name, given or type, ())
         else:
             reader.inputs.append(Array(name, given or type, dims))
@@ -85,11 +85,11 @@ def parse(text: str, type: str = "float32") -> Parts:
             raise NameError(f"output {name!r} is never assigned")
         value = reader.current[name]
         made.append(Array(value, given or reader.types[value], dims or ()))
-    return tuple(reader.inputs), tuple(reader.numbers), tuple(reader.steps), tuple(made)
+    return tuple(reader.inputs), tuple(reader.scalars), tuple(reader.steps), tuple(made)
 
 
 def items(text: str) -> Any:
-    """(name, dimensions or None, type or "") for each array or number of a list."""
+    """(name, dimensions or None, type or "") for each array or scalar of a list."""
     at = 0
     while at < len(text.rstrip()):
         found = ITEM.match(text, at)
@@ -108,7 +108,7 @@ class Reader:
 
     text: str
     inputs: list[Array] = field(default_factory=list)
-    numbers: list[Number] = field(default_factory=list)
+    scalars: list[Scalar] = field(default_factory=list)
     steps: list[Step | Reduce] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     varies: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -28,8 +28,8 @@ from toytorch.loops.language.steps import (
     RESERVED,
     SIZES,
     Array,
-    Number,
     Reduce,
+    Scalar,
     Step,
     Unsupported,
 )
@@ -38,14 +38,14 @@ from toytorch.loops.language.types import TYPES, computed, kind
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs, numbers and steps in order, and the arrays that are written.
+    """Inputs, scalars and steps in order, and the arrays that are written.
 
     An output has the name of a step (or of an input); its dims are the order in which the array
     has them, and its type may be float16 or bfloat16 where the value is float32.
     """
 
     inputs: tuple[Array, ...]
-    numbers: tuple[Number, ...]
+    scalars: tuple[Scalar, ...]
     steps: tuple[Step | Reduce, ...]
     outputs: tuple[Array, ...]
     # What is made of the program later (its kernels); no part of what it is.
@@ -56,7 +56,7 @@ class Program:
 
     @staticmethod
     def parse(text: str, type: str = "float32") -> Program:
-        """The Program that a text describes; `type` is that of arrays and numbers without one."""
+        """The Program that a text describes; `type` is that of arrays and scalars without one."""
         return Program(*parse(text, type))
 
     @property
@@ -77,7 +77,7 @@ class Program:
         return sum(PRIMITIVES[s.op].cost if s.op in PRIMITIVES else 1 for s in self.steps)
 
     def __str__(self) -> str:
-        ins = ", ".join(str(v) for v in (*self.inputs, *self.numbers))
+        ins = ", ".join(str(v) for v in (*self.inputs, *self.scalars))
         outs = ", ".join(str(a) for a in self.outputs)
         return "\n    ".join([f"{ins} -> {outs}".strip(), *map(str, self.steps)])
 
@@ -103,7 +103,7 @@ def check(program: Program) -> None:
         if len(set(array.dims)) < len(array.dims):
             raise ValueError(f"{array} has a dimension twice")
         define(array.name, array.type, array.dims)
-    for n in program.numbers:
+    for n in program.scalars:
         define(n.name, n.type, ())
     known = set(program.dims)
     for step in program.steps:

@@ -19,7 +19,7 @@ from toytorch.loops.language.types import TYPES
 Constant = float | int | bool
 Argument = str | float | int | bool  # the name of a value, or a constant of its neighbours' type
 
-# Words that printed kernels use themselves.
+# Words that generated kernels use themselves.
 RESERVED = (
     frozenset(FUNCTIONS)
     | frozenset(PRIMITIVES)
@@ -47,8 +47,8 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Number:
-    """A Python number that is passed at the call."""
+class Scalar:
+    """A scalar: a Python number that is passed at the call."""
 
     name: str
     type: str

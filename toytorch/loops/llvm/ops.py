@@ -1,4 +1,4 @@
-"""What each primitive is in LLVM's instructions, for numbers of any type.
+"""What each primitive is in LLVM's instructions, for values of any type.
 
 A primitive `name` is the method `name` of Operations; real functions without a method here are in
 `elementary` and `power`. Truth values are i1 while they are computed with, and bytes in memory.

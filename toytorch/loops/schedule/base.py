@@ -33,7 +33,7 @@ class Schedule:
         self.plan = Plan(program, layout)
         self.blocks: list[list[Statement]] = [[]]
         self.counts: dict[str, int] = {}
-        self.taken = {*layout.names, *(n.name for n in program.numbers), "lo", "hi"}
+        self.taken = {*layout.names, *(n.name for n in program.scalars), "lo", "hi"}
         self.scratch: list[Buffer] = []
         self.buffers = {}
         same = dict(layout.aliases)
@@ -57,7 +57,7 @@ class Schedule:
         )
         return Nest(
             (*self.buffers.values(), *self.scratch),
-            self.program.numbers,
+            self.program.scalars,
             self.layout.axes,
             extents,
             range_,
@@ -135,7 +135,7 @@ class Schedule:
                     )
                 )
                 env[name] = made
-            elif name in self.plan.numbers:
+            elif name in self.plan.scalars:
                 env[name] = name
             else:
                 step = self.plan.steps[name]

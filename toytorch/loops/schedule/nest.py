@@ -1,6 +1,6 @@
 """The loop nest of a kernel: what is loaded, computed and stored, and in which order.
 
-Printers turn a Nest into Python, LLVM or CUDA C. Values are named once (Let, Load); a Var is a
+Code generators turn a Nest into Python, LLVM or CUDA C. Values are named once (Let, Load); a Var is a
 place that loops add to. Index variables and sizes are values of the type "index".
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toytorch.loops.language.steps import Argument, Array, Number
+from toytorch.loops.language.steps import Argument, Array, Scalar
 
 Index = str | int  # the name of an index variable or of a size, or a number
 # Where an element is: for each axis the indices that are added up. -1 is the only axis of scratch.
@@ -115,7 +115,7 @@ class Nest:
     """
 
     buffers: tuple[Buffer, ...]
-    numbers: tuple[Number, ...]
+    scalars: tuple[Scalar, ...]
     axes: tuple[tuple[str, ...], ...]
     extents: tuple[str, ...]  # dimensions whose sizes are wanted as numbers, size_i, size_j
     range: tuple[int, ...]  # axes

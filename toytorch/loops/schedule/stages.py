@@ -23,14 +23,14 @@ class Plan:
         over = set(program.over)
         outs = len(program.outputs)
         self.inputs = {a.name: outs + k for k, a in enumerate(program.inputs)}
-        self.numbers = {n.name for n in program.numbers}
+        self.scalars = {n.name for n in program.scalars}
         self.steps = {s.name: s for s in program.steps}
         self.types = {
-            v.name: computed(v.type) for v in (*program.inputs, *program.numbers, *program.steps)
+            v.name: computed(v.type) for v in (*program.inputs, *program.scalars, *program.steps)
         }
         varies = {v.name: set(v.dims) for v in (*program.inputs, *program.steps)}
         self.full = {name for name, dims in varies.items() if dims & over or not over}
-        self.stage = dict.fromkeys([*self.inputs, *self.numbers], 0)
+        self.stage = dict.fromkeys([*self.inputs, *self.scalars], 0)
         for s in program.steps:
             named = [a for a in s.args if isinstance(a, str) and s.op != "extent"]
             last = max((self.stage[a] for a in named), default=0)
@@ -62,7 +62,7 @@ class Plan:
         for s in reversed(self.program.steps):
             if s.name in wanted and not isinstance(s, Reduce) and s.op != "extent":
                 wanted |= {a for a in s.args if isinstance(a, str) and a not in known}
-        names = (*self.inputs, *(n.name for n in self.program.numbers), *self.steps)
+        names = (*self.inputs, *(n.name for n in self.program.scalars), *self.steps)
         return [name for name in names if name in wanted]
 
     def costs(self, name: str) -> bool:
