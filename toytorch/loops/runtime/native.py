@@ -7,6 +7,7 @@ it reads (sizes, addresses); the range is what may be divided among threads.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -57,17 +58,19 @@ class Call:
 
     def __call__(self, total: int, work: int, *words: int) -> None:
         """Runs it over range(total) with a table of these words; see `on`."""
-        self.on((ctypes.c_int64 * len(words))(*words), total, work)
+        table = struct.pack(f"{len(words)}q", *words)
+        if work < jit.WORK:
+            self.run(table, 0, total)
+        else:
+            self.on(ctypes.cast(table, ctypes.c_void_p).value or 0, total, work)
 
-    def on(self, table: Any, total: int, work: int) -> None:
-        """Runs it with a table (of ctypes, or an address). Where there is more `work`, counted in
-        additions, than a thread does in some 20 µs, the threads of the pool share it."""
-        address = table if isinstance(table, int) else ctypes.addressof(table)
+    def on(self, table: int, total: int, work: int) -> None:
+        """Runs it with the table at an address. Where there is more `work`, counted in additions,
+        than a thread does in some 20 µs, the threads of the pool share it."""
         if (
-            work >= jit.WORK
-            and total > 1
-            and threads.thread_count() > 1
-            and threads.thread_pool().share(self.address, address, total)
+            work < jit.WORK
+            or total < 2
+            or threads.thread_count() < 2
+            or not threads.thread_pool().share(self.address, table, total)
         ):
-            return
-        self.run(address, 0, total)
+            self.run(table, 0, total)
