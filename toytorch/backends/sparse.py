@@ -1,8 +1,8 @@
 """Sparse arrays in coordinates, and the backend through which ops meet them.
 
 A SparseArray stands where a dense array stands, in `Tensor._array`; the sparse tensor is therefore
-an ordinary Tensor, and the short cut of `core.fast_path`, which wants plain NumPy arrays, passes by it
-without a test of its own. The general path asks `Kernels` for an op's sparse kernel; what has none
+an ordinary Tensor, and the fast path of `core.fast_path`, which wants plain NumPy arrays, passes by it
+without a test of its own. The slow path asks `Kernels` for an op's sparse kernel; what has none
 is refused in PyTorch's words.
 """
 

@@ -124,7 +124,7 @@ class Tile(Native):
         step = self.word(self.step) if self.step else self.word_of["step"]
         apart = [b.mul(self.word(r), step) for r in range(self.rows)]
 
-        def turn(a: Any, bm: Any, sums: Any) -> list[Any]:
+        def multiply(a: Any, bm: Any, sums: Any) -> list[Any]:
             right = [self.read(bm, v * self.lanes, self.vector) for v in each]
             out = []
             for r in range(self.rows):
@@ -138,7 +138,9 @@ class Tile(Native):
         def nested(depth: int, a: Any, bm: Any, sums: Any) -> list[Any]:
             def body(i: Any, *sums: Any) -> list[Any]:
                 here = self.moved(a, i, f"sa{depth}"), self.moved(bm, i, f"sb{depth}")
-                return turn(*here, sums) if depth == SUMS - 1 else nested(depth + 1, *here, sums)
+                return (
+                    multiply(*here, sums) if depth == SUMS - 1 else nested(depth + 1, *here, sums)
+                )
 
             return self.count(self.word_of[f"sum{depth}"], body, loop_carried=sums)
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.loops import Recipe
-from toytorch.loops.runtime import jit
-from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.jit import SMALLEST
 
 SHARED = 1 << 18  # elements of which several threads sum parts
@@ -95,7 +94,7 @@ def reordered(a: Any, over: tuple[int, ...], mean: bool) -> Any:
 def everything(flat: Any) -> Any:
     """The sum of all numbers, as an array without dimensions."""
     made = np.empty((), flat.dtype)
-    if flat.size < SHARED or parallel.thread_count() == 1:
+    if flat.size < SHARED or threads.thread_count() == 1:
         SUMS["s"](made, flat)
         return made
     each = flat.size // PARTS

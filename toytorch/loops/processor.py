@@ -32,7 +32,7 @@ class Processor(NamedTuple):
     vector: int  # bytes of a vector register
     registers: int  # vector registers
     fma: bool  # x·y + z in one instruction, rounded once
-    halves: bool  # converts float16 to float32 and back
+    half: bool  # converts float16 to float32 and back
     masks: bool  # any lanes of a vector can be left out (AVX-512)
     scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
     l1: int  # bytes of a core's first-level cache for data
@@ -127,7 +127,7 @@ def described(
         vector=64 if wide else 32 if able.get("avx") else 16,
         registers=32 if wide or neon else 16,
         fma=bool(able.get("fma") or neon),
-        halves=bool(able.get("f16c") or neon),
+        half=bool(able.get("f16c") or neon),
         masks=bool(able.get("avx512bw")),
         scales=wide and version >= (22,),
         l1=caches()[0],

@@ -76,7 +76,7 @@ class CudaSource:
 
     parameters   in order: ("array", name), ("scalar", name), ("size", n of an axis or size_d),
                  ("stride", "name axis"), ("scratch", name), ("range", "hi")
-    by_block     whether a turn of the range is a block of threads (otherwise one thread)
+    by_block     whether an iteration of the range is a block of threads (otherwise one thread)
     scratch      elements of each scratch array that one block needs, as factors
     """
 
@@ -89,24 +89,24 @@ class CudaSource:
 
 def cuda_source(nest: Nest) -> CudaSource:
     """The kernel of a nest; of an elementwise one scheduled with flat=True."""
-    printer = Printer(nest)
-    body = "\n".join(printer.lines(nest.body, 1))
-    head = ", ".join(printer.declarations)
+    generator = Generator(nest)
+    body = "\n".join(generator.lines(nest.body, 1))
+    head = ", ".join(generator.declarations)
     first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
-    lines = [cuda_prelude.of(body), first, *printer.opening, body]
+    lines = [cuda_prelude.of(body), first, *generator.opening, body]
     return CudaSource(
         "\n".join(filter(None, lines)) + "\n}",
-        tuple(printer.parameters),
-        printer.by_block,
+        tuple(generator.parameters),
+        generator.by_block,
         THREADS,
-        printer.scratch,
+        generator.scratch,
     )
 
 
-class Printer:
-    """Prints statements; knows the types of all values."""
+class Generator:
+    """Writes statements; knows the types of all values."""
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest

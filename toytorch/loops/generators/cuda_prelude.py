@@ -1,4 +1,4 @@
-"""Functions that printed CUDA C uses; a kernel is given those that it names."""
+"""Functions that generated CUDA C uses; a kernel is given those that it names."""
 
 from __future__ import annotations
 

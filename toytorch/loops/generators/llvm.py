@@ -33,7 +33,7 @@ from toytorch.loops.schedule.nest import (
 
 ANGLES = ("sin", "cos", "tan")
 REMAINDERS = ("fmod", "remainder", "floordiv")
-LOOP = "its own name"  # of a loop's note; `machine` puts it there
+LOOP = "its own name"  # of a loop's note; `jit` puts it there
 # Additions in the body of a loop, from which it is two vectors at a time and what is left with a
 # mask; and from which everything is done with a mask, in half the code.
 MIDDLE, LONG = 8, 40
@@ -46,7 +46,7 @@ def has_angles(nest: Nest) -> bool:
 
 
 def cost_of(body: tuple[Statement, ...]) -> int:
-    """What a turn costs, in additions; 0 where totals are added up, for which LLVM knows best."""
+    """What an iteration costs, in additions; 0 where totals are added up, for which LLVM knows best."""
     if any(isinstance(s, Update) for s in body):
         return 0
     return sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
@@ -169,7 +169,7 @@ class Core(Builder):
         return not ops.isdisjoint(REMAINDERS) or (self.slow and not ops.isdisjoint(ANGLES))
 
     def turns(self, s: For, start: Any, stop: Any, advice: Any = None) -> None:
-        """A loop, with the test before the first turn."""
+        """A loop, with the test before the first iteration."""
         b = self.b
         head, after = (self.block() for _ in range(2))
         before = b.block

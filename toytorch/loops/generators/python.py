@@ -51,7 +51,7 @@ INDEX = {
 
 
 def parameters(nest: Nest) -> list[str]:
-    """The parameters of a printed kernel: arrays, scalars, sizes that are used, and the range."""
+    """The parameters of a generated kernel: arrays, scalars, sizes that are used, and the range."""
     used = str(nest)
     sizes = [f"n{a}" for a in range(len(nest.axes)) if f"n{a}" in used]
     return (
@@ -130,7 +130,7 @@ def python_function(nest: Nest) -> Callable[..., Any]:
 
 
 def axis_views(nest: Nest, arrays: list[Any], sizes: dict[str, int]) -> list[Any]:
-    """The arrays as the printed kernel wants them: one dimension for each axis they vary over."""
+    """The arrays as the generated kernel wants them: one dimension for each axis they vary over."""
     views = []
     for buffer, record, array in zip(nest.buffers, nest.arrays, arrays):
         own = {

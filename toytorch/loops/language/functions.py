@@ -1,4 +1,4 @@
-"""NumPy's word for each primitive: for printed Python, and for machines without a compiler.
+"""NumPy's word for each primitive: for generated Python, and for machines without a compiler.
 
 Most are NumPy's own functions; the rest are composed here. They take arrays and single elements.
 """

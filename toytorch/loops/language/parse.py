@@ -65,27 +65,27 @@ def parse(text: str, type: str = "float32") -> Parts:
     head, arrow, written = lines[0].partition("->") if lines else ("", "", "")
     if not arrow:
         raise SyntaxError(f"a program begins with 'inputs -> outputs', got {text[:60]!r}")
-    reader = Reader(text)
+    parser = Parser(text)
     for name, dims, given in items(head):
         if dims is None:
-            reader.scalars.append(Scalar(name, given or type))
-            reader.define(name, given or type, ())
+            parser.scalars.append(Scalar(name, given or type))
+            parser.define(name, given or type, ())
         else:
-            reader.inputs.append(Array(name, given or type, dims))
-            reader.define(name, given or type, dims)
+            parser.inputs.append(Array(name, given or type, dims))
+            parser.define(name, given or type, dims)
     outputs = list(items(written))
-    reader.dims = {d for a in reader.inputs for d in a.dims} | {
+    parser.dims = {d for a in parser.inputs for d in a.dims} | {
         d for _, dims, _ in outputs for d in dims or ()
     }
     for line in lines[1:]:
-        reader.line(line)
+        parser.line(line)
     made = []
     for name, dims, given in outputs:
-        if name not in reader.current:
+        if name not in parser.current:
             raise NameError(f"output {name!r} is never assigned")
-        value = reader.current[name]
-        made.append(Array(value, given or reader.types[value], dims or ()))
-    return tuple(reader.inputs), tuple(reader.scalars), tuple(reader.steps), tuple(made)
+        value = parser.current[name]
+        made.append(Array(value, given or parser.types[value], dims or ()))
+    return tuple(parser.inputs), tuple(parser.scalars), tuple(parser.steps), tuple(made)
 
 
 def items(text: str) -> Any:
@@ -103,7 +103,7 @@ def items(text: str) -> Any:
 
 
 @dataclass
-class Reader:
+class Parser:
     """Turns assignments into steps."""
 
     text: str

@@ -161,11 +161,11 @@ class Builder:
     ) -> list[Any]:
         """for i in range(start, end, step): loop_carried = body(i, *loop_carried).
 
-        Loop-carried values are those that one turn hands to the next; the last ones are returned.
+        Loop-carried values are those that one iteration hands to the next; the last ones are returned.
         """
         b = self.b
         start, step, before = self.index(start), self.index(step), b.block
-        head, turn, after = (self.block() for _ in range(3))
+        head, inside, after = (self.block() for _ in range(3))
         b.branch(head)
         b.position_at_end(head)
         i = b.phi(self.word)
@@ -173,8 +173,8 @@ class Builder:
         phis = [b.phi(v.type) for v in loop_carried]
         for phi, v in zip(phis, loop_carried):
             phi.add_incoming(v, before)
-        b.cbranch(b.icmp_signed("<", i, self.index(end)), turn, after)
-        b.position_at_end(turn)
+        b.cbranch(b.icmp_signed("<", i, self.index(end)), inside, after)
+        b.position_at_end(inside)
         results = body(i, *phis) or []
         i.add_incoming(b.add(i, step, flags=["nsw"]), b.block)
         for phi, v in zip(phis, results):
@@ -193,13 +193,13 @@ class Builder:
     def counting(self, end: Any) -> Iterator[Any]:
         """for i in range(end), whose body is the `with` statement's."""
         b, before = self.b, self.b.block
-        head, turn, after = (self.block() for _ in range(3))
+        head, inside, after = (self.block() for _ in range(3))
         b.branch(head)
         b.position_at_end(head)
         i = b.phi(self.word)
         i.add_incoming(self.word(0), before)
-        b.cbranch(b.icmp_signed("<", i, end), turn, after)
-        b.position_at_end(turn)
+        b.cbranch(b.icmp_signed("<", i, end), inside, after)
+        b.position_at_end(inside)
         yield i
         i.add_incoming(b.add(i, self.word(1), flags=["nsw"]), b.block)
         b.branch(head)

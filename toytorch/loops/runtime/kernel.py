@@ -94,7 +94,7 @@ class Kernel:
         return sum(a.nbytes for a in arrays[: len(arrays_of(self.program))])
 
     def interpret(self, *args: Any) -> None:
-        """Runs the printed Python, element by element: slow, and what the others have to equal."""
+        """Runs the generated Python, element by element: slow, and what the others have to equal."""
         count = len(arrays_of(self.program))
         sizes = sizes_of(self.program, args[:count])
         table: dict[str, int] = {f"size_{d}": n for d, n in sizes.items()}

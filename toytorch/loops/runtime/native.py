@@ -62,7 +62,8 @@ class Call:
         if work < jit.WORK:
             self.run(table, 0, total)
         else:
-            self.on(ctypes.cast(table, ctypes.c_void_p).value or 0, total, work)
+            room = ctypes.create_string_buffer(table)
+            self.on(ctypes.addressof(room), total, work)
 
     def on(self, table: int, total: int, work: int) -> None:
         """Runs it with the table at an address. Where there is more `work`, counted in additions,

@@ -73,7 +73,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Update:
-    """name = op(name, value), in any order of the loop's turns."""
+    """name = op(name, value), in any order of the loop's iterations."""
 
     name: str
     op: str
@@ -92,7 +92,7 @@ class Join:
 class For:
     """for index in range(start, stop, step).
 
-    kind   "rows": the turns are independent, and divided among threads; "lanes": neighbours in
+    kind   "rows": the iterations are independent, and divided among threads; "lanes": neighbours in
            memory, made for vector instructions; "serial"
     """
 

@@ -54,7 +54,7 @@ class Plan:
             for p in range(self.last + 1)
         ]
         self.kept = self._kept() if over else []
-        self.homes = self._homes(in_place)
+        self.kept_in = self._outputs_to_keep_in(in_place)
 
     def needed(self, roots: Iterable[str], known: Collection[str]) -> list[str]:
         """What has to be computed for the roots beyond what is known, in order."""
@@ -96,9 +96,9 @@ class Plan:
             and self.costs(s.name)
         ]
 
-    def _homes(self, in_place: set[int]) -> dict[str, int]:
+    def _outputs_to_keep_in(self, in_place: set[int]) -> dict[str, int]:
         """The output in whose memory a kept value can wait."""
-        homes: dict[str, int] = {}
+        found: dict[str, int] = {}
         for name in self.kept:
             for k, stage in self.stored_in.items():
                 o = self.program.outputs[k]
@@ -108,13 +108,13 @@ class Plan:
                 if (
                     (own or free)
                     and alone
-                    and k not in homes.values()
+                    and k not in found.values()
                     and (
                         o.type == self.types[name]
                         and TYPES[o.type].kind == "f"
                         and self.layout.inner[k] == "1"
                     )
                 ):
-                    homes[name] = k
+                    found[name] = k
                     break
-        return homes
+        return found

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.loops import nvrtc
-from tests.backends.loops.test_loops import PROGRAMS, close
+from tests.loops import nvrtc
+from tests.loops.test_loops import PROGRAMS, close
 from toytorch.loops import Program
 from toytorch.loops.generators import numpy as numpy_blocked
 from toytorch.loops.generators.cuda import CudaSource, cuda_source

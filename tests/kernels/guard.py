@@ -1,6 +1,6 @@
 """Memory in which every access outside an array is seen: a pytest plugin.
 
-    GUARD=end python -m pytest -p tests.backends.guard tests/backends
+    GUARD=end python -m pytest -p tests.kernels.guard tests/kernels
 
 NumPy asks the handler below for the memory of every array. Each gets pages of its own between two
 pages that nobody may touch. With GUARD=end an array ends where a forbidden page begins, with

@@ -71,14 +71,11 @@ def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
-    code = (
-        "from tests.backends.loops.test_machine import compiled\n"
-        "for k in range(60, 64): compiled(k)"
-    )
+    code = "from tests.loops.test_runtime import compiled\nfor k in range(60, 64): compiled(k)"
     environment = {**os.environ, "TOYTORCH_CACHE": str(tmp_path)}
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[3]
+            [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2]
         )
         for _ in range(2)
     ]
