@@ -77,7 +77,7 @@ print(mul.schema)
 print("kind       ", mul.kind)
 print("kernel     ", mul.kernel)  # NumPy's name for it
 print("promotion  ", mul.promotion)
-print("formula    ", mul.expr)
+print("formula    ", mul.formula)
 print("derivatives", list(mul.derivatives))
 print("help       ", mul.doc)
 
@@ -101,8 +101,9 @@ print(torch.mul.__doc__)
 
 # %% [markdown]
 # To see that this is all there is to it, write a record of your own. A cube,
-# $x^3$, with the derivative $3x^2$: one signature, one kernel (`xp` is the
-# array module, here NumPy), one derivative.
+# $x^3$, with the derivative $3x^2$: one signature, one formula, from which its
+# kernels follow, and the formula of its derivative, in which `g` is the
+# gradient of the result.
 
 # %% [markdown] slide="subslide"
 # ## An operation of one's own
@@ -111,14 +112,9 @@ print(torch.mul.__doc__)
 from toytorch.core.op import registry
 from toytorch.ops.define import pointwise
 
-
-def cube_kernel(xp, a):
-    return a * a * a
-
-
 cube = registry.get("cube") or pointwise(  # once per session
-    "cube(Tensor self) -> Tensor", cube_kernel, expr="self ** 3",
-    d_self=lambda g, self: g * 3 * self * self, doc="The third power.")
+    "cube(Tensor self) -> Tensor", formula="self * self * self",
+    d_self="g * 3 * self * self", doc="The third power.")
 
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 x.cube().sum().backward()  # a method, with a gradient
@@ -528,12 +524,12 @@ print((by_hand(values) - whole(values)).abs().max().item() < 1e-4)
 # %% [markdown]
 # Nine passes over memory for a few multiplications per number, and eleven times
 # the traffic. (Inside its one kernel, toytorch's `gelu` on NumPy makes arrays,
-# too. A compiled kernel does not.) Chapter 14 takes the `expr` fields of the
-# records and makes one kernel of all nine:
+# too. A compiled kernel does not.) Chapter 14 takes the formulas of the records
+# and makes one kernel of all nine:
 
 # %%
 for op in (ops.mul, ops.add, ops.tanh, ops.sigmoid, ops.relu, ops.clamp):
-    print(f"{op.name:<8} {op.expr}")
+    print(f"{op.name:<8} {op.formula}")
 
 # %% [markdown] slide="subslide"
 # ## What does stretching cost?

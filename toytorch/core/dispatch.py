@@ -239,6 +239,9 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = array if work is None or array.dtype == work else array.astype(work)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
+    for i, a in enumerate(arrays):
+        if isinstance(a, Tensor):  # a tensor for a number, such as alpha
+            arrays[i] = a.item()
     try:
         if (
             target is not None

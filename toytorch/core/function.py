@@ -108,13 +108,17 @@ def attach(op: Op) -> Any:
     return op
 
 
+def in_one_line(formula: Any) -> str:
+    return str(formula).replace("\n", "; ")
+
+
 def describe(op: Op) -> str:
     """The help text of an op, from its record."""
     lines = [op.doc, "", f"    {op.schema}"]
-    if op.expr:
-        lines.append(f"    formula: {op.expr}")
+    if op.formula:
+        lines.append(f"    formula: {in_one_line(op.formula)}")
     lines += [
-        f"    d {name} = {op.formulas[name]}"
+        f"    d {name} = {in_one_line(op.formulas[name])}"
         if name in op.formulas
         else f"    d {name}: a function of {', '.join(op.needs[name])}"
         for name in op.derivatives

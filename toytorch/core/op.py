@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
@@ -36,6 +37,7 @@ from toytorch.facts.node import SAVED_TWICE, Node, check_version, unpacked
 from toytorch.facts.schema import Schema, parse
 
 registry: dict[str, Op] = {}
+WORDS = ("where", "logical_not")  # of conditions in formulas
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
 PROMOTION = ("default", "float", "count", "none")
@@ -46,14 +48,16 @@ class Op:
 
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
                 "general" for ops that make sparse tensors of dense ones, which have no short cut
-    kernel      a name looked up on the backend's array module, or a function of (xp, *arguments)
+    kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
+                ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
                 float first; "count": masks become integers; "none": the kernel sees the arrays
                 as they are
     derivatives {argument: function or formula}; an argument that is missing gets no gradient
     holomorphic whether the derivative rules, written for real numbers, also hold for complex ones
                 once conjugated (see Node.apply); False where a rule looks at the conjugate itself
-    expr        the formula of a pointwise op, for the fuser and the documentation
+    formula     what a pointwise op computes for each element; the kernel follows from it, and what
+                the fuser does (see `toytorch.loops.formula`)
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning
@@ -72,12 +76,12 @@ class Op:
     def __init__(
         self,
         signature: str,
-        kernel: Any,
+        kernel: Any = None,
         *,
         kind: str = "general",
         promotion: str = "default",
         derivatives: dict[str, Any] | None = None,
-        expr: str = "",
+        formula: str = "",
         doc: str = "",
         inplace: bool = False,
         method: bool = True,
@@ -106,7 +110,12 @@ class Op:
             raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
         self.kernel, self.kind, self.promotion = kernel, kind, promotion
         self.memory = memory or ("rows" if kind == "reduction" else "")
-        self.expr, self.doc = expr, inspect.cleandoc(doc)
+        self.formula = formula_of(formula, self.schema) if formula else None
+        if self.formula is not None:
+            if kernel is not None:
+                raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
+            self.kernel, plain = kernel_of(self.name, self.formula, self.schema)
+        self.doc = inspect.cleandoc(doc)
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
@@ -120,15 +129,29 @@ class Op:
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
-        self.formulas = {n: d for n, d in (derivatives or {}).items() if isinstance(d, str)}
+        self.formulas = {
+            n: Derivative(d, self.schema, self._knows, Late)
+            for n, d in (derivatives or {}).items()
+            if isinstance(d, str)
+        }
         self.derivatives = {
-            n: rule(d, self.schema) if isinstance(d, str) else d
+            n: self.formulas[n].of_tensors if n in self.formulas else d
             for n, d in (derivatives or {}).items()
         }
         self._kernels: dict[int, Any] = {}
         self.function: Any = None
         self._build()
         registry[self.name] = self
+
+    def _knows(self, name: str) -> bool:
+        """Whether a derivative may name this."""
+        argument, _, trait = name.rpartition("_")
+        return (
+            name in ("g", "gs", "work", "result")
+            or name in self.schema.index
+            or (argument in self.schema.index and trait in TRAITS)
+            or (name.startswith("result") and name[6:].isdigit() and int(name[6:]) < self.count)
+        )
 
     @property
     def differentiable(self) -> bool:
@@ -144,6 +167,8 @@ class Op:
                 return xp.kernel_of(self)
             if isinstance(kernel, str):
                 found = getattr(xp, kernel)
+            elif isinstance(kernel, FormulaKernel):  # any array module answers to its functions
+                found = kernel.of_arrays
             else:
                 found = functools.partial(kernel, xp)
             if xp is np:
@@ -186,21 +211,13 @@ class Op:
 
     def _build(self) -> None:
         """Makes the node class, whose `apply` is generated from the derivatives."""
-        args = self.schema.index
-        allowed = {
-            "g",
-            "gs",
-            "work",
-            *args,
-            *(f"{a}_{s}" for a in args for s in TRAITS),
-            "result",
-            *(f"result{i}" for i in range(self.count)),
-        }
         needs: dict[str, tuple[str, ...]] = {}
         for name, d in self.derivatives.items():
-            needs[name] = tuple(inspect.signature(d).parameters)
-            unknown = [n for n in needs[name] if n not in allowed]
-            if name not in args or unknown:
+            formula = self.formulas.get(name)
+            params = formula.params if formula is not None else inspect.signature(d).parameters
+            needs[name] = tuple(params)
+            unknown = [n for n in params if not self._knows(n)]
+            if name not in self.schema.index or unknown:
                 raise ValueError(
                     f"op {self.name!r}: derivative d_{name} names {unknown or name!r},"
                     f" which is no argument of {self.schema}"
@@ -253,18 +270,6 @@ def pascal(name: str) -> str:
     ('Mul', 'LogSoftmax', 'Max')
     """
     return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
-
-
-def rule(formula: str, schema: Schema) -> Any:
-    """A derivative from its formula: a function of the names in it that the record knows."""
-    code = compile(formula, formula, "eval")
-    names = [
-        n
-        for n in code.co_names
-        if n == "g" or n.startswith("result") or n.removesuffix("_shape") in schema.index
-    ]
-    helpers = {n: Late(n) for n in code.co_names if n not in names}
-    return eval(f"lambda {', '.join(names)}: {formula}", helpers)  # text of a record, not a user's
 
 
 class Late:
@@ -419,9 +424,12 @@ def make_node_class(op: Op) -> type[Node]:
 
     if op.derivatives and op.formulas.keys() == op.derivatives.keys():
         source += "\n\n" + arrays_source(op)
-        for formula in op.formulas.values():
-            for name in compile(formula, formula, "eval").co_names:
-                namespace.setdefault(name, Late(name).on_arrays)
+        for name, formula in op.formulas.items():
+            words = formula.array_words()
+            if formula.inline:
+                namespace.update({w: words[w] for w in (*WORDS, *formula.formula.words)})
+            else:
+                namespace[f"arrays_{name}"] = formula.of_arrays()
     generate(f"{op.name}: {op.node_name}", source, namespace)
 
     def reader(name: str) -> property:
@@ -477,7 +485,7 @@ def arrays_source(op: Op) -> str:
     for i, name in names:
         lines += [
             f"    if e{i} is not None:",
-            f"        g{i} = {op.formulas[name]}",
+            f"        g{i} = {gradient_of_arrays(op.formulas[name], name)}",
             f"        if g{i}.__class__ is not ndarray:",
             f"            g{i} = asarray(g{i})",
         ]
@@ -500,6 +508,11 @@ def arrays_source(op: Op) -> str:
         lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
     lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
     return "\n".join(lines) + "\n"
+
+
+def gradient_of_arrays(derivative: Derivative, name: str) -> str:
+    """What `apply_arrays` says: the formula itself, or a call of its function."""
+    return derivative.inline or f"arrays_{name}({', '.join(derivative.params)})"
 
 
 def is_tensor_like(op: Op, name: str) -> bool:

@@ -88,8 +88,15 @@ def page(op: Op) -> str:
     )
     shapes = SHAPES.get(op.kind, SHAPES["general"])
     lines += [f"**Shapes.** {shapes}", "", f"**Types.** {types}", ""]
-    if op.expr:
-        lines += ["**Formula**, as the fuser writes it:", "", "```", op.expr, "```", ""]
+    if op.formula:
+        lines += [
+            "**Formula**, from which its kernels follow:",
+            "",
+            "```",
+            str(op.formula),
+            "```",
+            "",
+        ]
     lines += [*derivative_lines(op), ""]
     shown = example(op)
     if shown:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.loops.elementwise import Loop
 from toytorch.ops.creation.create import tensor, zeros_like
 from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw
+from toytorch.optim.rule import Rule
 
-ADAM = Loop(
-    "m = m + (g - m) * share\n"
-    "v = beta2 * v + g * g * share2\n"
-    "p = p - m * step / (sqrt(v) * scale + eps)",
+MEANS = "m = m + (g - m) * share\nv = beta2 * v + g * g * share2\n"
+ADAM = Rule(
+    MEANS + "p = p - m * step / (sqrt(v) * scale + eps)",
     "p g m v",
+    "share beta2 share2 step scale eps",
+)
+AMSGRAD = Rule(
+    MEANS + "most = maximum(most, v)\np = p - m * step / (sqrt(most) * scale + eps)",
+    "p g m v most",
     "share beta2 share2 step scale eps",
 )
 
@@ -84,7 +87,6 @@ class Adam(Optimizer):
                 state["max_exp_avg_sq"] = zeros_like(param)
         t, (beta1, beta2), lr = count(state), map(float, group["betas"]), float(group["lr"])
         p, g = raw(param), raw(grad)
-        xp = base.of_array(p).xp
         m, v = raw(state["exp_avg"]), raw(state["exp_avg_sq"])
         if group["maximize"]:
             g = -g
@@ -94,28 +96,11 @@ class Adam(Optimizer):
             else:
                 g = g + group["weight_decay"] * p
         step, scale = lr / (1 - beta1**t), 1 / math.sqrt(1 - beta2**t)
-        if not group["amsgrad"] and ADAM(
-            p, g, m, v, 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
-        ):
-            bump(param)
-            return
-        # m += (1 - β₁)(g - m), v = β₂v + (1 - β₂)g², with one scratch array for every product
-        scratch = xp.subtract(g, m, out=xp.empty_like(m))  # an array for a number, too
-        scratch *= 1 - beta1
-        m += scratch
-        v *= beta2
-        xp.multiply(g, g, out=scratch)
-        scratch *= 1 - beta2
-        v += scratch
+        numbers = 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
         if group["amsgrad"]:
-            most = raw(state["max_exp_avg_sq"])
-            v = xp.maximum(most, v, out=most)
-        xp.sqrt(v, out=scratch)
-        scratch *= scale
-        scratch += group["eps"]
-        xp.divide(m, scratch, out=scratch)
-        scratch *= step
-        p -= scratch
+            AMSGRAD(p, g, m, v, raw(state["max_exp_avg_sq"]), *numbers)
+        else:
+            ADAM(p, g, m, v, *numbers)
         bump(param)
 
 

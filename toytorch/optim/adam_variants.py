@@ -8,10 +8,10 @@ from typing import Any
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import ones, tensor, zeros_like
+from toytorch.optim.adam import MEANS
 from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw, slope
 from toytorch.optim.rule import Rule
 
-MEANS = "m = m + (g - m) * share\nv = beta2 * v + g * g * share2\n"
 ADAMAX = Rule(
     "m = m + (g - m) * share\nu = maximum(beta2 * u, maximum(g, -g) + eps)\np = p - step * m / u",
     "p g m u",

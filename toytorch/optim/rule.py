@@ -3,47 +3,75 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import Any
 
-from toytorch.backends import base
 from toytorch.loops.elementwise import Loop
+from toytorch.loops.formula import Formula, names_in
+from toytorch.loops.language.functions import FUNCTIONS
 
-
-class _Choices(ast.NodeTransformer):
-    """`a if x > y else b` as where(x > y, a, b), which NumPy can do for whole arrays."""
-
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
-        parts = [self.visit(n) for n in (node.test, node.body, node.orelse)]
-        return ast.copy_location(ast.Call(ast.Name("where", ast.Load()), parts, []), node)
+SIGNS: dict[type, str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 class Rule:
-    """Assignments for every element of equally shaped arrays, in the language of `backends.loop`.
+    """Assignments for every element of equally shaped arrays, in the language of formulas.
 
     >>> import numpy as np
-    >>> step = Rule("p = p - lr * g", "p g", "lr")
-    >>> p = np.ones(2, "float32"); step(p, np.ones(2, "float32"), 0.5); p
+    >>> step = Rule("v = momentum * v + g\\np = p - lr * v", "p g v", "lr momentum")
+    >>> p, v = np.ones(2, "float32"), np.zeros(2, "float32")
+    >>> step(p, np.ones(2, "float32"), v, 0.5, 0.9); p
     array([0.5, 0.5], dtype=float32)
+    >>> print(step.source)
+    def rule(p, g, v, lr, momentum):
+        v *= momentum
+        v += g
+        p -= lr * v
     """
 
     def __init__(self, text: str, arrays: str, numbers: str = "") -> None:
+        self.text, self.arrays, self.numbers = text, arrays.split(), numbers.split()
         self.loop = Loop(text, arrays, numbers)
-        self.names = [*self.loop.arrays, *self.loop.numbers]
-        self.lines: list[tuple[str, Any]] = []
-        for line in ast.parse(text).body:
-            assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
-            value = ast.fix_missing_locations(ast.Expression(_Choices().visit(line.value)))
-            self.lines.append((line.targets[0].id, compile(value, text, "eval")))
+
+    @cached_property
+    def source(self) -> str:
+        """The rule on whole arrays; what `p = p - lr * g` assigns is written in place."""
+        formula = Formula(f"{self.text}\n0", self.arrays)
+        lines = []
+        for name, tree in formula.lines:
+            lines += self.written(formula, name, tree)
+        return "\n    ".join([f"def rule({', '.join([*self.arrays, *self.numbers])}):", *lines])
+
+    def written(self, formula: Formula, name: str, tree: Any) -> list[str]:
+        """The statements of one assignment."""
+        if name not in self.arrays:
+            return [f"{name} = {formula.spelled(tree)}"]
+        if isinstance(tree, ast.BinOp) and type(tree.op) in SIGNS:
+            sign = SIGNS[type(tree.op)]
+            left: Any = tree.left
+            right: Any = tree.right
+            if is_name(left, name):  # p = p - lr * g
+                return [f"{name} {sign} {formula.spelled(right)}"]
+            scaled = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mult)
+            if scaled and is_name(left.right, name) and name not in names_in(left.left, right):
+                # v = momentum * v + g
+                return [
+                    f"{name} *= {formula.spelled(left.left)}",
+                    f"{name} {sign} {formula.spelled(right)}",
+                ]
+        return [f"{name}[...] = {formula.spelled(tree)}"]
+
+    @cached_property
+    def on_arrays(self) -> Any:
+        """The function that `source` shows."""
+        space = dict(FUNCTIONS)
+        exec(compile(self.source, f"<toytorch rule {self.text}>", "exec"), space)  # our own text
+        return space["rule"]
 
     def __call__(self, *args: Any) -> None:
         """Runs the rule: arrays in the order of the call, then the numbers."""
-        if self.loop(*args):
-            return
-        xp = base.of_array(args[0]).xp
-        table = {"sqrt": xp.sqrt, "maximum": xp.maximum, "where": xp.where}
-        values = dict(zip(self.names, args))
-        for name, code in self.lines:
-            values[name] = eval(code, table, values)  # text of a rule, not a user's
-        for name, array in zip(self.loop.arrays, args):
-            if values[name] is not array:
-                array[...] = values[name]
+        if not self.loop(*args):
+            self.on_arrays(*args)
+
+
+def is_name(tree: Any, name: str) -> bool:
+    return isinstance(tree, ast.Name) and tree.id == name

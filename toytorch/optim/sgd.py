@@ -7,13 +7,13 @@ from typing import Any
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.loops.elementwise import Loop
 from toytorch.optim.optimizer import Optimizer, check_positive
+from toytorch.optim.rule import Rule
 
-STEP = Loop("p = p - lr * g", "p g", "lr")
-DECAYED = Loop("p = p - lr * (g + decay * p)", "p g", "lr decay")
-MOMENTUM = Loop("v = momentum * v + share * g\np = p - lr * v", "p g v", "lr momentum share")
-NESTEROV = Loop(
+STEP = Rule("p = p - lr * g", "p g", "lr")
+DECAYED = Rule("p = p - lr * (g + decay * p)", "p g", "lr decay")
+MOMENTUM = Rule("v = momentum * v + share * g\np = p - lr * v", "p g v", "lr momentum share")
+NESTEROV = Rule(
     "v = momentum * v + share * g\np = p - lr * (g + momentum * v)", "p g v", "lr momentum share"
 )
 
@@ -70,8 +70,10 @@ class SGD(Optimizer):
         decay, momentum = float(group["weight_decay"]), float(group["momentum"])
         g = -g if group["maximize"] else g
         if not momentum:
-            if not (DECAYED(p, g, lr, decay) if decay else STEP(p, g, lr)):
-                p -= lr * (g + decay * p if decay else g)
+            if decay:
+                DECAYED(p, g, lr, decay)
+            else:
+                STEP(p, g, lr)
             bump(param)
             return
         g = g + decay * p if decay else g
@@ -79,14 +81,11 @@ class SGD(Optimizer):
         if buffer is None:
             buffer = state["momentum_buffer"] = grad.detach().clone()
             buffer._array[...] = g
-            p -= lr * (g + momentum * g if group["nesterov"] else g)
+            STEP(p, g, lr * (1 + momentum) if group["nesterov"] else lr)
         else:
             v, share = buffer._array, 1 - float(group["dampening"])
             rule = NESTEROV if group["nesterov"] else MOMENTUM
-            if not rule(p, g, v, lr, momentum, share):
-                v *= momentum
-                v += share * g
-                p -= lr * (g + momentum * v if group["nesterov"] else v)
+            rule(p, g, v, lr, momentum, share)
         bump(param)
 
     def update_sparse(

@@ -16,9 +16,10 @@ from typing import Any
 from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, work_type
-from toytorch.jit.fuser.formula import BINARY, NAMES, NUMBERS, TESTS, tree_of
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Array, Program, Reduce, Step, Unsupported
+from toytorch.loops.formula import CONSTANTS, FOLDED
+from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.types import TYPES
 
 REDUCTIONS = {
@@ -185,7 +186,6 @@ class Lower:
     def pointwise(self, node: Node) -> None:
         """A record's formula, over operands in their common type."""
         op: Any = node.record
-        variant = ".tanh" if op.name == "gelu" and constant(node.inputs[-1]) == "tanh" else ""
         work = work_type(node)
         kind = work.name if work is not None else ""
         out = node.output
@@ -202,17 +202,11 @@ class Lower:
         self.axes[out] = axes
         for a in op.schema.args[len(node.inputs) :]:
             values[a.name] = a.default
-        if op.name == "clamp":
-            made = self.clamp(values, kind)
-        elif op.name == "pow":
-            made = self.power(values, kind)
-        else:
-            if op.name == "round" and values.get("decimals"):
-                raise Unsupported("rounding to decimals is no loop")
-            tree = tree_of(op, variant)
-            if tree is None:
-                raise Unsupported(f"{node.kind} has no formula")
-            made = self.value(tree, values, kind or type_of(out))
+        if op.formula is None or not op.formula.known:
+            raise Unsupported(f"{node.kind} has no formula that loops can follow")
+        made: Any = None
+        for name, tree in op.formula.straight(values)[1]:
+            made = values[name] = self.value(tree, values, kind or type_of(out))
         if not isinstance(made, str):
             raise Unsupported(f"{node.kind} is a constant")
         wanted = type_of(out)
@@ -231,7 +225,7 @@ class Lower:
         if isinstance(tree, ast.Constant):
             return tree.value
         if isinstance(tree, ast.Name):
-            found = values[tree.id] if tree.id in values else NUMBERS[tree.id]
+            found = values[tree.id] if tree.id in values else CONSTANTS[tree.id]
             if found is None:
                 raise Unsupported(f"no value for {tree.id}")
             return found
@@ -244,13 +238,13 @@ class Lower:
             return self.apply("neg" if isinstance(tree.op, ast.USub) else "invert", [inner])
         if isinstance(tree, ast.BinOp):
             return self.binary(
-                BINARY[type(tree.op)],
+                type(tree.op),
                 self.value(tree.left, values, kind),
                 self.value(tree.right, values, kind),
             )
         if isinstance(tree, ast.Compare):
             return self.apply(
-                TESTS[type(tree.ops[0])],
+                OPERATORS[type(tree.ops[0])],
                 [
                     self.value(tree.left, values, kind),
                     self.value(tree.comparators[0], values, kind),
@@ -268,17 +262,22 @@ class Lower:
                 made = self.apply(name, [made, p])
             return made
         assert isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
-        name = NAMES.get(tree.func.id, tree.func.id)
-        return self.apply(name, [self.value(a, values, kind) for a in tree.args], kind)
+        args = [self.value(a, values, kind) for a in tree.args]
+        return (
+            self.power(args[0], args[1], kind)
+            if tree.func.id == "pow"
+            else self.apply(tree.func.id, args, kind)
+        )
 
     def truth(self, name: Any) -> Any:
         """A value as true or false."""
         return self.cast(name, "bool") if isinstance(name, str) else bool(name)
 
-    def binary(self, op: str, a: Any, b: Any) -> Any:
+    def binary(self, sign: type, a: Any, b: Any) -> Any:
         """a op b, without the steps that change nothing: alpha = 1."""
         if not isinstance(a, str) and not isinstance(b, str):
-            return {"add": a + b, "sub": a - b, "mul": a * b}[op] if op != "div" else a / b
+            return FOLDED[sign](a, b)
+        op = OPERATORS[sign]
         if op == "mul" and not isinstance(a, str) and a == 1:
             return b
         if op == "mul" and not isinstance(b, str) and b == 1 and isinstance(a, str):
@@ -306,17 +305,8 @@ class Lower:
         )
         return self.step(op, args, result, dims)
 
-    def clamp(self, values: dict[str, Any], kind: str) -> Any:
-        made = values["self"]
-        if values["min"] is not None:
-            made = self.apply("maximum", [made, values["min"]])
-        if values["max"] is not None:
-            made = self.apply("minimum", [made, values["max"]])
-        return made
-
-    def power(self, values: dict[str, Any], kind: str) -> Any:
+    def power(self, base: Any, exponent: Any, kind: str) -> Any:
         """xⁿ as products where n is a small whole number, else the primitive."""
-        base, exponent = values["self"], values["other"]
         if isinstance(base, str) and not isinstance(exponent, str) and exponent in (2, 3, 4):
             square = self.apply("mul", [base, base])
             return (

@@ -1,6 +1,8 @@
-"""NumPy's word for each primitive: for generated Python, and for machines without a compiler.
+"""NumPy's word for each primitive: what an op computes on arrays, in generated Python, and where no
+compiler is.
 
-Most are NumPy's own functions; the rest are composed here. They take arrays and single elements.
+Most are NumPy's own functions; the rest are composed here. They take arrays and single elements, of
+NumPy or of any array module that answers to NumPy's functions, as CuPy's does.
 """
 
 from __future__ import annotations
@@ -50,10 +52,112 @@ def erf(x: Any) -> Any:
     return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
 
 
-def divided(x: Any, y: Any) -> Any:
+def kind_of(x: Any) -> str:
+    """The kind of an array's type, or of a number's: "f", "i", "u", "b" or "c"."""
+    return x.dtype.kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind
+
+
+def check_divisor(x: Any, y: Any) -> None:
+    if kind_of(x) in "iub" and not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def floordiv(x: Any, y: Any) -> Any:
     """Python's x // y, and for real numbers PyTorch's: an infinity where y is 0."""
+    check_divisor(x, y)
     made = np.floor_divide(x, y)
-    return np.where(y == 0, x / y, made)[()] if np.asarray(x).dtype.kind == "f" else made
+    return np.where(y == 0, x / y, made)[()] if kind_of(x) == "f" else made
+
+
+def truncdiv(x: Any, y: Any) -> Any:
+    """x / y towards zero."""
+    if kind_of(x) not in "iub":
+        return np.trunc(x / y)
+    check_divisor(x, y)
+    q = np.floor_divide(x, y)
+    return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """The remainder with the divisor's sign, as Python's %."""
+    check_divisor(x, y)
+    return np.remainder(x, y)
+
+
+def fmod(x: Any, y: Any) -> Any:
+    """The remainder with the dividend's sign, as C's fmod."""
+    check_divisor(x, y)
+    return np.fmod(x, y)
+
+
+def power(x: Any, y: Any) -> Any:
+    """xʸ; of integers as PyTorch computes it, without an error for negative powers."""
+    kind = kind_of(x)
+    if kind in "iu":
+        if np.any(y < 0):
+            with_zero = np.power(x, np.maximum(y, 0))
+            ones = np.where(np.abs(x) == 1, np.power(x, np.abs(y)), 0)
+            return np.where(y < 0, ones, with_zero).astype(x.dtype)
+        return np.power(x, y)
+    if kind == "b":
+        return np.logical_or(x, np.logical_not(y))
+    if not np.ndim(y) and kind_of(y) == "f":  # the powers that have a cheaper name
+        if y == 2:
+            return np.multiply(x, x)
+        if y == 3:
+            return np.multiply(np.multiply(x, x), x)
+        if y == 0.5:
+            return np.sqrt(x)
+        if y == -1:
+            return np.reciprocal(x)
+    return np.power(x, y)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 for NaN; x/|x| for complex numbers."""
+    kind = kind_of(x)
+    if kind == "b":
+        return np.logical_and(x, True)
+    if kind == "c":
+        size = np.abs(x)
+        return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+    s = np.sign(x)
+    return np.where(np.isnan(x), np.zeros((), s.dtype), s)[()] if kind == "f" else s
+
+
+def square(x: Any) -> Any:
+    """x²; of a mask as integers."""
+    return np.square(x if kind_of(x) != "b" else x.astype("int64"))
+
+
+def rounding(function: Any) -> Callable[[Any], Any]:
+    """A function that leaves whole numbers as they are."""
+    return lambda x: function(x) if kind_of(x) in "fc" else x + 0
+
+
+def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
+    """A shift of bits; by more than there are, nothing (or the sign) is left."""
+
+    def shifted(x: Any, y: Any) -> Any:
+        inside = (y >= 0) & (y < 8 * x.dtype.itemsize)
+        made = function(x, np.where(inside, y, 0).astype(x.dtype))
+        beyond = np.where(x < 0, -1, 0).astype(x.dtype) if fills else x.dtype.type(0)
+        return np.where(inside, made, beyond)
+
+    return shifted
+
+
+def signbit(x: Any) -> Any:
+    """Whether the sign is negative; that of -0.0 is."""
+    return np.signbit(x) if kind_of(x) == "f" else x < 0
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(eˣ + eʸ) without overflow."""
+    if kind_of(x) != "c":
+        return np.logaddexp(x, y)
+    top = np.where(x.real > y.real, x, y)
+    return top + np.log(np.exp(x - top) + np.exp(y - top))
 
 
 def converter(name: str) -> Callable[[Any], Any]:
@@ -65,24 +169,52 @@ def converter(name: str) -> Callable[[Any], Any]:
 
 
 FUNCTIONS: dict[str, Any] = {
-    "abs": np.abs,
-    "sign": np.sign,
-    "floor_divide": divided,
-    "remainder": np.remainder,
-    "fmod": np.fmod,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": floordiv,
+    "truncdiv": truncdiv,
+    "remainder": remainder,
+    "fmod": fmod,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "sign": sign,
+    "signbit": signbit,
+    "square": square,
+    "reciprocal": np.reciprocal,
+    "where": np.where,
     "maximum": np.maximum,
     "minimum": np.minimum,
     "fmax": np.fmax,
     "fmin": np.fmin,
     "copysign": np.copysign,
+    "nextafter": np.nextafter,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
+    "and_": np.bitwise_and,
+    "or_": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "invert": np.invert,
+    "shift_left": shift(np.left_shift, False),
+    "shift_right": shift(np.right_shift, True),
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "rint": np.rint,
-    "trunc": np.trunc,
+    "floor": rounding(np.floor),
+    "ceil": rounding(np.ceil),
+    "round": rounding(np.rint),
+    "trunc": rounding(np.trunc),
     "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "exp": np.exp,
     "exp2": np.exp2,
     "expm1": np.expm1,
@@ -90,6 +222,9 @@ FUNCTIONS: dict[str, Any] = {
     "log2": np.log2,
     "log10": np.log10,
     "log1p": np.log1p,
+    "logaddexp": logaddexp,
+    "logaddexp2": np.logaddexp2,
+    "hypot": np.hypot,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -100,12 +235,20 @@ FUNCTIONS: dict[str, Any] = {
     "atan2": np.arctan2,
     "sinh": np.sinh,
     "cosh": np.cosh,
-    "pow": np.power,
-    "left_shift": np.left_shift,
-    "right_shift": np.right_shift,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "pow": power,
+    "gcd": np.gcd,
+    "lcm": np.lcm,
     "sigmoid": sigmoid,
     "erf": erf,
     "erfc": erfc,
+    # How printed Python calls some of them.
+    "floor_divide": floordiv,
+    "rint": np.rint,
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
     "inf": float("inf"),
     "nan": float("nan"),
     "empty": np.empty,

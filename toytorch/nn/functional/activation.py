@@ -10,9 +10,9 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import activation, arithmetic
+from toytorch.ops.elementwise.activation import gelu as gelu_record
 from toytorch.ops.elementwise.activation import softsign, tanhshrink
 from toytorch.ops.reductions import reduce
-from toytorch.ops.special.error_gamma import gelu as gelu_record
 
 __all__ = [
     "celu",

@@ -17,86 +17,79 @@ def _ordered(name: str) -> Any:
     return check
 
 
-eq = comparison("eq", "equal", "Whether operands are equal.", expr="self == other")
-ne = comparison("ne", "not_equal", "Whether operands differ.", expr="self != other")
-lt = comparison("lt", "less", "Whether self is less.", expr="self < other", checks=_ordered("lt"))
+eq = comparison(
+    "eq",
+    "Whether operands are equal.",
+    formula="self == other",
+)
+ne = comparison(
+    "ne",
+    "Whether operands differ.",
+    formula="self != other",
+)
+lt = comparison(
+    "lt",
+    "Whether self is less.",
+    formula="self < other",
+    checks=_ordered("lt"),
+)
 le = comparison(
     "le",
-    "less_equal",
     "Whether self is less or equal.",
-    expr="self <= other",
+    formula="self <= other",
     checks=_ordered("le"),
 )
 gt = comparison(
-    "gt", "greater", "Whether self is greater.", expr="self > other", checks=_ordered("gt")
+    "gt",
+    "Whether self is greater.",
+    formula="self > other",
+    checks=_ordered("gt"),
 )
 ge = comparison(
     "ge",
-    "greater_equal",
     "Whether self is greater or equal.",
-    expr="self >= other",
+    formula="self >= other",
     checks=_ordered("ge"),
 )
 
 
-def _test(name: str, otherwise: bool) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
-        return getattr(xp, name)(a) if a.dtype.kind in "fc" else xp.full(a.shape, otherwise)
-
-    return kernel
-
-
 isnan = pointwise(
     "isnan(Tensor self) -> BoolTensor",
-    _test("isnan", False),
-    expr="self != self",
+    formula="isnan(self)",
     inplace=False,
     doc="Whether a value is NaN.",
 )
 isinf = pointwise(
     "isinf(Tensor self) -> BoolTensor",
-    _test("isinf", False),
-    expr="isinf(self)",
+    formula="isinf(self)",
     inplace=False,
     doc="Whether a value is infinite.",
 )
 isfinite = pointwise(
     "isfinite(Tensor self) -> BoolTensor",
-    _test("isfinite", True),
-    expr="isfinite(self)",
+    formula="isfinite(self)",
     inplace=False,
     doc="Whether a value is neither infinite nor NaN.",
 )
 
 
-def _isposinf(xp: Any, a: Any) -> Any:
-    return a == xp.inf if a.dtype.kind == "f" else xp.zeros(a.shape, bool)
-
-
-def _isneginf(xp: Any, a: Any) -> Any:
-    return a == -xp.inf if a.dtype.kind == "f" else xp.zeros(a.shape, bool)
-
-
 isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
-    _isposinf,
-    expr="self == inf",
+    formula="self == inf",
     inplace=False,
     doc="Whether a value is +∞.",
     checks=_ordered("isposinf"),
 )
 isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
-    _isneginf,
-    expr="self == -inf",
+    formula="self == -inf",
     inplace=False,
     doc="Whether a value is -∞.",
     checks=_ordered("isneginf"),
 )
 signbit = pointwise(
     "signbit(Tensor self) -> BoolTensor",
-    lambda xp, a: xp.signbit(a) if a.dtype.kind == "f" else a < 0,
-    expr="signbit(self)",
+    formula="signbit(self)",
     inplace=False,
     doc="Whether the sign bit is set.",
 )
@@ -137,39 +130,28 @@ isclose = general(
 )
 
 
-def _both_bool(name: str) -> Any:
-    def kernel(xp: Any, *arrays: Any) -> Any:
-        return getattr(xp, name)(*arrays)
-
-    return kernel
-
-
 logical_not = pointwise(
     "logical_not(Tensor self) -> BoolTensor",
-    _both_bool("logical_not"),
+    formula="logical_not(self)",
     promotion="none",
-    expr="!self",
     doc="Whether a value is zero.",
 )
 logical_and = pointwise(
     "logical_and(Tensor self, Tensor other) -> BoolTensor",
-    _both_bool("logical_and"),
+    formula="logical_and(self, other)",
     promotion="none",
-    expr="self && other",
     doc="Whether both values are non-zero.",
 )
 logical_or = pointwise(
     "logical_or(Tensor self, Tensor other) -> BoolTensor",
-    _both_bool("logical_or"),
+    formula="logical_or(self, other)",
     promotion="none",
-    expr="self || other",
     doc="Whether one of the values is non-zero.",
 )
 logical_xor = pointwise(
     "logical_xor(Tensor self, Tensor other) -> BoolTensor",
-    _both_bool("logical_xor"),
+    formula="logical_xor(self, other)",
     promotion="none",
-    expr="!self != !other",
     doc="Whether just one of the values is non-zero.",
 )
 
@@ -191,58 +173,39 @@ def _invertible(common: Any, args: Any) -> None:
 
 bitwise_not = pointwise(
     "bitwise_not(Tensor self) -> Tensor",
-    "invert",
-    expr="~self",
+    formula="~self",
     checks=_invertible,
     doc="Every bit flipped.",
 )
 bitwise_and = pointwise(
     "bitwise_and(Operand self, Operand other) -> Tensor",
-    "bitwise_and",
-    expr="self & other",
+    formula="self & other",
     checks=_integers("bitwise_and"),
     doc="Bits set in both.",
 )
 bitwise_or = pointwise(
     "bitwise_or(Operand self, Operand other) -> Tensor",
-    "bitwise_or",
-    expr="self | other",
+    formula="self | other",
     checks=_integers("bitwise_or"),
     doc="Bits set in one of them.",
 )
 bitwise_xor = pointwise(
     "bitwise_xor(Operand self, Operand other) -> Tensor",
-    "bitwise_xor",
-    expr="self ^ other",
+    formula="self ^ other",
     checks=_integers("bitwise_xor"),
     doc="Bits set in just one of them.",
 )
 
 
-def _shift(name: str) -> Any:
-    def kernel(xp: Any, a: Any, b: Any) -> Any:
-        bits = 8 * a.dtype.itemsize
-        inside = (b >= 0) & (b < bits)
-        shifted = getattr(xp, name)(a, xp.where(inside, b, 0).astype(a.dtype))
-        beyond = a.dtype.type(0)
-        if name == "right_shift":
-            beyond = xp.where(a < 0, -1, 0).astype(a.dtype)
-        return xp.where(inside, shifted, beyond)
-
-    return kernel
-
-
 bitwise_left_shift = pointwise(
     "bitwise_left_shift(Operand self, Operand other) -> Tensor",
-    _shift("left_shift"),
-    expr="self << other",
+    formula="shift_left(self, other)",
     checks=_integers("lshift", "bitwise_left_shift"),
     doc="self·2ᵒᵗʰᵉʳ, in bits.",
 )
 bitwise_right_shift = pointwise(
     "bitwise_right_shift(Operand self, Operand other) -> Tensor",
-    _shift("right_shift"),
-    expr="self >> other",
+    formula="shift_right(self, other)",
     checks=_integers("rshift", "bitwise_right_shift"),
     doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
 )

@@ -38,7 +38,6 @@ complex = elementwise(
     inplace=False,
     holomorphic=False,
     apart="memory and type",
-    expr="real + i * imag",
     d_real=lambda g: g.real,
     d_imag=lambda g: g.imag,
     doc="A complex tensor of its two parts.",

@@ -2,126 +2,90 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from toytorch.loops.elementwise import Loop
 from toytorch.ops.define import pointwise
-
-LARGE = 1 << 16  # elements, from which a loop of our own (twice as fast) is worth compiling
-
-
-def looped(name: str) -> Any:
-    """The array module's function; for large arrays a compiled loop."""
-    loop = Loop(f"y = {name}(x)", arrays="y x")
-
-    def kernel(xp: Any, a: Any) -> Any:
-        made = loop.of(xp, a) if a.size >= LARGE else None
-        return getattr(xp, name)(a) if made is None else made
-
-    return kernel
-
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
 sqrt = pointwise(
     "sqrt(Tensor self) -> Tensor",
-    looped("sqrt"),
-    expr="sqrt(self)",
+    formula="sqrt(self)",
     promotion="float",
     d_self="g / (2 * result)",
     doc="Square root.",
 )
 rsqrt = pointwise(
     "rsqrt(Tensor self) -> Tensor",
-    lambda xp, a: 1 / xp.sqrt(a),
-    expr="1 / sqrt(self)",
+    formula="rsqrt(self)",
     promotion="float",
-    d_self=lambda g, result: -0.5 * g * result**3,
+    d_self="-0.5 * g * result * result * result",
     doc="1/√x.",
 )
 exp = pointwise(
     "exp(Tensor self) -> Tensor",
-    looped("exp"),
-    expr="exp(self)",
+    formula="exp(self)",
     promotion="float",
     d_self="g * result",
     doc="eˣ.",
 )
 exp2 = pointwise(
     "exp2(Tensor self) -> Tensor",
-    "exp2",
-    expr="exp2(self)",
+    formula="exp2(self)",
     promotion="float",
-    d_self=lambda g, result: g * result * math.log(2),
+    d_self="g * result * log(2)",
     doc="2ˣ.",
 )
 expm1 = pointwise(
     "expm1(Tensor self) -> Tensor",
-    looped("expm1"),
-    expr="expm1(self)",
+    formula="expm1(self)",
     promotion="float",
-    d_self=lambda g, result: g * (result + 1),
+    d_self="g * (result + 1)",
     doc="eˣ - 1, exact near 0.",
 )
 log = pointwise(
     "log(Tensor self) -> Tensor",
-    looped("log"),
-    expr="log(self)",
+    formula="log(self)",
     promotion="float",
-    d_self=lambda g, self: g / self,
+    d_self="g / self",
     doc="Natural logarithm.",
 )
 log2 = pointwise(
     "log2(Tensor self) -> Tensor",
-    "log2",
-    expr="log2(self)",
+    formula="log2(self)",
     promotion="float",
-    d_self=lambda g, self: g / (self * math.log(2)),
+    d_self="g / (self * log(2))",
     doc="Logarithm to base 2.",
 )
 log10 = pointwise(
     "log10(Tensor self) -> Tensor",
-    "log10",
-    expr="log10(self)",
+    formula="log10(self)",
     promotion="float",
-    d_self=lambda g, self: g / (self * math.log(10)),
+    d_self="g / (self * log(10))",
     doc="Logarithm to base 10.",
 )
 log1p = pointwise(
     "log1p(Tensor self) -> Tensor",
-    "log1p",
-    expr="log1p(self)",
+    formula="log1p(self)",
     promotion="float",
-    d_self=lambda g, self: g / (self + 1),
+    d_self="g / (self + 1)",
     doc="log(1 + x), exact near 0.",
 )
 
 
-def _logaddexp(xp: Any, a: Any, b: Any) -> Any:
-    if a.dtype.kind != "c":
-        return xp.logaddexp(a, b)
-    top = xp.where(a.real > b.real, a, b)
-    return top + xp.log(xp.exp(a - top) + xp.exp(b - top))
-
-
 logaddexp = pointwise(
     "logaddexp(Tensor self, Tensor other) -> Tensor",
-    _logaddexp,
-    expr="log(exp(self) + exp(other))",
+    formula="logaddexp(self, other)",
     promotion="float",
     inplace=False,
-    d_self=lambda g, self, other: g * (self - other).sigmoid(),
-    d_other=lambda g, self, other: g * (other - self).sigmoid(),
+    d_self="g * sigmoid(self - other)",
+    d_other="g * sigmoid(other - self)",
     doc="log(eᵃ + eᵇ) without overflow.",
 )
 hypot = pointwise(
     "hypot(Tensor self, Tensor other) -> Tensor",
-    "hypot",
-    expr="sqrt(self * self + other * other)",
+    formula="hypot(self, other)",
     promotion="default",
-    d_self=lambda g, self, result: g * (self / result),
-    d_other=lambda g, other, result: g * (other / result),
+    d_self="g * (self / result)",
+    d_other="g * (other / result)",
     doc="√(a² + b²).",
 )
 
@@ -129,170 +93,140 @@ hypot = pointwise(
 
 sin = pointwise(
     "sin(Tensor self) -> Tensor",
-    looped("sin"),
-    expr="sin(self)",
+    formula="sin(self)",
     promotion="float",
-    d_self=lambda g, self: g * self.cos(),
+    d_self="g * cos(self)",
     doc="Sine of an angle in radians.",
 )
 cos = pointwise(
     "cos(Tensor self) -> Tensor",
-    "cos",
-    expr="cos(self)",
+    formula="cos(self)",
     promotion="float",
-    d_self=lambda g, self: g * -self.sin(),
+    d_self="g * -sin(self)",
     doc="Cosine of an angle in radians.",
 )
 tan = pointwise(
     "tan(Tensor self) -> Tensor",
-    "tan",
-    expr="tan(self)",
+    formula="tan(self)",
     promotion="float",
-    d_self=lambda g, result: g * (1 + result * result),
+    d_self="g * (1 + result * result)",
     doc="Tangent.",
 )
 asin = pointwise(
     "asin(Tensor self) -> Tensor",
-    "arcsin",
-    expr="asin(self)",
+    formula="asin(self)",
     promotion="float",
-    d_self=lambda g, self: g * (1 - self * self).rsqrt(),
+    d_self="g * rsqrt(1 - self * self)",
     doc="Inverse sine.",
 )
 acos = pointwise(
     "acos(Tensor self) -> Tensor",
-    "arccos",
-    expr="acos(self)",
+    formula="acos(self)",
     promotion="float",
-    d_self=lambda g, self: g * -(1 - self * self).rsqrt(),
+    d_self="g * -rsqrt(1 - self * self)",
     doc="Inverse cosine.",
 )
 atan = pointwise(
     "atan(Tensor self) -> Tensor",
-    "arctan",
-    expr="atan(self)",
+    formula="atan(self)",
     promotion="float",
-    d_self=lambda g, self: g / (self * self + 1),
+    d_self="g / (self * self + 1)",
     doc="Inverse tangent.",
 )
 sinh = pointwise(
     "sinh(Tensor self) -> Tensor",
-    "sinh",
-    expr="sinh(self)",
+    formula="sinh(self)",
     promotion="float",
-    d_self=lambda g, self: g * self.cosh(),
+    d_self="g * cosh(self)",
     doc="Hyperbolic sine.",
 )
 cosh = pointwise(
     "cosh(Tensor self) -> Tensor",
-    "cosh",
-    expr="cosh(self)",
+    formula="cosh(self)",
     promotion="float",
-    d_self=lambda g, self: g * self.sinh(),
+    d_self="g * sinh(self)",
     doc="Hyperbolic cosine.",
 )
 tanh = pointwise(
     "tanh(Tensor self) -> Tensor",
-    looped("tanh"),
-    expr="tanh(self)",
+    formula="tanh(self)",
     promotion="float",
     d_self="g * (1 - result * result)",
     doc="Hyperbolic tangent.",
 )
 asinh = pointwise(
     "asinh(Tensor self) -> Tensor",
-    "arcsinh",
-    expr="asinh(self)",
+    formula="asinh(self)",
     promotion="float",
-    d_self=lambda g, self: g * (self * self + 1).rsqrt(),
+    d_self="g * rsqrt(self * self + 1)",
     doc="Inverse hyperbolic sine.",
 )
 acosh = pointwise(
     "acosh(Tensor self) -> Tensor",
-    "arccosh",
-    expr="acosh(self)",
+    formula="acosh(self)",
     promotion="float",
-    d_self=lambda g, self: g * ((self - 1).rsqrt() * (self + 1).rsqrt()),
+    d_self="g * (rsqrt(self - 1) * rsqrt(self + 1))",
     doc="Inverse hyperbolic cosine.",
 )
 atanh = pointwise(
     "atanh(Tensor self) -> Tensor",
-    "arctanh",
-    expr="atanh(self)",
+    formula="atanh(self)",
     promotion="float",
-    d_self=lambda g, self: g / (1 - self * self),
+    d_self="g / (1 - self * self)",
     doc="Inverse hyperbolic tangent.",
 )
 
 
-def _atan2_share(g: Any, self: Any, other: Any) -> Any:
-    size = self * self + other * other
-    return (g / size).masked_fill(size == 0, 0)
-
-
 atan2 = pointwise(
     "atan2(Tensor self, Tensor other) -> Tensor",
-    "arctan2",
-    expr="atan2(self, other)",
+    formula="atan2(self, other)",
     promotion="float",
-    d_self=lambda g, self, other: _atan2_share(g, self, other) * other,
-    d_other=lambda g, self, other: _atan2_share(g, self, other) * -self,
+    d_self="""
+        size = self * self + other * other
+        (0 if size == 0 else g / size) * other
+    """,
+    d_other="""
+        size = self * self + other * other
+        (0 if size == 0 else g / size) * -self
+    """,
     doc="The angle of the point (other, self).",
 )
 
 # -- rounding -------------------------------------------------------------------------------------
 
 
-def _rounding(name: str) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
-        return getattr(xp, name)(a) if a.dtype.kind == "f" else a + 0
-
-    return kernel
-
-
 floor = pointwise(
     "floor(Tensor self) -> Tensor",
-    _rounding("floor"),
-    expr="floor(self)",
-    d_self=lambda g: g.new_zeros(g.shape),
+    formula="floor(self)",
+    d_self="0",
     doc="The largest integer not above.",
 )
 ceil = pointwise(
     "ceil(Tensor self) -> Tensor",
-    _rounding("ceil"),
-    expr="ceil(self)",
-    d_self=lambda g: g.new_zeros(g.shape),
+    formula="ceil(self)",
+    d_self="0",
     doc="The smallest integer not below.",
 )
 trunc = pointwise(
     "trunc(Tensor self) -> Tensor",
-    _rounding("trunc"),
-    expr="trunc(self)",
-    d_self=lambda g: g.new_zeros(g.shape),
+    formula="trunc(self)",
+    d_self="0",
     doc="The integer part, towards zero.",
 )
 
 
-def _round(xp: Any, a: Any, decimals: int = 0) -> Any:
-    if a.dtype.kind != "f":
-        return a + 0
-    if decimals == 0:
-        return xp.round(a)
-    scale = a.dtype.type(10.0 ** abs(decimals))
-    return xp.round(a * scale) / scale if decimals > 0 else xp.round(a / scale) * scale
-
-
 round = pointwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
-    _round,
-    expr="round(self)",
-    d_self=lambda g: g.new_zeros(g.shape),
+    formula="""
+        scale = 10.0 ** abs(decimals)
+        round(self) if decimals == 0 else round(self * scale) / scale if decimals > 0 else round(self / scale) * scale
+    """,
+    d_self="0",
     doc="The nearest integer; halves go to the even one.",
 )
 frac = pointwise(
     "frac(Tensor self) -> Tensor",
-    lambda xp, a: a - xp.trunc(a),
-    expr="self - trunc(self)",
-    d_self=lambda g: g,
+    formula="self - trunc(self)",
+    d_self="g",
     doc="The part after the point.",
 )

@@ -21,27 +21,21 @@ from toytorch.ops.queries import result_type
 # -- bits of a number -----------------------------------------------------------------------------
 
 
-def _copysign_self(g: Any, self: Any, result: Any) -> Any:
-    return g * (result / self).masked_fill(self == 0, 0)
-
-
 copysign = pointwise(
     "copysign(Tensor self, Operand other) -> Tensor",
-    "copysign",
-    expr="copysign(self, other)",
+    formula="copysign(self, other)",
     promotion="float",
-    d_self=_copysign_self,
-    d_other=lambda g: g.new_zeros(g.shape),
+    d_self="0 if self == 0 else g * (result / self)",
+    d_other="0",
     doc="|self| with the sign of other.",
 )
 nextafter = pointwise(
     "nextafter(Tensor self, Tensor other) -> Tensor",
-    "nextafter",
+    formula="nextafter(self, other)",
     upcast=False,
-    expr="nextafter(self, other)",
     checks=only_floats("nextafter"),
-    d_self=lambda g, self, other: g.masked_fill(self == other, 0),
-    d_other=lambda g: g.new_zeros(g.shape),
+    d_self="0 if self == other else g",
+    d_other="0",
     doc="The next number that can be represented, towards other.",
 )
 
@@ -101,14 +95,9 @@ def _need_one_type(common: Any, args: Any) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
-def _heaviside(xp: Any, a: Any, values: Any) -> Any:
-    return xp.where(a == 0, values, (a > 0).astype(a.dtype))
-
-
 heaviside = pointwise(
     "heaviside(Tensor self, Tensor values) -> Tensor",
-    _heaviside,
-    expr="self == 0 ? values : self > 0",
+    formula="values if self == 0 else (1 if self > 0 else 0)",
     checks=_need_one_type,
     node="NotImplemented",
     d_self=underived("aten::heaviside"),
@@ -124,43 +113,30 @@ NO_ANGLE = no_complex("deg2rad and rad2deg are not supported for complex tensors
 
 deg2rad = pointwise(
     "deg2rad(Tensor self) -> Tensor",
-    lambda xp, a: a * a.dtype.type(DEGREE),
-    expr="self * pi / 180",
+    formula="self * (pi / 180)",
     promotion="float",
     checks=NO_ANGLE,
-    d_self=lambda g: g.deg2rad(),
+    d_self="g * (pi / 180)",
     doc="Degrees to radians.",
 )
 rad2deg = pointwise(
     "rad2deg(Tensor self) -> Tensor",
-    lambda xp, a: a * a.dtype.type(1 / DEGREE),
-    expr="self * 180 / pi",
+    formula="self * (180 / pi)",
     promotion="float",
     checks=NO_ANGLE,
-    d_self=lambda g: g.rad2deg(),
+    d_self="g * (180 / pi)",
     doc="Radians to degrees.",
 )
 
 
-def _sinc(xp: Any, a: Any) -> Any:
-    x = a * a.dtype.type(math.pi)
-    zero = x == 0
-    return xp.where(zero, a.dtype.type(1), xp.sin(x) / xp.where(zero, a.dtype.type(1), x))
-
-
-def _sinc_gradient(g: Any, self: Any) -> Any:
-    x = self * math.pi
-    square = self * x
-    slope = (x * x.cos() - x.sin()) / square
-    return (g * slope).masked_fill(square == 0, 0)
-
-
 sinc = pointwise(
     "sinc(Tensor self) -> Tensor",
-    _sinc,
-    expr="sin(pi * self) / (pi * self)",
+    formula="1 if self == 0 else sin(pi * self) / (pi * self)",
     promotion="float",
-    d_self=_sinc_gradient,
+    d_self="""
+        x = pi * self
+        0 if self * x == 0 else g * ((x * cos(x) - sin(x)) / (self * x))
+    """,
     doc="sin(πx)/(πx), and 1 at 0.",
 )
 
@@ -169,94 +145,61 @@ sinc = pointwise(
 
 logaddexp2 = pointwise(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
-    "logaddexp2",
-    expr="log2(exp2(self) + exp2(other))",
+    formula="logaddexp2(self, other)",
     promotion="float",
     inplace=False,
     checks=only_floats("logaddexp2"),
-    d_self=lambda g, self, other: g * ((self - other) * LN2).sigmoid(),
-    d_other=lambda g, self, other: g * ((other - self) * LN2).sigmoid(),
+    d_self="g * sigmoid((self - other) * log(2))",
+    d_other="g * sigmoid((other - self) * log(2))",
     doc="log₂(2ᵃ + 2ᵇ) without overflow.",
 )
 
 
-def _logit(xp: Any, a: Any, eps: Any) -> Any:
-    if eps is not None:
-        a = xp.clip(a, a.dtype.type(eps), a.dtype.type(1 - eps))
-    return xp.log(a / (1 - a))
-
-
-def _logit_gradient(g: Any, self: Any, eps: Any) -> Any:
-    slope = g / (self * (1 - self))
-    if eps is None:
-        return slope.masked_fill((self < 0) | (self > 1), math.nan)
-    return slope.masked_fill((self < eps) | (self > 1 - eps), 0)
-
-
 logit = pointwise(
     "logit(Tensor self, float? eps=None) -> Tensor",
-    _logit,
+    formula="""
+        p = self if eps is None else minimum(maximum(self, eps), 1 - eps)
+        log(p / (1 - p))
+    """,
     promotion="float",
-    expr="log(self / (1 - self))",
-    d_self=_logit_gradient,
+    d_self="""
+        slope = g / (self * (1 - self))
+        (nan if self < 0 or self > 1 else slope) if eps is None else 0 if self < eps or self > 1 - eps else slope
+    """,
     checks=only_floats("logit"),
     doc="log(x/(1 - x)), the inverse of sigmoid.",
 )
 
 
-def _x_times(name: str) -> Any:
-    def kernel(xp: Any, a: Any, b: Any) -> Any:
-        product = a * getattr(xp, name)(b)
-        return xp.where((a == 0) & ~xp.isnan(b), a.dtype.type(0), product)
-
-    return kernel
-
-
-def _xlogy_self(g: Any, self: Any, other: Any) -> Any:
-    return xlogy.function(g, other).masked_fill((self == 0) & (other <= 0), 0)
-
-
-def _xlog1py_self(g: Any, self: Any, other: Any) -> Any:
-    return xlog1py.function(g, other).masked_fill((self == 0) & (other <= -1), 0)
-
-
 xlogy: Op = pointwise(
     "xlogy(Operand self, Operand other) -> Tensor",
-    _x_times("log"),
-    expr="self * log(other)",
+    formula="0 if self == 0 and not isnan(other) else self * log(other)",
     promotion="float",
-    d_self=_xlogy_self,
+    d_self="0 if self == 0 and other <= 0 else xlogy(g, other)",
     checks=one_tensor("xlogy"),
-    d_other=lambda g, self, other: g * (self / other),
+    d_other="g * (self / other)",
     doc="self·log(other), and 0 where self is 0.",
 )
 xlog1py: Op = pointwise(
     "special_xlog1py(Operand self, Operand other) -> Tensor",
-    _x_times("log1p"),
-    expr="self * log1p(other)",
+    formula="0 if self == 0 and not isnan(other) else self * log1p(other)",
     promotion="float",
-    d_self=_xlog1py_self,
+    d_self="0 if self == 0 and other <= -1 else special_xlog1py(g, other)",
     method=False,
     inplace=False,
     checks=one_tensor("special_xlog1py"),
-    d_other=lambda g, self, other: g * (self / (other + 1)),
+    d_other="g * (self / (other + 1))",
     doc="self·log(1 + other), and 0 where self is 0.",
 )
 
 
-def _entr(xp: Any, a: Any) -> Any:
-    inside = -a * xp.log(xp.where(a > 0, a, 1))
-    return xp.where(a < 0, a.dtype.type(-np.inf), xp.where(xp.isnan(a), a, inside))
-
-
 entr = pointwise(
     "special_entr(Tensor self) -> Tensor",
-    _entr,
-    expr="-self * log(self)",
+    formula="self if isnan(self) else -inf if self < 0 else 0 if self == 0 else -self * log(self)",
     promotion="float",
     method=False,
     inplace=False,
-    d_self=lambda g, self: g * (-(self.log()) - 1),
+    d_self="g * (-log(self) - 1)",
     doc="The entropy -x·log x; -∞ below 0.",
 )
 

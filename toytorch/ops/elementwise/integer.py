@@ -17,15 +17,13 @@ def _only_integers(name: str) -> Any:
 
 gcd = pointwise(
     "gcd(Tensor self, Tensor other) -> Tensor",
-    "gcd",
-    expr="gcd(self, other)",
+    formula="gcd(self, other)",
     checks=_only_integers("gcd"),
     doc="The greatest common divisor.",
 )
 lcm = pointwise(
     "lcm(Tensor self, Tensor other) -> Tensor",
-    "lcm",
-    expr="lcm(self, other)",
+    formula="lcm(self, other)",
     checks=_only_integers("lcm"),
     doc="The least common multiple.",
 )

@@ -239,25 +239,16 @@ masked_scatter = define(
 )
 
 
-def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
-    return xp.where(condition, a, b)
-
-
-def _where_share(g: Any, condition: Any, yes: bool) -> Any:
-    return g.masked_fill(~condition if yes else condition, 0)
-
-
 where = pointwise(
     "where(Tensor condition, Operand self, Operand other) -> Tensor",
-    _where,
+    formula="self if condition else other",
     method=False,
     function=False,
     promotion="none",
     inplace=False,
-    expr="condition ? self : other",
     apart="type",
-    d_self=lambda g, condition: _where_share(g, condition, True),
-    d_other=lambda g, condition: _where_share(g, condition, False),
+    d_self="g if condition else 0",
+    d_other="0 if condition else g",
     doc="self where the condition holds, other elsewhere.",
 )
 

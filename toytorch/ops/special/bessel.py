@@ -86,7 +86,6 @@ def _i1e_slope(self: Any, result: Any) -> Any:
 i0 = special_function(
     "i0(Tensor self) -> Tensor",
     _modified_i(0, False),
-    expr="i0(self)",
     promotion="float",
     d_self=lambda g, self: g * i1.function(self),
     doc="The modified Bessel function I₀.",
@@ -95,7 +94,6 @@ i0e: Op = special_function(
     "special_i0e(Tensor self) -> Tensor",
     _modified_i(0, True),
     promotion="float",
-    expr="exp(-abs(self)) * i0(self)",
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
@@ -105,7 +103,6 @@ i1: Op = special_function(
     "special_i1(Tensor self) -> Tensor",
     _modified_i(1, False),
     promotion="float",
-    expr="i1(self)",
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * _i1_slope(self, result),
@@ -115,7 +112,6 @@ i1e: Op = special_function(
     "special_i1e(Tensor self) -> Tensor",
     _modified_i(1, True),
     promotion="float",
-    expr="exp(-abs(self)) * i1(self)",
     method=False,
     inplace=False,
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
@@ -128,7 +124,6 @@ for _name, _order in (("i0", 0), ("i1", 1)):
         promotion="float",
         method=False,
         inplace=False,
-        expr=f"{_name}(self)",
         doc=f"The modified Bessel function I{'₀₁'[_order]}.",
     )
 
@@ -184,7 +179,6 @@ for _order in (0, 1):
         promotion="float",
         method=False,
         inplace=False,
-        expr=f"k{_order}(self)",
         doc=f"The modified Bessel function K{'₀₁'[_order]}.",
     )
     special_function(
@@ -193,7 +187,6 @@ for _order in (0, 1):
         promotion="float",
         method=False,
         inplace=False,
-        expr=f"exp(x) * k{_order}(x)",
         doc=f"eˣ·K{'₀₁'[_order]}(x).",
     )
 
@@ -291,7 +284,6 @@ for _order in (0, 1):
             promotion="float",
             method=False,
             inplace=False,
-            expr=f"bessel_{_kind}{_order}(self)",
             doc=f"The Bessel function {_kind.upper()}{'₀₁'[_order]}.",
         )
 
@@ -308,7 +300,6 @@ special_function(
     promotion="float",
     method=False,
     inplace=False,
-    expr="sin(x) / x",
     doc="The spherical Bessel function j₀, sin(x)/x.",
 )
 
@@ -376,6 +367,5 @@ special_function(
     promotion="float",
     method=False,
     inplace=False,
-    expr="airy_ai(x)",
     doc="Airy's function Ai, a solution of y'' = xy.",
 )

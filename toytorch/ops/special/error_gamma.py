@@ -13,9 +13,8 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.loops.elementwise import Loop
-from toytorch.ops.define import pointwise, public, special_function
-from toytorch.ops.elementwise.one_pass import gradient, kernel
+from toytorch.loops.language import functions
+from toytorch.ops.define import public, special_function
 
 # Coefficients of Cody's three approximations: |x| ≤ 0.46875, ≤ 4, and above.
 ERF_P = (
@@ -90,56 +89,19 @@ def erfcx_above(xp: Any, x: Any) -> Any:
     return xp.where(x <= 4, middle, tail)
 
 
-def _erfc_positive(xp: Any, x: Any) -> Any:
-    """erfc for x ≥ 0.46875."""
-    safe = xp.minimum(x, 27.0)
-    coarse = xp.trunc(safe * 16) / 16  # e^{-x²} as a product of two exact parts
-    scale = xp.exp(-coarse * coarse) * xp.exp(-(safe - coarse) * (safe + coarse))
-    return xp.where(x > 27, 0.0, scale * erfcx_above(xp, safe))
-
-
-ERF = Loop("y = erf(x)", arrays="y x")
-
-
-def erf_array(xp: Any, a: Any) -> Any:
-    """erf of every element."""
-    y = ERF.of(xp, a)
-    if y is not None:
-        return y
-    x = a.astype(np.float64)
-    size = xp.abs(x)
-    square = xp.minimum(size, 0.46875) ** 2
-    small = x * poly(ERF_P, square) / poly(ERF_Q, square)
-    big = xp.sign(x) * (1 - _erfc_positive(xp, xp.maximum(size, 0.46875)))
-    return xp.where(xp.isnan(x), x, xp.where(size <= 0.46875, small, big)).astype(a.dtype)
-
-
-def erfc_array(xp: Any, a: Any) -> Any:
-    """erfc of every element."""
-    x = a.astype(np.float64)
-    size = xp.abs(x)
-    square = xp.minimum(size, 0.46875) ** 2
-    small = 1 - x * poly(ERF_P, square) / poly(ERF_Q, square)
-    tail = _erfc_positive(xp, xp.maximum(size, 0.46875))
-    big = xp.where(x < 0, 2 - tail, tail)
-    return xp.where(xp.isnan(x), x, xp.where(size <= 0.46875, small, big)).astype(a.dtype)
-
-
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 erf = special_function(
     "erf(Tensor self) -> Tensor",
-    erf_array,
-    expr="erf(self)",
+    formula="erf(self)",
     promotion="float",
-    d_self=lambda g, self: g * ((-(self * self)).exp() * TWO_OVER_ROOT_PI),
+    d_self="g * (exp(-(self * self)) * (2 / sqrt(pi)))",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
 )
 erfc = special_function(
     "erfc(Tensor self) -> Tensor",
-    erfc_array,
-    expr="erfc(self)",
+    formula="erfc(self)",
     promotion="float",
-    d_self=lambda g, self: g * ((-(self * self)).exp() * -TWO_OVER_ROOT_PI),
+    d_self="g * (exp(-(self * self)) * (-2 / sqrt(pi)))",
     doc="1 - erf(x), exact for large x.",
 )
 
@@ -153,7 +115,9 @@ def _erfinv(xp: Any, a: Any) -> Any:
     for _ in range(4):
         near = xp.abs(y) < 0.5
         error = xp.where(
-            near, erf_array(xp, x) - y, xp.sign(y) * ((1 - xp.abs(y)) - erfc_array(xp, xp.abs(x)))
+            near,
+            functions.erf(x) - y,
+            xp.sign(y) * ((1 - xp.abs(y)) - functions.erfc(xp.abs(x))),
         )
         slope = TWO_OVER_ROOT_PI * xp.exp(-x * x)
         x = x - error / (slope + x * error)  # Halley's correction
@@ -164,7 +128,6 @@ def _erfinv(xp: Any, a: Any) -> Any:
 erfinv = special_function(
     "erfinv(Tensor self) -> Tensor",
     _erfinv,
-    expr="erfinv(self)",
     promotion="float",
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
     doc="The inverse of erf.",
@@ -198,7 +161,6 @@ def lgamma_array(xp: Any, a: Any) -> Any:
 lgamma = special_function(
     "lgamma(Tensor self) -> Tensor",
     lgamma_array,
-    expr="lgamma(self)",
     promotion="float",
     d_self=lambda g, self: g * self.digamma(),
     doc="log |Γ(x)|.",
@@ -225,7 +187,6 @@ def _digamma(xp: Any, a: Any) -> Any:
 digamma = special_function(
     "digamma(Tensor self) -> Tensor",
     _digamma,
-    expr="digamma(self)",
     promotion="float",
     d_self=lambda g, self: g * self.polygamma(1),
     doc="The derivative of lgamma.",
@@ -271,7 +232,6 @@ polygamma_of: Op = special_function(
     _polygamma,
     promotion="float",
     function=False,
-    expr="polygamma(n, self)",
     d_self=lambda g, self, n: g * polygamma_of.function(self, n + 1),
     doc="The n-th derivative of digamma.",
 )
@@ -285,59 +245,3 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     tensor([1.])
     """
     return polygamma_of.function(input, n, out=out)
-
-
-@kernel("y = 0.5 * x * (1 + erf(x * 0.7071067811865476))")
-def _gelu_exact(xp: Any, a: Any) -> Any:
-    half = a.dtype.type(0.5)
-    return a * half * (1 + erf_array(xp, a * a.dtype.type(math.sqrt(0.5))))
-
-
-@kernel("y = 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))")
-def _gelu_tanh(xp: Any, a: Any) -> Any:
-    t = a.dtype.type
-    return t(0.5) * a * (1 + xp.tanh(t(math.sqrt(2 / math.pi)) * (a + t(0.044715) * a * a * a)))
-
-
-def _gelu(xp: Any, a: Any, approximate: str) -> Any:
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return (_gelu_exact if approximate == "none" else _gelu_tanh)(xp, a)
-
-
-@gradient(
-    "dx = g * ((1 + erf(x * 0.7071067811865476)) * 0.5"
-    " + x * exp(x * x * -0.5) * 0.3989422804014327)"
-)
-def _gelu_exact_gradient(g: Any, self: Any) -> Any:
-    cdf = (1 + (self * math.sqrt(0.5)).erf()) * 0.5
-    return g * (cdf + self * ((self * self) * -0.5).exp() / math.sqrt(2 * math.pi))
-
-
-@gradient(
-    "t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))\n"
-    "dx = g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t)"
-    " * (0.7978845608028654 * (1 + 0.134145 * x * x)))"
-)
-def _gelu_tanh_gradient(g: Any, self: Any) -> Any:
-    k = math.sqrt(2 / math.pi)
-    inner = (self + 0.044715 * self * self * self) * k
-    t = inner.tanh()
-    return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * ((1 + 3 * 0.044715 * self * self) * k))
-
-
-def _gelu_gradient(g: Any, self: Any, approximate: str) -> Any:
-    rule = _gelu_exact_gradient if approximate == "none" else _gelu_tanh_gradient
-    return rule(g, self)
-
-
-gelu = pointwise(
-    "gelu(Tensor self, *, str approximate='none') -> Tensor",
-    _gelu,
-    method=False,
-    function=False,
-    inplace=False,
-    expr="self * (1 + erf(self / sqrt(2))) / 2",
-    d_self=_gelu_gradient,
-    doc="x·Φ(x); Hendrycks and Gimpel 2016.",
-)

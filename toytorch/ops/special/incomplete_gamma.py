@@ -117,7 +117,6 @@ def _no_shape_derivative(name: str) -> Any:
 igamma = special_function(
     "igamma(Tensor self, Tensor other) -> Tensor",
     _incomplete(True),
-    expr="igamma(self, other)",
     promotion="float",
     checks=only_floats("igamma"),
     d_self=_no_shape_derivative("igamma"),
@@ -127,7 +126,6 @@ igamma = special_function(
 igammac = special_function(
     "igammac(Tensor self, Tensor other) -> Tensor",
     _incomplete(False),
-    expr="igammac(self, other)",
     promotion="float",
     checks=only_floats("igammac"),
     d_self=_no_shape_derivative("igammac"),
@@ -159,7 +157,6 @@ mvlgamma = special_function(
     "mvlgamma(Tensor self, int p) -> Tensor",
     _mvlgamma,
     promotion="float",
-    expr="mvlgamma(self, p)",
     d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
     memory="rows",
     doc="log Γ_p(x) = log π^{p(p-1)/4} + Σ_{i<p} log Γ(x - i/2).",
@@ -200,7 +197,6 @@ zeta = special_function(
     "special_zeta(Operand self, Operand other) -> Tensor",
     _zeta,
     promotion="float",
-    expr="zeta(self, other)",
     method=False,
     inplace=False,
     checks=one_tensor("special_zeta"),

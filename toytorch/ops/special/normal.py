@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.loops.language import functions
 from toytorch.ops.define import special_function
 from toytorch.ops.special.error_gamma import (
     TWO_OVER_ROOT_PI,
-    erf_array,
-    erfc_array,
     erfcx_above,
     poly,
 )
@@ -29,14 +28,13 @@ def erfcx_array(xp: Any, a: Any) -> Any:
     x = a.astype(np.float64)
     high = erfcx_above(xp, xp.maximum(xp.abs(x), 0.46875))
     low = xp.minimum(x, 0.46875)
-    near = xp.exp(low * low) * erfc_array(xp, low)
+    near = xp.exp(low * low) * functions.erfc(low)
     return xp.where(xp.isnan(x), x, xp.where(x > 0.46875, high, near)).astype(a.dtype)
 
 
 erfcx: Op = special_function(
     "special_erfcx(Tensor self) -> Tensor",
     erfcx_array,
-    expr="exp(self * self) * erfc(self)",
     promotion="float",
     method=False,
     inplace=False,
@@ -45,21 +43,13 @@ erfcx: Op = special_function(
 )
 
 
-def _ndtr(xp: Any, a: Any) -> Any:
-    x = a.astype(np.float64) * ROOT_HALF
-    near = 0.5 + 0.5 * erf_array(xp, x)
-    tail = 0.5 * erfc_array(xp, xp.abs(x))
-    return xp.where(xp.abs(x) < ROOT_HALF, near, xp.where(x > 0, 1 - tail, tail)).astype(a.dtype)
-
-
 ndtr = special_function(
     "special_ndtr(Tensor self) -> Tensor",
-    _ndtr,
-    expr="(1 + erf(self / sqrt(2))) / 2",
+    formula="0.5 * erfc(self * -sqrt(1 / 2))",
     promotion="float",
     method=False,
     inplace=False,
-    d_self=lambda g, self: g * ((self * self * -0.5).exp() / ROOT_TWO_PI),
+    d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
     doc="The distribution function of the normal distribution, Φ(x).",
 )
 
@@ -69,7 +59,7 @@ def log_ndtr_array(xp: Any, a: Any) -> Any:
     x = a.astype(np.float64)
     low = xp.minimum(x, -1.0)
     tail = xp.log(erfcx_array(xp, -low * ROOT_HALF) / 2) - low * low / 2
-    high = xp.log1p(-erfc_array(xp, xp.maximum(x, -1.0) * ROOT_HALF) / 2)
+    high = xp.log1p(-functions.erfc(xp.maximum(x, -1.0) * ROOT_HALF) / 2)
     return xp.where(x < -1, tail, high).astype(a.dtype)
 
 
@@ -79,7 +69,6 @@ log_ndtr = special_function(
     promotion="float",
     method=False,
     inplace=False,
-    expr="log((1 + erf(self / sqrt(2))) / 2)",
     d_self=lambda g, self: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
     doc="log Φ(x), exact far below 0.",
 )
@@ -107,7 +96,6 @@ ndtri = special_function(
     promotion="float",
     method=False,
     inplace=False,
-    expr="ndtri(self)",
     d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),
     doc="The inverse of Φ: the quantile of the normal distribution.",
 )

@@ -83,6 +83,5 @@ for _name, (_first, _step, _doc) in FAMILIES.items():
             method=False,
             inplace=False,
             checks=one_tensor(_full),
-            expr=f"{_prefix}{_name}(x, n)",
             doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
         )

@@ -1,0 +1,220 @@
+"""From the formulas of a record to functions: its kernel, and its derivatives on tensors and arrays."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from toytorch.facts.schema import REQUIRED, Schema
+from toytorch.loops.formula import Formula, OnePass
+from toytorch.loops.language.functions import FUNCTIONS
+from toytorch.loops.language.parse import OPERATORS
+from toytorch.loops.language.primitives import PRIMITIVES
+
+REAL = ("Scalar", "float", "Scalar?", "float?")  # arguments that meet the elements in arithmetic
+
+
+def formula_of(text: str, schema: Schema) -> Formula:
+    """What a record computes for each element."""
+    tensors = [a.name for a in schema.args if a.is_tensor]
+    return Formula(text, tensors, units(schema))
+
+
+def units(schema: Schema) -> list[str]:
+    """The numbers that are 1 unless somebody says otherwise, such as alpha of `add`."""
+    return [a.name for a in schema.args if a.type == "Scalar" and a.default == 1]
+
+
+def kernel_of(name: str, formula: Formula, schema: Schema) -> tuple[Any, str]:
+    """The kernel that a formula states: a ufunc's name, or a function of (xp, *arguments).
+
+    The second value is the ufunc that does the same where the numbers have their defaults.
+    """
+    params = [a.name for a in schema.args]
+    if not formula.lines and (single := one_ufunc(formula.result, params)):
+        return single, ""
+    tensors = [a.name for a in schema.args if a.is_tensor]
+    plain = one_ufunc(WithoutUnits(formula).visit(ast.parse(formula.text).body[-1].value), tensors)  # type: ignore[attr-defined]  # the last line is an expression
+    return FormulaKernel(name, formula, schema), plain
+
+
+class FormulaKernel:
+    """What a formula computes on arrays: by NumPy's functions, or for many elements in one pass."""
+
+    def __init__(self, name: str, formula: Formula, schema: Schema) -> None:
+        self.name, self.formula, self.schema = name, formula, schema
+        params = [
+            a.name if a.default is REQUIRED or a.is_tensor else f"{a.name}={a.default!r}"
+            for a in schema.args
+        ]
+        named = name.replace(".", "_") + "_of_arrays"
+        arrays = formula.function(named, params, first=typed_numbers(schema))
+        if formula.untyped:  # numbers in all branches: they take the type of the operands
+            function = arrays
+
+            def arrays(a: Any, *rest: Any) -> Any:
+                return np.asarray(function(a, *rest)).astype(a.dtype, copy=False)
+
+        self.of_arrays = arrays
+        if OnePass.serves(formula) and schema.returns == ("Tensor",):
+            loop = OnePass(formula, [a.name for a in schema.args])
+            smallest = loop.smallest
+            defaults = tuple(a.default for a in schema.args[1:])
+
+            def chosen(a: Any, *rest: Any) -> Any:
+                if a.size >= smallest:
+                    made = loop(a, *rest, *defaults[len(rest) :])
+                    if made is not None:
+                        return made
+                return arrays(a, *rest)
+
+            self.of_arrays = chosen
+
+    def __call__(self, xp: Any, *args: Any) -> Any:
+        return self.of_arrays(*args)
+
+
+def typed_numbers(schema: Schema) -> list[str]:
+    """Lines that bring numbers to the type of integers, as C does; NumPy would make them floats."""
+    numbers = [a for a in schema.args if a.type in REAL]
+    if not numbers:
+        return []
+    lines = [
+        f"    {a.name} = {a.name} if {a.name} is None else kind({a.name})"
+        if a.is_optional
+        else f"    {a.name} = kind({a.name})"
+        for a in numbers
+    ]
+    first = next(a.name for a in schema.args if a.is_tensor)
+    return [f"kind = {first}.dtype.type", f"if {first}.dtype.kind in 'iub':", *lines]
+
+
+class WithoutUnits(ast.NodeTransformer):
+    """Leaves out products with numbers that are 1."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.units = formula.units
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult):
+            for unit, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(unit, ast.Name) and unit.id in self.units:
+                    return other
+        return node
+
+
+def one_ufunc(tree: Any, params: list[str]) -> str:
+    """The name of the cheap ufunc that a formula is, called with just these arguments in order."""
+    if isinstance(tree, ast.BinOp):
+        word, args = OPERATORS.get(type(tree.op), ""), [tree.left, tree.right]
+    elif isinstance(tree, ast.UnaryOp):
+        word, args = OPERATORS.get(type(tree.op), ""), [tree.operand]
+    elif isinstance(tree, ast.Compare) and len(tree.ops) == 1:
+        word, args = OPERATORS.get(type(tree.ops[0]), ""), [tree.left, tree.comparators[0]]
+    elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+        word, args = tree.func.id, tree.args
+    else:
+        return ""
+    ufunc = FUNCTIONS.get(word)
+    same = [a.id if isinstance(a, ast.Name) else "" for a in args] == params
+    return ufunc.__name__ if same and isinstance(ufunc, np.ufunc) and not expensive(word) else ""
+
+
+def expensive(word: str) -> bool:
+    """Whether a compiled loop of one function is faster than NumPy's on large arrays."""
+    return word in PRIMITIVES and PRIMITIVES[word].cost > 4
+
+
+# -- derivatives ----------------------------------------------------------------------------------
+
+
+class Derivative:
+    """The formula of a derivative, as functions of tensors and of arrays.
+
+    params  what the formula names: `g`, results, arguments, facts of arguments (`self_shape`)
+    """
+
+    def __init__(self, text: str, schema: Schema, known: Callable[[str], bool], late: Any) -> None:
+        first = [n for n in Formula(text, ()).names if known(n)]
+        tensors = [n for n in first if n == "g" or n.startswith("result") or is_tensor(n, schema)]
+        self.formula = Formula(text, tensors, units(schema))
+        self.params = tuple(first)
+        constant = not self.formula.varies(self.formula.result) and not self.formula.lines
+        if constant:
+            self.formula = Formula(f"filled(g, {text})", ("g",))
+            self.params = ("g",)
+        self.late, self.text = late, inspect.cleandoc(text)
+        tensor_words = Words(lambda word: of_tensors(word, late), {"filled": filled_tensor})
+        self.of_tensors = self.formula.function("derivative", self.params, tensor_words)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def of_arrays(self) -> Any:
+        """The derivative of bare arrays, in one pass where that pays."""
+        function = self.formula.function("derivative", self.params, self.array_words())
+        if not OnePass.serves(self.formula):
+            return function
+        loop = OnePass(self.formula, self.params)
+
+        def derivative(*args: Any) -> Any:
+            made = loop(*args)
+            return function(*args) if made is None else made
+
+        return derivative
+
+    def array_words(self) -> Mapping[str, Any]:
+        return Words(
+            lambda word: FUNCTIONS.get(word) or self.late(word).on_arrays, {"filled": filled_array}
+        )
+
+    @property
+    def inline(self) -> str:
+        """The expression, where it is as good as a call; "" where a function is better."""
+        simple = not self.formula.lines and not OnePass.serves(self.formula)
+        return self.formula.spelled(self.formula.result) if simple else ""
+
+
+# Primitives whose records have other names, and those of two operands where one is a number.
+RECORDS = {"sign": "sgn", "floordiv": "div.floor", "truncdiv": "div.trunc"}
+WITH_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
+class Words(dict[str, Any]):
+    """The functions that a formula's words mean, found when they are asked for."""
+
+    def __init__(self, find: Callable[[str], Any], more: dict[str, Any]) -> None:
+        super().__init__(more)
+        self.find = find
+
+    def __missing__(self, word: str) -> Any:
+        return self.find(word)
+
+
+def of_tensors(word: str, late: Any) -> Any:
+    """The record's function that a word means."""
+    function = late(RECORDS.get(word, word))
+    if word not in WITH_NUMBER:
+        return function
+    limit = late(WITH_NUMBER[word])
+    return lambda a, b: function(a, b) if hasattr(b, "dtype") else limit(a, b)
+
+
+def filled_tensor(g: Any, value: Any) -> Any:
+    """A gradient that is one number everywhere."""
+    return g.new_full(g.shape, value)
+
+
+def filled_array(g: Any, value: Any) -> Any:
+    """The same of a bare array."""
+    return np.full_like(g, value)
+
+
+def is_tensor(name: str, schema: Schema) -> bool:
+    at = schema.index.get(name)
+    return at is not None and schema.args[at].is_tensor

@@ -1,0 +1,382 @@
+"""Formulas: what an elementwise op computes, and its derivatives, each written once.
+
+    >>> import numpy as np
+    >>> f = Formula("self if self > 0 else slope * self", tensors=("self",))
+    >>> print(f.source("leaky_relu", ("self", "slope")))
+    def leaky_relu(self, slope):
+        return where(self > 0, self, slope * self)
+    >>> f.function("leaky_relu", ("self", "slope"))(np.array([-1.0, 2.0]), 0.1)
+    array([-0.1,  2. ])
+
+A text is Python: assignments, one a line, and an expression at the end. Its words are the
+primitives of the loop language. From one text come
+
+- a function of arrays, or of tensors where the words are taken from the records (`function`),
+- loops over memory, compiled for the arguments of a call (`OnePass`),
+- steps of a fused kernel, in LLVM's code and in CUDA C (`straight`, read by `jit.fuser`).
+
+A condition on tensors chooses for each element. A condition on other arguments, such as
+`approximate == "tanh"` or `min is None`, is decided once a call.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import linecache
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from toytorch.loops.elementwise import Loop
+from toytorch.loops.language.functions import FUNCTIONS
+from toytorch.loops.language.parse import OPERATORS
+from toytorch.loops.language.primitives import PRIMITIVES
+from toytorch.loops.language.steps import RESERVED
+from toytorch.loops.runtime.jit import SMALLEST
+
+LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function
+CONSTANTS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
+FOLDED: dict[type, Callable[..., Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
+    ast.USub: lambda a: -a,
+}
+
+
+class Formula:
+    """The text of a formula, read.
+
+    text      assignments and an expression
+    tensors   names that stand for tensors; the others are numbers, words or None
+    units     names of numbers that are nearly always 1: a product with 1 is not computed
+    """
+
+    def __init__(self, text: str, tensors: Collection[str], units: Collection[str] = ()) -> None:
+        self.text = "\n".join(line.strip() for line in text.strip().splitlines())
+        *lines, last = ast.parse(self.text).body
+        if not isinstance(last, ast.Expr):
+            raise SyntaxError(f"a formula ends with an expression, got {self.text!r}")
+        self.tensors, self.units = frozenset(tensors), frozenset(units)
+        self.lines: list[tuple[str, Any]] = []
+        self.varying = set(tensors)  # names whose value differs from element to element
+        for line in lines:
+            if not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
+                raise SyntaxError(f"expected 'name = expression', got {ast.unparse(line)!r}")
+            value = Constants().visit(line.value)
+            self.lines.append((line.targets[0].id, value))
+            if self.varies(value):
+                self.varying.add(line.targets[0].id)
+        self.result: Any = Constants().visit(last.value)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def trees(self) -> list[Any]:
+        """The expressions in order."""
+        return [*(value for _, value in self.lines), self.result]
+
+    @property
+    def names(self) -> list[str]:
+        """The names that the text takes from outside, in the order of their first use."""
+        own = {name for name, _ in self.lines} | {*CONSTANTS}
+        return [n for n in dict.fromkeys(names_in(*self.trees)) if n not in own]
+
+    @property
+    def words(self) -> list[str]:
+        """The functions that it calls."""
+        calls = (n.func for tree in self.trees for n in ast.walk(tree) if isinstance(n, ast.Call))
+        return list(dict.fromkeys(f.id for f in calls if isinstance(f, ast.Name)))
+
+    @property
+    def known(self) -> bool:
+        """Whether loops have all that it says."""
+        if any(isinstance(n, ast.MatMult) for tree in self.trees for n in ast.walk(tree)):
+            return False
+        fine = (
+            ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp,
+            ast.Call, ast.Load, ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
+        )  # fmt: skip
+        nodes = [n for tree in self.trees for n in ast.walk(tree)]
+        return all(isinstance(n, fine) for n in nodes) and all(w in PRIMITIVES for w in self.words)
+
+    @property
+    def cost(self) -> int:
+        """Work per element, roughly, in additions."""
+        return sum(PRIMITIVES[op].cost for op in self.primitives)
+
+    @property
+    def primitives(self) -> list[str]:
+        """The primitives that it consists of, one for each operation."""
+        found = []
+        for node in (n for tree in self.trees for n in ast.walk(tree)):
+            if isinstance(node, (ast.BinOp, ast.UnaryOp)) and self.varies(node):
+                found.append(OPERATORS.get(type(node.op), "add"))
+            elif isinstance(node, ast.Compare) and self.varies(node):
+                found += [OPERATORS[type(op)] for op in node.ops]
+            elif isinstance(node, ast.BoolOp) and self.varies(node):
+                found += [OPERATORS[type(node.op)]] * (len(node.values) - 1)
+            elif isinstance(node, ast.IfExp) and self.varies(node.test):
+                found.append("where")
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found.append(node.func.id if node.func.id in PRIMITIVES else "add")
+        return found
+
+    @property
+    def untyped(self) -> bool:
+        """Whether some of its values are numbers alone, which have no type of their own."""
+        choices = (n for tree in self.trees for n in ast.walk(tree) if isinstance(n, ast.IfExp))
+        return any(not (self.varies(n.body) or self.varies(n.orelse)) for n in choices)
+
+    def varies(self, tree: Any) -> bool:
+        """Whether an expression has another value for each element."""
+        if isinstance(tree, ast.BoolOp):
+            return any(map(self.varies, tree.values))
+        if isinstance(tree, ast.Compare) and isinstance(tree.ops[0], (ast.Is, ast.IsNot)):
+            return False  # whether there is a tensor is decided once a call
+        return any(name in self.varying for name in names_in(tree))
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def source(self, name: str, params: Sequence[str], first: Sequence[str] = ()) -> str:
+        """A Python function of arrays or tensors; `first` are lines before the formula's own."""
+        spelled = [f"{target} = {self.spelled(value)}" for target, value in self.lines]
+        body = [*first, *spelled, f"return {self.spelled(self.result)}"]
+        return "\n    ".join([f"def {name}({', '.join(params)}):", *body])
+
+    def spelled(self, tree: Any) -> str:
+        """An expression as a function of whole arrays says it."""
+        return ast.unparse(Spelling(self).visit(copy.deepcopy(tree)))
+
+    def function(
+        self,
+        name: str,
+        params: Sequence[str],
+        words: Mapping[str, Any] = FUNCTIONS,
+        first: Sequence[str] = (),
+    ) -> Any:
+        """The function that `source` shows, with the meaning that `words` give its functions."""
+        source = self.source(name, params, first) + "\n"
+        filename = f"<toytorch formula {name}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        space: dict[str, Any] = {**CONSTANTS}
+        for word in ("where", "logical_not", *self.words):
+            space[word] = words[word]
+            space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)
+        exec(compile(source, filename, "exec"), space)  # the text of a record
+        return space[name]
+
+    # -- one element -------------------------------------------------------------------------------
+
+    def straight(self, given: Mapping[str, Any]) -> tuple[tuple[bool, ...], list[tuple[str, Any]]]:
+        """The formula for the arguments that are no tensors: conditions on them are decided.
+
+        Returns what was decided, and lines whose last has the name "".
+        """
+        decided = Decided(self, given)
+        made = [(n, decided.visit(copy.deepcopy(e))) for n, e in [*self.lines, ("", self.result)]]
+        used = {"", *names_in(made[-1][1])}
+        for name, tree in reversed(made):  # an assignment that only another case needs is left out
+            if name in used:
+                used.update(names_in(tree))
+        return tuple(decided.outcomes), [(n, e) for n, e in made if n in used]
+
+
+def names_in(*trees: Any) -> Iterator[str]:
+    """The names of values in expressions; those of functions are not among them."""
+    for tree in trees:
+        functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Name) and id(n) not in functions:
+                yield n.id
+
+
+class Constants(ast.NodeTransformer):
+    """Computes what consists of numbers only: `pi / 180`, `sqrt(2)`."""
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return ast.Constant(math.pi) if node.id == "pi" else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        pair = (node.left, node.right)
+        if all(isinstance(p, ast.Constant) for p in pair) and type(node.op) in FOLDED:
+            return ast.Constant(FOLDED[type(node.op)](*(p.value for p in pair)))  # type: ignore[attr-defined]  # both are constants
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.operand, ast.Constant) and type(node.op) in FOLDED:
+            return ast.Constant(FOLDED[type(node.op)](node.operand.value))
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(a) for a in node.args]
+        if node.args and all(isinstance(a, ast.Constant) for a in node.args):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if hasattr(math, name):
+                return ast.Constant(getattr(math, name)(*(a.value for a in node.args)))  # type: ignore[attr-defined]  # all are constants
+        return node
+
+
+class Spelling(ast.NodeTransformer):
+    """From an expression about one element to one about whole arrays."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        chosen = self.formula.varies(node.test)
+        self.generic_visit(node)
+        return call("where", node.test, node.body, node.orelse) if chosen else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        varies = self.formula.varies(node)
+        self.generic_visit(node)
+        if not varies:
+            return node
+        sign = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        made = node.values[0]
+        for value in node.values[1:]:
+            made = ast.BinOp(made, sign, value)  # Python's True and False are welcome, too
+        return made
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        varies = self.formula.varies(node)
+        self.generic_visit(node)
+        return (
+            call("logical_not", node.operand) if varies and isinstance(node.op, ast.Not) else node
+        )
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        varies = self.formula.varies(node)
+        node.args = [self.visit(a) for a in node.args]
+        if not varies and isinstance(node.func, ast.Name):  # a Python number must remain one
+            return ast.Call(ast.Name(f"number_{node.func.id}", ast.Load()), node.args, [])
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult):
+            for unit, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(unit, ast.Name) and unit.id in self.formula.units:
+                    test = ast.Compare(unit, [ast.Eq()], [ast.Constant(1)])
+                    return ast.IfExp(test, other, node)
+        return node
+
+
+def call(name: str, *args: Any) -> Any:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+class Decided(ast.NodeTransformer):
+    """Replaces conditions on arguments that are no tensors by the case that holds."""
+
+    def __init__(self, formula: Formula, given: Mapping[str, Any]) -> None:
+        self.formula, self.given = formula, given
+        self.outcomes: list[bool] = []
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        if self.formula.varies(node.test):
+            self.generic_visit(node)
+            return node
+        code = compile(ast.Expression(ast.fix_missing_locations(node.test)), "formula", "eval")
+        holds = bool(eval(code, {"__builtins__": {}}, dict(self.given)))  # the text of a record
+        self.outcomes.append(holds)
+        return self.visit(node.body if holds else node.orelse)
+
+
+class Renamed(ast.NodeTransformer):
+    """Other names for values whose names mean something else in a loop."""
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return ast.Name(safe(node.id), node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(a) for a in node.args]
+        return node
+
+
+def safe(name: str) -> str:
+    return f"{name}_" if name in RESERVED or name == "made" else name
+
+
+class OnePass:
+    """A formula as compiled loops: one for each choice of its conditions on numbers.
+
+    A call gives the result, or None where NumPy has to do it: for few elements, other types than
+    float32 and float64, operands of several shapes.
+    """
+
+    def __init__(self, formula: Formula, params: Sequence[str]) -> None:
+        self.formula, self.params = formula, tuple(params)
+        self.is_tensor = tuple(p in formula.tensors for p in params)
+        self.first = self.is_tensor.index(True)
+        single = len(formula.primitives) == 1 and formula.cost > 4
+        self.smallest = LARGE if single else SMALLEST
+        self.conditions = any(
+            isinstance(n, ast.IfExp) and not formula.varies(n.test)
+            for tree in formula.trees
+            for n in ast.walk(tree)
+        )
+        self.loops: dict[Any, Loop] = {}
+
+    @staticmethod
+    def serves(formula: Formula) -> bool:
+        """Whether a loop of its own would be faster than NumPy's functions one by one."""
+        primitives = formula.primitives if formula.known else []
+        if len(primitives) != 1:
+            return len(primitives) > 1
+        (only,) = primitives
+        # NumPy's power knows cheaper names of the usual exponents.
+        chooses = only in ("maximum", "minimum", "where")
+        return only != "pow" and (chooses or PRIMITIVES[only].cost > 4)
+
+    def __call__(self, *args: Any) -> Any:
+        like = args[self.first]
+        if like.__class__ is not np.ndarray or like.size < self.smallest:
+            return None
+        arrays, numbers, varying = [], [], []
+        for name, is_tensor, a in zip(self.params, self.is_tensor, args):
+            if is_tensor and a.__class__ is np.ndarray and a.ndim:
+                if a.shape != like.shape:
+                    return None
+                arrays.append(a)
+                varying.append(name)
+            elif isinstance(a, (bool, int, float, np.number, np.ndarray)):
+                if a.__class__ is np.ndarray and a.dtype.kind == "c":
+                    return None
+                numbers.append(float(a))
+            elif a is not None and not isinstance(a, str):
+                return None
+        lines = None
+        outcomes: tuple[bool, ...] = ()
+        if self.conditions:
+            outcomes, lines = self.formula.straight(dict(zip(self.params, args)))
+        key = (outcomes, tuple(varying), len(numbers))
+        loop = self.loops.get(key)
+        if loop is None:
+            lines = lines or self.formula.straight({})[1]
+            scalars = [
+                name
+                for name, a in zip(self.params, args)
+                if name not in varying and a is not None and not isinstance(a, str)
+            ]
+            loop = self.loops[key] = self.loop(lines, varying, scalars)
+        made = np.empty_like(like)
+        return made if loop(made, *arrays, *numbers) else None
+
+    def loop(self, lines: list[tuple[str, Any]], arrays: list[str], numbers: list[str]) -> Loop:
+        """The loop for one choice."""
+        text = "\n".join(
+            f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
+            for n, e in lines
+        )
+        return Loop(text, " ".join(["made", *map(safe, arrays)]), " ".join(map(safe, numbers)))
