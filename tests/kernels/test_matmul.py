@@ -34,10 +34,11 @@ def test_a_matrix_by_its_transpose(shape: tuple[int, int], type: str) -> None:
     wide = x.astype("float64") @ x.T.astype("float64")
     for a in (x, np.asfortranarray(x), x[::-1]):
         c = product(a, a.T)
-        want = wide[::-1, ::-1] if a.strides[0] < 0 else wide
-        np.testing.assert_allclose(c, want, rtol=1e-4 if type == "float32" else 1e-10, atol=1e-4)
-        if a.strides[0] > 0:
-            np.testing.assert_array_equal(c, c.T)
+        assert (c is None) == (a.strides[0] < 0)  # BLAS cannot read that
+        if c is None:
+            continue
+        np.testing.assert_allclose(c, wide, rtol=1e-4 if type == "float32" else 1e-10, atol=1e-4)
+        np.testing.assert_array_equal(c, c.T)
 
 
 @pytest.mark.parametrize("n", [512, 519, 640, 641, 647])

@@ -114,7 +114,7 @@ def phases(
 
 
 def forward(
-    x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, bias: Any = None
 ) -> Any:
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
     if not fits(x, w, x.shape[0], w.shape[0], groups):

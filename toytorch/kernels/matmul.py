@@ -28,10 +28,10 @@ SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whe
 
 
 def product(a: Any, b: Any) -> Any:
-    """A·B of matrices, or of stacks of them."""
-    if a.ndim == 2 and len(a) >= LEAST and is_transpose(a, b) and dense_rows(a) and jit.works():
+    """A·B of matrices where B is Aᵀ; None where BLAS should do all of it."""
+    if len(a) >= LEAST and is_transpose(a, b) and dense_rows(a) and jit.works():
         return by_halves(a)
-    return np.matmul(a, b)
+    return None
 
 
 def dense_rows(a: Any) -> bool:

@@ -56,6 +56,15 @@ def plain(a: Any) -> Any:
     return a if a.flags.c_contiguous or channels_last(a) else np.ascontiguousarray(a)
 
 
+def in_order(a: Any, last: bool) -> Any:
+    """Images in the order of memory that is asked for."""
+    if last == channels_last(a):
+        return plain(a)
+    if not last:
+        return np.ascontiguousarray(a)
+    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
 def lines_of(a: Any) -> Any:
     """Images whose channels lie last as (N, H, W, C), else None."""
     moved = a.transpose(0, 2, 3, 1)

@@ -24,6 +24,7 @@ from toytorch.kernels.memory_format import (
     channels_last,
     chunk_of,
     empty_images,
+    in_order,
     lines_of,
     pack,
     plain,
@@ -289,15 +290,6 @@ def max_pool_backward(
     )
     rule(as_images(in_order(g, last)), as_images(places), as_images(made))
     return made
-
-
-def in_order(a: Any, last: bool) -> Any:
-    """Images in the order of memory that is asked for."""
-    if last == channels_last(a):
-        return plain(a)
-    if not last:
-        return np.ascontiguousarray(a)
-    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
 
 
 def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: Any) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts import state
 from toytorch.facts.size import broadcast_pair, wrap_dim
-from toytorch.kernels.matmul import SYMMETRIC, is_symmetric, is_transpose, product
+from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.ops.define import general
 
 
@@ -46,7 +47,11 @@ def same_dtype(a: Any, b: Any) -> None:
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    return product(a, b) if xp is np else xp.matmul(a, b)
+    if len(a) >= LEAST and a.ndim == 2:
+        made = attempt(xp, "product", a, b)
+        if made is not None:
+            return made
+    return xp.matmul(a, b)
 
 
 def check_factors(a: Any, b: Any) -> None:
