@@ -10,7 +10,8 @@ test:
 build:
 	python3 -m course build
 lint: $(PY)
-	$(PY) -m ruff check toytorch course tests
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(dir $(PY))lint-imports
 built: $(PY)

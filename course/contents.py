@@ -23,6 +23,11 @@ class Chapter:
     line: str
 
     @property
+    def example(self) -> str:
+        """A script that stands in the chapter's place until it is written; its path from ROOT."""
+        return _EXAMPLES.get(self.slug, "")
+
+    @property
     def stem(self) -> str:
         """File name without ending, the same in every folder: ``01_tensors``."""
         return f"{self.number:02d}_{self.slug}"
@@ -70,6 +75,8 @@ _TABLE = {
         ("pytorch", "Reading PyTorch itself", "Where each of our rooms is in the real house."),
     ],
 }
+
+_EXAMPLES = {"pytorch": "examples/two_plus_three.py"}
 
 CHAPTERS: tuple[Chapter, ...] = tuple(
     Chapter(number, slug, title, part, line)

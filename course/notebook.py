@@ -51,6 +51,9 @@ class StartPage:
         title = escape(chapter.title)
         if chapter.written:
             title = f'<a href="{chapter.stem}.ipynb">{title}</a>'
+        elif chapter.example:
+            dim = ""
+            title = f'{title}: <a href="../{chapter.example}">2 + 3 through every layer</a>'
         return (
             f'<div style="{dim}font-variant-numeric:tabular-nums">{chapter.number:02d}</div>'
             f'<div style="{dim}">{title}</div>'
@@ -87,7 +90,8 @@ def table(states: dict[str, str]) -> str:
             found = of_chapter(chapter.number)
             signs = "".join(_SIGNS[states.get(one.name, "open")] for one in found)
             done = sum(states.get(one.name) == "green" for one in found)
-            tail = f"{done:2d}/{len(found)}  {signs}" if chapter.written else "not written yet"
+            later = f"python {chapter.example}" if chapter.example else "not written yet"
+            tail = f"{done:2d}/{len(found)}  {signs}" if chapter.written else later
             lines.append(f"  {chapter.number:02d} {chapter.title:<40} {tail}")
     return "\n".join(lines)
 

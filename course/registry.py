@@ -1,4 +1,4 @@
-"""All exercises of the course, found in ``course/exercises/chNN.py``."""
+"""All exercises of the course, found in ``course/exercises/chNN/``, one file each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def all_exercises() -> dict[str, Exercise]:
             if value.name in found:
                 raise ValueError(f"two exercises are called {value.name!r}: rename one")
             if value.chapter != int(info.name[2:]):
-                raise ValueError(f"{value.name} says chapter {value.chapter} in {info.name}.py")
+                raise ValueError(f"{value.name} says chapter {value.chapter} in {info.name}")
             found[value.name] = value
     return found
 

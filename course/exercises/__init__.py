@@ -1,1 +1,1 @@
-"""Exercises, one module per chapter: ``ch01.py`` … ``ch20.py``."""
+"""Exercises, a folder a chapter, a file an exercise."""

@@ -6,73 +6,82 @@ from typing import Any
 
 import pytest
 
-from course.exercises import ch02, ch04, ch10
+from course.exercises.ch02.common import _cells
+from course.exercises.ch02.contiguous import CONTIGUOUS
+from course.exercises.ch02.expand import EXPANDED
+from course.exercises.ch02.strides import ROW_MAJOR
+from course.exercises.ch02.view import VIEWS, view
+from course.exercises.ch02.windows import WINDOWS
+from course.exercises.ch04.product import PRODUCT_GRAD, PRODUCT_X
+from course.exercises.ch04.tanh import TANH_FIRST, TANH_SECOND, TANH_X, TANH_Y
+from course.exercises.ch04.unbroadcast import UNBROADCAST
+from course.exercises.ch10.fit import FIT_LOSSES, FIT_WEIGHTS, FIT_X, FIT_Y
 
 real: Any = pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("shape", ch02.ROW_MAJOR)
+@pytest.mark.parametrize("shape", ROW_MAJOR)
 def test_row_major(shape: tuple[int, ...]) -> None:
-    assert real.empty(shape).stride() == ch02.ROW_MAJOR[shape]
+    assert real.empty(shape).stride() == ROW_MAJOR[shape]
 
 
-@pytest.mark.parametrize("given", ch02.CONTIGUOUS, ids=str)
+@pytest.mark.parametrize("given", CONTIGUOUS, ids=str)
 def test_contiguous(given: Any) -> None:
-    assert real.empty(1000).as_strided(*given).is_contiguous() is ch02.CONTIGUOUS[given]
+    assert real.empty(1000).as_strided(*given).is_contiguous() is CONTIGUOUS[given]
 
 
-@pytest.mark.parametrize("given", ch02.VIEWS, ids=str)
+@pytest.mark.parametrize("given", VIEWS, ids=str)
 def test_views(given: Any) -> None:
     shape, stride, new = given
     x = real.arange(1000).as_strided(shape, stride)
-    if not ch02.VIEWS[given]:
+    if not VIEWS[given]:
         with pytest.raises(RuntimeError, match="view size is not compatible"):
             x.view(new)
         return
-    assert x.view(new).flatten().tolist() == ch02._cells(shape, stride)
-    found = ch02.view.answer.value(shape, stride, new)
-    assert ch02._cells(new, found) == ch02._cells(shape, stride)
+    assert x.view(new).flatten().tolist() == _cells(shape, stride)
+    found = view.answer.value(shape, stride, new)
+    assert _cells(new, found) == _cells(shape, stride)
 
 
-@pytest.mark.parametrize("given", ch02.EXPANDED, ids=str)
+@pytest.mark.parametrize("given", EXPANDED, ids=str)
 def test_expand(given: Any) -> None:
     shape, stride, new = given
-    assert real.empty(1000).as_strided(shape, stride).expand(new).stride() == ch02.EXPANDED[given]
+    assert real.empty(1000).as_strided(shape, stride).expand(new).stride() == EXPANDED[given]
 
 
 def test_windows() -> None:
     x = real.arange(9.0).reshape(3, 3)
-    assert x.unfold(0, 2, 1).unfold(1, 2, 1).tolist() == ch02.WINDOWS
+    assert x.unfold(0, 2, 1).unfold(1, 2, 1).tolist() == WINDOWS
 
 
 def test_tanh() -> None:
-    x = real.tensor(ch04.TANH_X, requires_grad=True)
+    x = real.tensor(TANH_X, requires_grad=True)
     y = x.tanh()
-    assert y.tolist() == pytest.approx(ch04.TANH_Y)
+    assert y.tolist() == pytest.approx(TANH_Y)
     (first,) = real.autograd.grad(y, x, real.tensor([1.0, 2.0, 3.0, 4.0]), retain_graph=True)
-    assert first.tolist() == pytest.approx(ch04.TANH_FIRST)
+    assert first.tolist() == pytest.approx(TANH_FIRST)
     (slope,) = real.autograd.grad(y.sum(), x, create_graph=True)
     (bend,) = real.autograd.grad(slope.sum(), x)
-    assert bend.tolist() == pytest.approx(ch04.TANH_SECOND)
+    assert bend.tolist() == pytest.approx(TANH_SECOND)
 
 
 def test_product() -> None:
     w = real.zeros(2, 4, requires_grad=True)
-    (real.tensor(ch04.PRODUCT_X) @ w).backward(real.arange(12.0).reshape(3, 4))
-    assert w.grad.tolist() == ch04.PRODUCT_GRAD
+    (real.tensor(PRODUCT_X) @ w).backward(real.arange(12.0).reshape(3, 4))
+    assert w.grad.tolist() == PRODUCT_GRAD
 
 
-@pytest.mark.parametrize("shape", ch04.UNBROADCAST, ids=str)
+@pytest.mark.parametrize("shape", UNBROADCAST, ids=str)
 def test_unbroadcast(shape: tuple[int, ...]) -> None:
     g = real.arange(24.0).reshape(2, 3, 4)
     p = real.zeros(shape, requires_grad=True)
     (p + real.zeros(2, 3, 4)).backward(g)
-    recorded = ch04.UNBROADCAST[shape]
+    recorded = UNBROADCAST[shape]
     assert p.grad.tolist() == (g.tolist() if recorded is None else recorded)
 
 
 def test_fit() -> None:
-    x, y = real.tensor(ch10.FIT_X), real.tensor(ch10.FIT_Y)
+    x, y = real.tensor(FIT_X), real.tensor(FIT_Y)
     weight, losses = real.zeros(2, 2, requires_grad=True), []
     optimizer = real.optim.SGD([weight], 1.0)
     for _ in range(2):
@@ -84,6 +93,6 @@ def test_fit() -> None:
             optimizer.step()
             total += loss.item() * len(y[some])
         losses.append(total / 3)
-    assert losses == pytest.approx(ch10.FIT_LOSSES)
-    for row, wanted in zip(weight.tolist(), ch10.FIT_WEIGHTS, strict=True):
+    assert losses == pytest.approx(FIT_LOSSES)
+    for row, wanted in zip(weight.tolist(), FIT_WEIGHTS, strict=True):
         assert row == pytest.approx(wanted)

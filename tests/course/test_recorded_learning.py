@@ -8,7 +8,27 @@ from typing import Any
 
 import pytest
 
-from course.exercises import ch07, ch08
+from course.exercises.ch07.batchnorm import (
+    NORM_EVAL,
+    NORM_FLAT_X,
+    NORM_FLAT_Y,
+    NORM_MEAN,
+    NORM_VAR,
+    NORM_X,
+    NORM_Y,
+    norm,
+)
+from course.exercises.ch07.linear import linear
+from course.exercises.ch07.load import load
+from course.exercises.ch07.parameters import walk
+from course.exercises.ch07.watch import watch
+from course.exercises.ch08.adam import ADAM_RECORDED, adam
+from course.exercises.ch08.adamw import ADAMW_RECORDED, adamw
+from course.exercises.ch08.clip import clip
+from course.exercises.ch08.common import _two_groups, descent
+from course.exercises.ch08.cross_entropy import ENTROPY, entropy
+from course.exercises.ch08.schedule import RATES, schedule
+from course.exercises.ch08.sgd import SGD_RECORDED, sgd
 
 real: Any = pytest.importorskip("torch")
 
@@ -27,56 +47,56 @@ def close(got: Any, wanted: Any, tolerance: float = 1e-5) -> bool:
 
 
 def test_batch_norm() -> None:
-    for make in (real.nn.BatchNorm1d, in_pytorch(ch07.norm)):
+    for make in (real.nn.BatchNorm1d, in_pytorch(norm)):
         layer = make(2)
-        x = real.tensor(ch07.NORM_X)
-        assert close(layer(x).tolist(), ch07.NORM_Y)
-        assert close(layer.running_mean.tolist(), ch07.NORM_MEAN)
-        assert close(layer.running_var.tolist(), ch07.NORM_VAR)
+        x = real.tensor(NORM_X)
+        assert close(layer(x).tolist(), NORM_Y)
+        assert close(layer.running_mean.tolist(), NORM_MEAN)
+        assert close(layer.running_var.tolist(), NORM_VAR)
         layer.eval()
-        assert close(layer(x).tolist(), ch07.NORM_EVAL)
-        assert close(make(1)(real.tensor(ch07.NORM_FLAT_X)).tolist(), ch07.NORM_FLAT_Y, 1e-4)
+        assert close(layer(x).tolist(), NORM_EVAL)
+        assert close(make(1)(real.tensor(NORM_FLAT_X)).tolist(), NORM_FLAT_Y, 1e-4)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's about nested tensors
 def test_names_and_states() -> None:
     """The answers about names and states give PyTorch's for its own modules."""
     net = real.nn.Transformer(8, 2, 1, 1, 8)
-    found = in_pytorch(ch07.walk)(net)
+    found = in_pytorch(walk)(net)
     assert [n for n, _ in found] == [n for n, _ in net.named_parameters()]
     other = real.nn.Transformer(8, 2, 1, 1, 8)
-    assert in_pytorch(ch07.load)(other, net.state_dict()) == ([], [])
+    assert in_pytorch(load)(other, net.state_dict()) == ([], [])
     assert all(real.equal(p, q) for p, q in zip(net.parameters(), other.parameters()))
-    linear = in_pytorch(ch07.linear)(3, 5)
-    assert linear.load_state_dict(real.nn.Linear(3, 5).state_dict()).missing_keys == []
-    assert list(in_pytorch(ch07.watch)(linear, real.ones(2, 3))) == [""]
+    layer = in_pytorch(linear)(3, 5)
+    assert layer.load_state_dict(real.nn.Linear(3, 5).state_dict()).missing_keys == []
+    assert list(in_pytorch(watch)(layer, real.ones(2, 3))) == [""]
 
 
-@pytest.mark.parametrize("number", range(len(ch08.ENTROPY)))
+@pytest.mark.parametrize("number", range(len(ENTROPY)))
 def test_cross_entropy(number: int) -> None:
-    scores, labels, wanted = ch08.ENTROPY[number]
-    for f in (real.nn.functional.cross_entropy, in_pytorch(ch08.entropy)):
+    scores, labels, wanted = ENTROPY[number]
+    for f in (real.nn.functional.cross_entropy, in_pytorch(entropy)):
         assert close(f(real.tensor(scores), real.tensor(labels)).item(), wanted, 1e-4)
 
 
 def walked(kind: Any, *args: Any, **options: Any) -> Any:
     kept = {k: options.pop(k) for k in ("rates", "keep", "idle") if k in options}
-    return ch08.descent(lambda ps: kind(ps, **options), *args, lib=real, **kept)
+    return descent(lambda ps: kind(ps, **options), *args, lib=real, **kept)
 
 
 def test_sgd() -> None:
-    for kind in (real.optim.SGD, in_pytorch(ch08.sgd)):
+    for kind in (real.optim.SGD, in_pytorch(sgd)):
         with_momentum = {"lr": 0.1, "momentum": 0.9}
-        told = ch08.SGD_RECORDED
+        told = SGD_RECORDED
         assert close(walked(kind, 2, lr=0.1), told["plain"])
         assert close(walked(kind, 2, **with_momentum), told["momentum"])
         assert close(walked(kind, 2, **with_momentum, nesterov=True), told["nesterov"])
         assert close(walked(kind, 2, **with_momentum, weight_decay=0.5), told["decay"])
         assert close(walked(kind, 3, **with_momentum, keep=True), told["kept"])
         assert close(walked(kind, 1, lr=0.1, weight_decay=0.5, idle=True), told["idle"])
-        groups = ch08._two_groups(kind, "lr", 0.1, 0.001)
-        assert close(ch08.descent(groups, 2, lib=real), told["groups"])
-        made = ch08.descent(
+        groups = _two_groups(kind, "lr", 0.1, 0.001)
+        assert close(descent(groups, 2, lib=real), told["groups"])
+        made = descent(
             lambda ps, kind=kind: kind(ps[:1], momentum=0.9, lr=0.01),
             lib=real,
             rates=(0.1, 0.01, 0.01),
@@ -85,8 +105,8 @@ def test_sgd() -> None:
 
 
 def test_adam() -> None:
-    for kind in (real.optim.Adam, in_pytorch(ch08.adam)):
-        told = ch08.ADAM_RECORDED
+    for kind in (real.optim.Adam, in_pytorch(adam)):
+        told = ADAM_RECORDED
         assert close(walked(kind, 1, lr=0.1), told["one"])
         assert close(walked(kind, 5, lr=0.1), told["five"])
         assert close(walked(kind, 3, lr=0.1, eps=0.5), told["eps"])
@@ -94,13 +114,13 @@ def test_adam() -> None:
 
 
 def test_adamw() -> None:
-    for kind, name in ((real.optim.AdamW, "weight_decay"), (in_pytorch(ch08.adamw), "decay")):
-        told = ch08.ADAMW_RECORDED
+    for kind, name in ((real.optim.AdamW, "weight_decay"), (in_pytorch(adamw), "decay")):
+        told = ADAMW_RECORDED
         decay: Any = {"lr": 0.1, name: 0.5}
         assert close(walked(kind, 3, **decay), told["three"])
         assert close(walked(kind, 1, **decay, idle=True), told["idle"])
-        groups = ch08._two_groups(kind, name, 0.5, 0.0, lr=0.1)
-        assert close(ch08.descent(groups, lib=real), told["groups"])
+        groups = _two_groups(kind, name, 0.5, 0.0, lr=0.1)
+        assert close(descent(groups, lib=real), told["groups"])
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -111,17 +131,17 @@ def test_schedule() -> None:
         kinds.LinearLR(optimizer, 1 / 4, total_iters=3),
         kinds.CosineAnnealingLR(optimizer, 16, eta_min=0.1),
     ]
-    schedule, rates = kinds.SequentialLR(optimizer, parts, [4]), []
+    scheduler, rates = kinds.SequentialLR(optimizer, parts, [4]), []
     for _ in range(21):
-        rates.append(schedule.get_last_lr()[0])
+        rates.append(scheduler.get_last_lr()[0])
         optimizer.step()
-        schedule.step()
-    assert close(rates, ch08.RATES)
-    assert close([ch08.schedule.answer.value(n, 4, 20, 0.1) for n in range(21)], ch08.RATES)
+        scheduler.step()
+    assert close(rates, RATES)
+    assert close([schedule.answer.value(n, 4, 20, 0.1) for n in range(21)], RATES)
 
 
 def test_clipping() -> None:
-    for f in (real.nn.utils.clip_grad_norm_, in_pytorch(ch08.clip)):
+    for f in (real.nn.utils.clip_grad_norm_, in_pytorch(clip)):
         ps = [real.zeros(2), real.zeros(1)]
         ps[0].grad, ps[1].grad = real.tensor([3.0, 0.0]), real.tensor([4.0])
         assert close(float(f(ps, 1.0)), 5.0)

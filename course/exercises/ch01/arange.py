@@ -1,0 +1,116 @@
+"""Counting without drifting."""
+
+import math
+
+from course.cases import call, case
+from course.records import Exercise
+
+arange = Exercise(
+    "tensors.arange",
+    "Counting without drifting",
+    chapter=1,
+    minutes=10,
+    prompt="""
+    `torch.arange(start, end, step)` holds *start*, *start + step*, … and stops **before** *end*.
+    Write `count_up(start, end, step)`, which returns those values as a list of floats.
+
+    The step may be negative, or a float. Take care with `0.1`: it is not quite a tenth, and
+    whoever adds it up a hundred times adds its error up a hundred times.
+    """,
+)
+
+
+@arange.stub
+def count_up(start, end, step):
+    """The values of torch.arange(start, end, step) as a list of floats."""
+    # your code here: about 3 lines. How many values are there?
+    raise NotImplementedError
+
+
+@arange.reference
+def count_up(start, end, step):
+    """The values of torch.arange(start, end, step) as a list of floats."""
+    count = max(0, math.ceil((end - start) / step))
+    return [float(start + index * step) for index in range(count)]
+
+
+@arange.mutant(
+    "adds the step again and again",
+    why="""
+    Each addition rounds, and the next one builds on what was rounded: after many steps of 0.1 the
+    values have visibly drifted. `start + index * step` rounds twice, however far along it is. (All
+    values are also independent of each other then, so that many cores can compute them.)
+    """,
+)
+def count_up(start, end, step):
+    values = []
+    count = max(0, math.ceil((end - start) / step))
+    value = float(start)
+    for _ in range(count):
+        values.append(value)
+        value += step
+    return values
+
+
+@arange.mutant(
+    "includes the end",
+    why="""
+    Ranges are half open, as Python's are: the end is the first value that is *not* there. That is
+    why `arange(0, n, 1)` has n values, and why `arange(0, 5)` and `arange(5, 10)` fit together.
+    """,
+)
+def count_up(start, end, step):
+    count = max(0, math.floor((end - start) / step) + 1)
+    return [float(start + index * step) for index in range(count)]
+
+
+@arange.mutant(
+    "rounds the count down",
+    why="""
+    From 0 to 1 in steps of 0.3 there is room for 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33,
+    and a started step counts. The number of values is the *ceiling* of the quotient.
+    """,
+)
+def count_up(start, end, step):
+    count = max(0, int((end - start) / step))
+    return [float(start + index * step) for index in range(count)]
+
+
+@arange.mutant(
+    "only counts up",
+    why="""
+    With a negative step the values fall, and the end lies below the start. A condition such as
+    `value < end` is then false from the beginning. The quotient (end − start) / step has the
+    right sign for both directions.
+    """,
+)
+def count_up(start, end, step):
+    values, index = [], 0
+    while step > 0 and start + index * step < end:
+        values.append(float(start + index * step))
+        index += 1
+    return values
+
+
+@arange.check("whole steps")
+def _(f):
+    yield call(f, 0, 5, 1).gives([0.0, 1.0, 2.0, 3.0, 4.0])
+    yield call(f, 2, 9, 3).gives([2.0, 5.0, 8.0])
+
+
+@arange.check("a step that does not fit exactly")
+def _(f):
+    yield call(f, 0, 1, 0.3).gives([0.0, 0.3, 0.6, 0.9])
+
+
+@arange.check("downwards, and nowhere")
+def _(f):
+    yield call(f, 3, 0, -1).gives([3.0, 2.0, 1.0])
+    yield call(f, 3, 3, 1).gives([])
+    yield call(f, 3, 0, 1).gives([])
+
+
+@arange.check("no drift after ten thousand steps", hidden=True)
+def _(f):
+    last = case("the last value of count_up(0, 1000, 0.1)", lambda: f(0, 1000, 0.1)[-1])
+    yield last.gives(999.9000000000001, tolerance=1e-14)

@@ -1,0 +1,129 @@
+"""The dtype of a list of numbers."""
+
+import toytorch as torch
+from course.cases import call
+from course.records import Exercise
+
+dtype = Exercise(
+    "tensors.dtype",
+    "The dtype of a list of numbers",
+    chapter=1,
+    minutes=10,
+    prompt="""
+    One list, one dtype. Write `infer_dtype(numbers)` for a flat list of Python numbers:
+
+    | the list holds | dtype |
+    | --- | --- |
+    | only `True`/`False` | `torch.bool` |
+    | integers, perhaps bools | `torch.int64` |
+    | a float anywhere | `torch.float32` |
+    | a complex number anywhere | `torch.complex64` |
+
+    Two things to think of: in Python `isinstance(True, int)` holds, and an empty list becomes
+    `torch.float32`.
+    """,
+)
+
+
+@dtype.stub
+def infer_dtype(numbers):
+    """The dtype that torch.tensor(numbers) has."""
+    # your code here: about 9 lines
+    raise NotImplementedError
+
+
+@dtype.reference
+def infer_dtype(numbers):
+    """The dtype that torch.tensor(numbers) has."""
+    kinds = {type(number) for number in numbers}
+    if complex in kinds:
+        return torch.complex64
+    if float in kinds or not kinds:
+        return torch.float32
+    if int in kinds:
+        return torch.int64
+    return torch.bool
+
+
+@dtype.mutant(
+    "asks the first number only",
+    why="""
+    `[1, 2.5]` holds a float, in second place. The whole list has to fit into one dtype, so every
+    number has a say, and the widest kind wins.
+    """,
+)
+def infer_dtype(numbers):
+    if not numbers:
+        return torch.float32
+    kinds = {bool: torch.bool, int: torch.int64, float: torch.float32}
+    return kinds.get(type(numbers[0]), torch.complex64)
+
+
+@dtype.mutant(
+    "a bool is an int",
+    why="""
+    In Python it is, `isinstance(True, int)` holds, and so a list of truths became a list of
+    numbers. A bool tensor is a kind of its own: it is what comparisons give and what masks need.
+    Ask for `bool` first, or compare `type(x)`.
+    """,
+)
+def infer_dtype(numbers):
+    if any(isinstance(number, complex) for number in numbers):
+        return torch.complex64
+    if not numbers or any(isinstance(number, float) for number in numbers):
+        return torch.float32
+    return torch.int64
+
+
+@dtype.mutant(
+    "Python floats are doubles",
+    why="""
+    They are, they have 64 bits, and NumPy keeps them. PyTorch does not: its default is `float32`
+    (and `complex64`), because networks gain nothing from the other half of the bits and pay for
+    moving it.
+    """,
+)
+def infer_dtype(numbers):
+    kinds = {type(number) for number in numbers}
+    if complex in kinds:
+        return torch.complex128
+    if float in kinds or not kinds:
+        return torch.float64
+    return torch.int64 if int in kinds else torch.bool
+
+
+@dtype.mutant(
+    "an empty list is an integer list",
+    why="""
+    With no number in the list none of the tests strikes, and the last `return` decides. PyTorch
+    decided: `torch.tensor([])` is `float32`, the default dtype.
+    """,
+)
+def infer_dtype(numbers):
+    kinds = {type(number) for number in numbers}
+    if complex in kinds:
+        return torch.complex64
+    if float in kinds:
+        return torch.float32
+    return torch.bool if kinds == {bool} else torch.int64
+
+
+@dtype.check("one kind each")
+def _(f):
+    yield call(f, [1, 2, 3]).gives(torch.int64)
+    yield call(f, [0.5, 1.5]).gives(torch.float32)
+    yield call(f, [1j, 2j]).gives(torch.complex64)
+    yield call(f, [True, False]).gives(torch.bool)
+
+
+@dtype.check("mixed kinds")
+def _(f):
+    yield call(f, [1, 2.5]).gives(torch.float32)
+    yield call(f, [True, 2]).gives(torch.int64)
+    yield call(f, [1, 2.0, 3j]).gives(torch.complex64)
+    yield call(f, [False, 0.5]).gives(torch.float32)
+
+
+@dtype.check("nothing at all", hidden=True)
+def _(f):
+    yield call(f, []).gives(torch.float32)

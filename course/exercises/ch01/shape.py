@@ -1,0 +1,127 @@
+"""The shape of a nested list."""
+
+from course.cases import call
+from course.records import Exercise
+
+shape = Exercise(
+    "tensors.shape",
+    "The shape of a nested list",
+    chapter=1,
+    minutes=10,
+    prompt="""
+    `torch.tensor([[1, 2, 3], [4, 5, 6]])` has shape `(2, 3)`: two rows of three. Write
+    `nested_shape(data)`, which finds that tuple for lists nested to any depth.
+
+    * A plain number has the shape `()`.
+    * An empty list has the shape `(0,)`.
+    * Rows of different shapes do not make a tensor: raise a `ValueError` that says *ragged*.
+    """,
+)
+
+
+@shape.stub
+def nested_shape(data):
+    """The shape of nested lists: [[1, 2, 3], [4, 5, 6]] -> (2, 3)."""
+    # your code here: about 7 lines
+    raise NotImplementedError
+
+
+@shape.reference
+def nested_shape(data):
+    """The shape of nested lists: [[1, 2, 3], [4, 5, 6]] -> (2, 3)."""
+    if not isinstance(data, list):
+        return ()
+    inner = [nested_shape(row) for row in data]
+    if any(other != inner[0] for other in inner):
+        raise ValueError(f"ragged: the rows have the shapes {inner}")
+    return (len(data), *(inner[0] if inner else ()))
+
+
+@shape.mutant(
+    "believes the first row",
+    why="""
+    The length of `data[0]` was taken for the length of every row. A list of lists may be ragged,
+    and the first row cannot know it. Look at all rows, and refuse when they differ.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    return (len(data), *(nested_shape(data[0]) if data else ()))
+
+
+@shape.mutant(
+    "knows only two levels",
+    why="""
+    Rows and columns are handled, and what is inside a column is not asked. Tensors have any
+    number of dimensions: a shape is the length of the list, followed by the *shape* (not just the
+    length) of what is in it. That sentence is recursive, and so can the function be.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    if not data or not isinstance(data[0], list):
+        return (len(data),)
+    if any(len(row) != len(data[0]) for row in data):
+        raise ValueError("ragged")
+    return (len(data), len(data[0]))
+
+
+@shape.mutant(
+    "inner dimension first",
+    why="""
+    The dimensions come out in reverse. The outermost list is dimension 0, so its length stands
+    first: `[[1, 2, 3], [4, 5, 6]]` is 2 × 3.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    inner = [nested_shape(row) for row in data]
+    if any(other != inner[0] for other in inner):
+        raise ValueError("ragged")
+    return (*(inner[0] if inner else ()), len(data))
+
+
+@shape.mutant(
+    "looks down the first branch only",
+    why="""
+    The rows of every level are compared, but only below the first row, and
+    `[[[1], [2]], [[3], [4, 5]]]` is ragged in its *second* row. Find the
+    shape of every row, and compare those.
+    """,
+)
+def nested_shape(data):
+    lengths = []
+    while isinstance(data, list):
+        lengths.append(len(data))
+        if len({len(row) if isinstance(row, list) else -1 for row in data}) > 1:
+            raise ValueError("ragged")
+        data = data[0] if data else None
+    return tuple(lengths)
+
+
+@shape.check("a number, a list, a table")
+def _(f):
+    yield call(f, 7).gives(())
+    yield call(f, [1, 2, 3]).gives((3,))
+    yield call(f, [[1, 2, 3], [4, 5, 6]]).gives((2, 3))
+
+
+@shape.check("four levels deep")
+def _(f):
+    yield call(f, [[[[1, 2]], [[3, 4]], [[5, 6]]]]).gives((1, 3, 1, 2))
+
+
+@shape.check("empty lists")
+def _(f):
+    yield call(f, []).gives((0,))
+    yield call(f, [[], []]).gives((2, 0))
+
+
+@shape.check("ragged lists are refused", hidden=True)
+def _(f):
+    yield call(f, [[1, 2], [3]]).raises(ValueError, "ragged")
+    yield call(f, [[1], 2]).raises(ValueError, "ragged")
+    yield call(f, [[[1], [2]], [[3], [4, 5]]]).raises(ValueError, "ragged")

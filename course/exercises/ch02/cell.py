@@ -1,0 +1,133 @@
+"""The cell behind an index."""
+
+from course.cases import call
+from course.records import Exercise
+
+cell = Exercise(
+    "memory.cell",
+    "The cell behind an index",
+    chapter=2,
+    minutes=8,
+    prompt="""
+    A tensor finds a number by arithmetic alone: it starts at its **offset** and takes
+    `stride[d]` steps for each 1 in `index[d]`,
+
+    $$\\text{cell} = \\text{offset} + \\sum_d \\text{index}_d \\cdot \\text{stride}_d.$$
+
+    Write `cell_of(index, shape, stride, offset)`. All but the offset are tuples of one length.
+
+    * `-1` is the last index, as everywhere in Python.
+    * An index that is too large or too small is an `IndexError`. Without it you would read a number
+      that belongs to somebody else.
+    """,
+)
+
+
+@cell.stub
+def cell_of(index, shape, stride, offset):
+    """The memory cell of the number at an index."""
+    # your code here: about 7 lines
+    raise NotImplementedError
+
+
+@cell.reference
+def cell_of(index, shape, stride, offset):
+    """The memory cell of the number at an index."""
+    found = offset
+    for i, size, step in zip(index, shape, stride, strict=True):
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range for size {size}")
+        found += (i % size) * step
+    return found
+
+
+@cell.mutant(
+    "forgets where the tensor starts",
+    why="""
+    The offset is missing. A slice such as `x[1:]` has the strides of x and starts further along in
+    the same memory; without its offset, every slice would show the beginning of x.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = 0
+    for i, size, step in zip(index, shape, stride, strict=True):
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range for size {size}")
+        found += (i % size) * step
+    return found
+
+
+@cell.mutant(
+    "counts by the shape",
+    why="""
+    The steps were worked out from the shape, as if rows always lay end to end. That is true of a
+    new tensor, and no longer of a transposed one or of every second column. The stride says how far
+    a step is; the shape only says how far you may go.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = 0
+    for i, size in zip(index, shape, strict=True):
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range for size {size}")
+        found = found * size + i % size
+    return offset + found
+
+
+@cell.mutant(
+    "walks backwards for a negative index",
+    why="""
+    An index of -1 went one step *before* the beginning, into memory that this tensor may not show.
+    It means the last one: add the size first (in Python, `i % size` does).
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = offset
+    for i, size, step in zip(index, shape, stride, strict=True):
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range for size {size}")
+        found += i * step
+    return found
+
+
+@cell.mutant(
+    "does not look at the limits",
+    why="""
+    An index beyond its size was accepted. `x[0, 4]` of a 3 × 4 table would quietly give the first
+    number of the next row. (A remainder makes it worse: 4 % 4 is 0.) Raise an `IndexError`.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    pairs = zip(index, shape, stride, strict=True)
+    return offset + sum((i % size) * step for i, size, step in pairs)
+
+
+@cell.check("a table and the same table transposed")
+def _(f):
+    yield call(f, (1, 2), (3, 4), (4, 1), 0).gives(6)
+    yield call(f, (2, 1), (4, 3), (1, 4), 0).gives(6)
+    yield call(f, (3, 0), (4, 3), (1, 4), 0).gives(3)
+
+
+@cell.check("an offset")
+def _(f):
+    yield call(f, (0, 0), (2, 2), (4, 1), 5).gives(5)
+    yield call(f, (1, 1), (2, 2), (4, 2), 1).gives(7)
+
+
+@cell.check("negative indices")
+def _(f):
+    yield call(f, (-1, -1), (3, 4), (4, 1), 0).gives(11)
+    yield call(f, (-3, 1), (3, 4), (4, 1), 0).gives(1)
+
+
+@cell.check("a number alone, and one shown many times")
+def _(f):
+    yield call(f, (), (), (), 7).gives(7)
+    yield call(f, (2, 3), (3, 4), (1, 0), 0).gives(2)
+
+
+@cell.check("out of range", hidden=True)
+def _(f):
+    yield call(f, (0, 4), (3, 4), (4, 1), 0).raises(IndexError)
+    yield call(f, (-4, 0), (3, 4), (4, 1), 0).raises(IndexError)

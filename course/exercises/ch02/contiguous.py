@@ -1,0 +1,153 @@
+"""Contiguous or not?."""
+
+from course.cases import call
+from course.records import Exercise
+
+contiguous = Exercise(
+    "memory.contiguous",
+    "Contiguous or not?",
+    chapter=2,
+    minutes=10,
+    prompt="""
+    A tensor is *contiguous* if its numbers, read in order, lie in memory one after the other, with
+    no gap and no jump. Fast kernels insist on it. Write `is_row_major(shape, stride)`, which says
+    whether that is so: `True` or `False`.
+
+    * A dimension of size 1 is never stepped along: **its stride does not matter**.
+    * With no numbers at all, nothing can be out of order: contiguous.
+    """,
+)
+
+
+@contiguous.stub
+def is_row_major(shape, stride):
+    """Whether numbers in order lie in neighbouring cells."""
+    # your code here: about 8 lines
+    raise NotImplementedError
+
+
+@contiguous.reference
+def is_row_major(shape, stride):
+    """Whether numbers in order lie in neighbouring cells."""
+    if 0 in shape:
+        return True
+    step = 1
+    for size, its in zip(reversed(shape), reversed(stride), strict=True):
+        if size == 1:
+            continue
+        if its != step:
+            return False
+        step *= size
+    return True
+
+
+@contiguous.mutant(
+    "takes strides of size 1 seriously",
+    why="""
+    The strides were compared one by one with those of a new tensor. A column `x[:, :1]` cut from a
+    vector's neighbour may say any stride where the size is 1: nobody ever takes that step. Leave
+    such dimensions out of the comparison.
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    step = 1
+    for size, its in zip(reversed(shape), reversed(stride), strict=True):
+        if its != step:
+            return False
+        step *= size
+    return True
+
+
+@contiguous.mutant(
+    "only asks whether strides fall",
+    why="""
+    Falling strides rule out a transposed table, and leave gaps undiscovered: three columns of a
+    table with five have strides (5, 1), falling, with two cells skipped at the end of each row.
+    Each stride has to be *exactly* what lies to its right.
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    steps = [its for size, its in zip(shape, stride, strict=True) if size != 1]
+    return steps == sorted(steps, reverse=True) and (not steps or steps[-1] == 1)
+
+
+@contiguous.mutant(
+    "only looks at the last stride",
+    why="""
+    A last stride of 1 says that each *row* lies in one piece. The rows themselves may still be
+    anywhere: far apart, in another order, or all in the same place (stride 0).
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    steps = [its for size, its in zip(shape, stride, strict=True) if size != 1]
+    return not steps or steps[-1] == 1
+
+
+@contiguous.mutant(
+    "finds fault with nothing",
+    why="""
+    A tensor with a dimension of size 0 shows no cell at all. There are no two numbers that could be
+    out of order, so it is contiguous, whatever its strides say.
+    """,
+)
+def is_row_major(shape, stride):
+    step = 1
+    for size, its in zip(reversed(shape), reversed(stride), strict=True):
+        if size == 1:
+            continue
+        if its != step:
+            return False
+        step *= size
+    return True
+
+
+# PyTorch's is_contiguous() for torch.empty(1000).as_strided(shape, stride)
+CONTIGUOUS = {
+    ((3, 4), (4, 1)): True,
+    ((3, 4), (1, 3)): False,
+    ((4,), (2,)): False,
+    ((3, 4), (5, 1)): False,
+    ((2, 2, 2), (4, 1, 2)): False,
+    ((3, 4), (0, 1)): False,
+    ((), ()): True,
+    ((1, 4), (99, 1)): True,
+    ((4, 1), (1, 7)): True,
+    ((2, 1, 3), (3, 50, 1)): True,
+    ((1, 4), (1, 2)): False,
+    ((2, 0), (5, 9)): True,
+}
+
+
+def _verdicts(f, *pairs):
+    for shape, stride in pairs:
+        yield call(f, shape, stride).gives(CONTIGUOUS[shape, stride])
+
+
+@contiguous.check("a new tensor, and one transposed")
+def _(f):
+    yield from _verdicts(f, ((3, 4), (4, 1)), ((3, 4), (1, 3)), ((), ()))
+
+
+@contiguous.check("gaps and jumps")
+def _(f):
+    yield from _verdicts(
+        f, ((4,), (2,)), ((3, 4), (5, 1)), ((2, 2, 2), (4, 1, 2)), ((3, 4), (0, 1))
+    )
+
+
+@contiguous.check("dimensions of size 1", hidden=True)
+def _(f):
+    yield from _verdicts(
+        f, ((1, 4), (99, 1)), ((4, 1), (1, 7)), ((2, 1, 3), (3, 50, 1)), ((1, 4), (1, 2))
+    )
+
+
+@contiguous.check("no numbers at all", hidden=True)
+def _(f):
+    yield from _verdicts(f, ((2, 0), (5, 9)))

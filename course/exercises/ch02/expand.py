@@ -1,0 +1,165 @@
+"""A thousand rows from one."""
+
+from course.cases import call
+from course.exercises.ch02.common import _restrided, _stride_of
+from course.records import Exercise
+from toytorch.core.op import registry
+
+
+def _expand_door(f):
+    """toytorch's expand, with the submission finding the strides."""
+
+    def kernel(xp, array, sizes):
+        lead = len(sizes) - array.ndim
+        old = (1,) * lead + tuple(array.shape)
+        new = tuple(o if n == -1 else n for n, o in zip(sizes, old, strict=True))
+        return _restrided(array, new, f(tuple(array.shape), _stride_of(array), new))
+
+    return registry["expand"].using(kernel=kernel)
+
+
+expand = Exercise(
+    "memory.expand",
+    "A thousand rows from one",
+    chapter=2,
+    minutes=12,
+    door=_expand_door,
+    prompt="""
+    If a stride is 0, a step leads to the same cell again. So one row can be shown a thousand times
+    without being copied once. That is how broadcasting works.
+
+    Write `expand_strides(shape, stride, new_shape)`, the strides as a tuple.
+
+    * Shapes line up from the right; dimensions that are new on the left repeat everything.
+    * A size 1 may become any size: repeat. Equal sizes stay as they are.
+    * Any other change is a `RuntimeError` that says *expand*.
+    """,
+)
+
+
+@expand.stub
+def expand_strides(shape, stride, new_shape):
+    """Strides that repeat dimensions of size 1, with no copy."""
+    # your code here: about 10 lines
+    raise NotImplementedError
+
+
+@expand.reference
+def expand_strides(shape, stride, new_shape):
+    """Strides that repeat dimensions of size 1, with no copy."""
+    lead = len(new_shape) - len(shape)
+    found = [0] * lead
+    for size, step, new in zip(shape, stride, new_shape[lead:]):
+        if size == new:
+            found.append(step)
+        elif size == 1:
+            found.append(0)
+        else:
+            raise RuntimeError(f"cannot expand size {size} to {new}")
+    return tuple(found)
+
+
+@expand.mutant(
+    "goes on to the next cell",
+    why="""
+    The stretched dimension kept its old stride, so the second \"copy\" shows the cell *after* the
+    first: somebody else's numbers, or memory beyond the end. To stay where you are, step by 0.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    lead = len(new_shape) - len(shape)
+    found = [0] * lead
+    for size, step, new in zip(shape, stride, new_shape[lead:], strict=True):
+        if size not in (1, new):
+            raise RuntimeError(f"cannot expand size {size} to {new}")
+        found.append(step)
+    return tuple(found)
+
+
+@expand.mutant(
+    "strides of a copy",
+    why="""
+    These are the strides that the stretched tensor would have as a *new* one, with room for every
+    repetition. The memory holds each number once: a repeated dimension has the stride 0.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    lead = len(new_shape) - len(shape)
+    for size, new in zip(shape, new_shape[lead:], strict=True):
+        if size not in (1, new):
+            raise RuntimeError(f"cannot expand size {size} to {new}")
+    found, step = [], 1
+    for size in reversed(new_shape):
+        found.append(step)
+        step *= size
+    return tuple(reversed(found))
+
+
+@expand.mutant(
+    "new dimensions go to the right",
+    why="""
+    The shapes were lined up from the left. In broadcasting they line up from the **right**: a row
+    of 4 becomes a 3 × 4 table by getting a new dimension on its left.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    found = []
+    for size, step, new in zip(shape, stride, new_shape, strict=False):
+        if size == new:
+            found.append(step)
+        elif size == 1:
+            found.append(0)
+        else:
+            raise RuntimeError(f"cannot expand size {size} to {new}")
+    return tuple(found + [0] * (len(new_shape) - len(shape)))
+
+
+@expand.mutant(
+    "stretches anything",
+    why="""
+    A size of 3 was stretched to 4. Which of the three should come again? Only a size of 1 can be
+    repeated without a question; everything else is an error.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    lead = len(new_shape) - len(shape)
+    pairs = zip(shape, stride, new_shape[lead:], strict=True)
+    return (*[0] * lead, *(step if size == new else 0 for size, step, new in pairs))
+
+
+# PyTorch's expand(...).stride()
+EXPANDED = {
+    ((3, 4), (4, 1), (3, 4)): (4, 1),
+    ((3, 1), (1, 1), (3, 4)): (1, 0),
+    ((1, 4), (4, 1), (3, 4)): (0, 1),
+    ((4,), (1,), (3, 4)): (0, 1),
+    ((4,), (2,), (5, 3, 4)): (0, 0, 2),
+    ((), (), (2, 3)): (0, 0),
+    ((3, 1), (1, 5), (2, 3, 4)): (0, 1, 0),
+}
+
+
+def _expanded(f, *keys):
+    for key in keys:
+        yield call(f, *key).gives(EXPANDED[key])
+
+
+@expand.check("sizes of 1")
+def _(f):
+    yield from _expanded(f, *list(EXPANDED)[:3])
+
+
+@expand.check("new dimensions")
+def _(f):
+    yield from _expanded(f, *list(EXPANDED)[3:6])
+
+
+@expand.check("both at once")
+def _(f):
+    yield from _expanded(f, *list(EXPANDED)[6:])
+
+
+@expand.check("what cannot be stretched", hidden=True)
+def _(f):
+    yield call(f, (3,), (1,), (4,)).raises(RuntimeError, "expand")
+    yield call(f, (2, 4), (4, 1), (4, 4)).raises(RuntimeError, "expand")

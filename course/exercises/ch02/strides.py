@@ -1,0 +1,129 @@
+"""The strides of a new tensor."""
+
+from course.cases import call
+from course.records import Exercise
+
+strides = Exercise(
+    "memory.strides",
+    "The strides of a new tensor",
+    chapter=2,
+    minutes=8,
+    prompt="""
+    A new tensor lies in memory row by row: the last index counts fastest. From that its strides
+    follow. One step in the last dimension is 1, and one step in any other is as far as *everything
+    to its right* together.
+
+    Write `row_major(shape)`, which gives the strides as a tuple. For a dimension of size 0 there is
+    nothing to step over, and PyTorch counts it as 1.
+    """,
+)
+
+
+@strides.stub
+def row_major(shape):
+    """The strides of a new tensor of this shape, in elements."""
+    # your code here: about 5 lines
+    raise NotImplementedError
+
+
+@strides.reference
+def row_major(shape):
+    """The strides of a new tensor of this shape, in elements."""
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
+
+
+@strides.mutant(
+    "column by column",
+    why="""
+    Here the *first* index counts fastest. That is the order of Fortran, MATLAB and R. C, NumPy and
+    PyTorch go row by row: the last stride is 1.
+    """,
+)
+def row_major(shape):
+    found, step = [], 1
+    for size in shape:
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(found)
+
+
+@strides.mutant(
+    "counts bytes",
+    why="""
+    The strides were multiplied by 4, the bytes of a float32. NumPy counts its strides in bytes;
+    PyTorch counts in elements, so the strides are the same whatever the dtype.
+    """,
+)
+def row_major(shape):
+    found, step = [], 4
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
+
+
+@strides.mutant(
+    "steps over itself",
+    why="""
+    Each stride includes its own size. A step to the next *row* passes one row's worth of numbers:
+    the product of the sizes to the right, without the number of rows. The last stride is then an
+    empty product, 1.
+    """,
+)
+def row_major(shape):
+    found, step = [], 1
+    for size in reversed(shape):
+        step *= max(size, 1)
+        found.append(step)
+    return tuple(reversed(found))
+
+
+@strides.mutant(
+    "an empty dimension wipes out the rest",
+    why="""
+    A size of 0 was multiplied in, so everything to its left has the stride 0. It does no harm, as
+    there are no numbers to find, and yet `torch.empty(2, 0, 3).stride()` says `(3, 3, 1)`: PyTorch
+    counts an empty dimension as 1, so that a stride of 0 is left to mean *the same cell again*.
+    """,
+)
+def row_major(shape):
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= size
+    return tuple(reversed(found))
+
+
+# torch.empty(shape).stride() in PyTorch
+ROW_MAJOR = {
+    (5,): (1,),
+    (3, 4): (4, 1),
+    (2, 3, 4): (12, 4, 1),
+    (32, 3, 8, 8): (192, 64, 8, 1),
+    (): (),
+    (1, 5, 1): (5, 1, 1),
+    (2, 0, 3): (3, 3, 1),
+    (0,): (1,),
+}
+
+
+@strides.check("one to four dimensions")
+def _(f):
+    for shape in ((5,), (3, 4), (2, 3, 4), (32, 3, 8, 8)):
+        yield call(f, shape).gives(ROW_MAJOR[shape])
+
+
+@strides.check("no dimension, and sizes of 1")
+def _(f):
+    for shape in ((), (1, 5, 1)):
+        yield call(f, shape).gives(ROW_MAJOR[shape])
+
+
+@strides.check("no numbers at all", hidden=True)
+def _(f):
+    for shape in ((2, 0, 3), (0,)):
+        yield call(f, shape).gives(ROW_MAJOR[shape])

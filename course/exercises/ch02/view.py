@@ -1,0 +1,245 @@
+"""Another shape over the same cells."""
+
+import numpy as np
+
+from course.cases import case
+from course.exercises.ch02.common import _cells, _restrided, _stride_of
+from course.records import Exercise
+from toytorch.core.op import registry
+
+
+def _view_door(f):
+    """toytorch's view, with the submission finding the strides."""
+
+    def kernel(xp, array, shape):
+        if len(shape) == 1 and not isinstance(shape[0], int):
+            return array.view(shape[0].numpy)  # the same memory as another dtype
+        new = np.empty(array.size, bool).reshape(shape).shape  # -1 becomes a number
+        if array.size == 0:
+            return array.reshape(new)
+        stride = f(tuple(array.shape), _stride_of(array), new)
+        if stride is None:
+            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+        return _restrided(array, new, stride)
+
+    return registry["view"].using(kernel=kernel)
+
+
+view = Exercise(
+    "memory.view",
+    "Another shape over the same cells",
+    chapter=2,
+    minutes=25,
+    door=_view_door,
+    prompt="""
+    `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that somebody must
+    find strides, and sometimes there are none: then `view` gives up and `reshape` copies.
+
+    Write `view_strides(shape, stride, new_shape)`, which gives the new strides as a tuple, or
+    `None` if only a copy would do. Both shapes hold the same number of numbers, and at least one.
+
+    1. **Join** neighbouring dimensions as long as they lie evenly: `(size, step)` and then
+       `(size2, step2)` are one run of `size * size2` numbers if `step == size2 * step2`. Leave
+       dimensions of size 1 away.
+    2. **Cut** the runs again, from the right. Each new dimension takes its size from the run on the
+       right end; what it takes must divide what is left of the run. A dimension may not reach from
+       one run into the next.
+
+    The stride you give a new dimension of size 1 does not matter.
+    """,
+)
+
+
+@view.stub
+def view_strides(shape, stride, new_shape):
+    """Strides that show the same cells in new_shape, or None."""
+    # your code here: about 18 lines
+    raise NotImplementedError
+
+
+@view.reference
+def view_strides(shape, stride, new_shape):
+    """Strides that show the same cells in new_shape, or None."""
+    runs = []  # (numbers, step between them)
+    for size, step in zip(shape, stride, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * step:
+            runs[-1] = (runs[-1][0] * size, step)
+        else:
+            runs.append((size, step))
+    found, left, step = [], 1, 1
+    for size in reversed(new_shape):
+        if size > 1 and left == 1:  # the run is used up: take the next
+            left, step = runs.pop()
+        if left % size:
+            return None
+        found.append(step)
+        left //= size
+        step *= size
+    return tuple(reversed(found))
+
+
+@view.mutant(
+    "needs a contiguous tensor",
+    why="""
+    Only contiguous tensors were given a view. Much more is possible: every second number of a row,
+    a transposed table whose columns are cut in two, a table with a gap after each row that keeps
+    its rows. What counts is that no new dimension reaches over a jump.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    def row_major(shape):
+        found, step = [], 1
+        for size in reversed(shape):
+            found.append(step)
+            step *= size
+        return tuple(reversed(found))
+
+    for size, its, wanted in zip(shape, stride, row_major(shape), strict=True):
+        if size != 1 and its != wanted:
+            return None
+    return row_major(new_shape)
+
+
+@view.mutant(
+    "looks at the new shape only",
+    why="""
+    The strides are those of a *new* tensor of that shape. They forget how the numbers lie: over a
+    transposed table they would show other numbers, in another order. `view` never moves a number,
+    so the old strides decide what is possible.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    found, step = [], 1
+    for size in reversed(new_shape):
+        found.append(step)
+        step *= size
+    return tuple(reversed(found))
+
+
+@view.mutant(
+    "takes the last step for all of it",
+    why="""
+    The step of the last dimension was continued through the whole tensor. That is right within a
+    run of evenly spaced numbers; where a row ends and memory jumps, the next row lies elsewhere. A
+    new dimension that reaches over the jump has no stride: `None`.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    sizes = [(s, t) for s, t in zip(shape, stride, strict=True) if s != 1]
+    found, step = [], sizes[-1][1] if sizes else 1
+    for size in reversed(new_shape):
+        found.append(step)
+        step *= size
+    return tuple(reversed(found))
+
+
+@view.mutant(
+    "stumbles over dimensions of size 1",
+    why="""
+    A dimension of size 1 took part when runs were joined, and its stride, which means nothing, tore
+    a run apart. Leave such dimensions away before you compare steps.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    runs = []
+    for size, step in zip(shape, stride, strict=True):
+        if runs and runs[-1][1] == size * step:
+            runs[-1] = (runs[-1][0] * size, step)
+        else:
+            runs.append((size, step))
+    found, left, step = [], 1, 1
+    for size in reversed(new_shape):
+        while size > 1 and left == 1:
+            left, step = runs.pop()
+        if left % size:
+            return None
+        found.append(step)
+        left //= size
+        step *= size
+    return tuple(reversed(found))
+
+
+@view.mutant(
+    "cuts without joining first",
+    why="""
+    Each old dimension was cut by itself, so a new one could never be longer than an old one, and
+    not even `x.view(-1)` of a fresh table was possible. First join the dimensions that lie evenly:
+    a contiguous tensor is a single run.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    runs = [(s, t) for s, t in zip(shape, stride, strict=True) if s != 1]
+    found, left, step = [], 1, 1
+    for size in reversed(new_shape):
+        if size > 1 and left == 1:
+            left, step = runs.pop()
+        if left % size:
+            return None
+        found.append(step)
+        left //= size
+        step *= size
+    return tuple(reversed(found))
+
+
+# (shape, stride, new shape) and whether PyTorch's view finds strides for it
+VIEWS = {
+    ((3, 4), (4, 1), (12,)): True,
+    ((3, 4), (4, 1), (2, 6)): True,
+    ((2, 3, 4), (12, 4, 1), (4, 1, 6)): True,
+    ((4,), (2,), (2, 2)): True,
+    ((3, 4), (1, 3), (3, 2, 2)): True,
+    ((2, 3, 4), (24, 4, 1), (2, 12)): True,
+    ((3, 4), (0, 1), (3, 2, 2)): True,
+    ((3, 4), (1, 3), (12,)): False,
+    ((3, 4), (1, 3), (2, 6)): False,
+    ((2, 3, 4), (24, 4, 1), (6, 4)): False,
+    ((2, 3, 4), (24, 4, 1), (24,)): False,
+    ((3, 4), (0, 1), (12,)): False,
+    ((6, 2), (1, 6), (4, 3)): False,
+    ((4, 1, 3), (3, 99, 1), (12,)): True,
+    ((1, 6), (7, 2), (3, 2)): True,
+    ((), (), (1, 1)): True,
+}
+
+
+def _views(f, *keys):
+    for shape, stride, new in keys:
+        name = getattr(f, "__name__", "f")
+
+        def run(shape=shape, stride=stride, new=new):
+            found = f(shape, stride, new)
+            if isinstance(found, tuple) and len(found) == len(new):
+                return f"{_cells(new, found)} by strides {found}"
+            return found
+
+        wanted = f"{_cells(shape, stride)} by any strides" if VIEWS[shape, stride, new] else None
+
+        def right(got, wanted=wanted):
+            if wanted is None or not isinstance(got, str):
+                return got is wanted
+            return got.split(" by ")[0] == wanted.split(" by ")[0]
+
+        said = "None" if wanted is None else f"a tuple that shows the cells {wanted[:-15]}"
+        yield case(f"{name}({shape}, {stride}, {new})", run).holds(said, right)
+
+
+@view.check("contiguous tensors")
+def _(f):
+    yield from _views(f, *list(VIEWS)[:3])
+
+
+@view.check("views of views")
+def _(f):
+    yield from _views(f, *list(VIEWS)[3:7])
+
+
+@view.check("where only a copy would do")
+def _(f):
+    yield from _views(f, *list(VIEWS)[7:13])
+
+
+@view.check("dimensions of size 1", hidden=True)
+def _(f):
+    yield from _views(f, *list(VIEWS)[13:])

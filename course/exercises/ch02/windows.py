@@ -1,0 +1,169 @@
+"""All windows of an image at once."""
+
+import toytorch as torch
+from course.cases import call, case
+from course.records import Exercise
+
+sliding = Exercise(
+    "memory.windows",
+    "All windows of an image at once",
+    chapter=2,
+    minutes=15,
+    prompt="""
+    A convolution looks at an image through a small window, at every place. With strides you can
+    have *all* windows at once, as one tensor, without copying a pixel.
+
+    Write `windows(x, k)`: for `x` of shape `(..., H, W)` the result has the shape
+    `(..., H-k+1, W-k+1, k, k)`, and `result[..., i, j, :, :]` is the window whose upper left corner
+    is at `(i, j)`.
+
+    Use `x.as_strided(shape, stride)`, which starts where `x` starts. How far is it from one window
+    to the one below, and how far from one row of a window to the next? `x.stride()` knows. Let your
+    function also work for images that are slices or transposed.
+    """,
+)
+
+
+@sliding.stub
+def windows(x, k):
+    """(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""
+    # your code here: about 4 lines
+    raise NotImplementedError
+
+
+@sliding.reference
+def windows(x, k):
+    """(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right))
+
+
+@sliding.mutant(
+    "one window short",
+    why="""
+    There are H - k + 1 places: a window as high as the image fits exactly once, not zero times. The
+    last row and the last column of windows are missing.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k, width - k, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right))
+
+
+@sliding.mutant(
+    "takes every image for contiguous",
+    why="""
+    The strides were worked out from the shape: W to the next row, 1 to the next column. That holds
+    for a fresh image only. A slice keeps the strides of the image it was cut from, and a transposed
+    one has them exchanged. Ask `x.stride()`.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    steps = [height * width] * len(lead)
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, width, 1, width, 1))
+
+
+@sliding.mutant(
+    "starts at the beginning of the memory",
+    why="""
+    With `storage_offset=0` the windows begin at cell 0 of the storage. A slice begins further on.
+    Leave the offset away, and `as_strided` starts where `x` starts.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right), 0)
+
+
+@sliding.mutant(
+    "windows lie on their side",
+    why="""
+    Within each window, rows and columns are exchanged: the last two strides came in the other
+    order. Down is down, for a step of the window as for a step inside it.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, right, down))
+
+
+@sliding.mutant(
+    "copies every window",
+    why="""
+    The numbers are right, and each pixel was copied up to k² times. Nothing has to be copied: the
+    windows are the same cells, seen with other strides. A test is whether writing into the image
+    shows up in the windows.
+    """,
+)
+def windows(x, k):
+    height, width = x.shape[-2:]
+    rows = [
+        torch.stack([x[..., i : i + k, j : j + k] for j in range(width - k + 1)], -3)
+        for i in range(height - k + 1)
+    ]
+    return torch.stack(rows, -4)
+
+
+# what PyTorch's x.unfold(-2, k, 1).unfold(-2, k, 1) gives
+WINDOWS = [
+    [[[0.0, 1.0], [3.0, 4.0]], [[1.0, 2.0], [4.0, 5.0]]],
+    [[[3.0, 4.0], [6.0, 7.0]], [[4.0, 5.0], [7.0, 8.0]]],
+]
+
+
+def _picture(height, width):
+    return torch.arange(float(height * width)).reshape(height, width)
+
+
+@sliding.check("a 3 × 3 image")
+def _(f):
+    yield call(f, _picture(3, 3), 2).gives(torch.tensor(WINDOWS))
+
+
+@sliding.check("higher than wide, and a window as large as the image")
+def _(f):
+    yield case("windows(x, 3).shape for a 6 × 4 image", lambda: tuple(f(_picture(6, 4), 3).shape)
+               ).gives((4, 2, 3, 3))
+    yield call(f, _picture(2, 2), 2).gives(_picture(2, 2)[None, None])
+
+
+@sliding.check("a slice and a transposed image")
+def _(f):
+    corner = case("windows(x[1:, 1:], 2) for a 4 × 4 image", lambda: f(_picture(4, 4)[1:, 1:], 2))
+    wanted = [[[[5.0, 6.0], [9.0, 10.0]], [[6.0, 7.0], [10.0, 11.0]]],
+              [[[9.0, 10.0], [13.0, 14.0]], [[10.0, 11.0], [14.0, 15.0]]]]
+    yield corner.gives(torch.tensor(wanted))
+    turned = case("windows(x.t(), 2) for a 3 × 3 image", lambda: f(_picture(3, 3).t(), 2))
+    yield turned.gives(torch.tensor(WINDOWS).permute(1, 0, 3, 2).contiguous())
+
+
+@sliding.check("many images at once", hidden=True)
+def _(f):
+    def batch():
+        x = torch.arange(54.0).reshape(3, 2, 3, 3)
+        got = f(x, 2)
+        return tuple(got.shape), got[2, 1, 0, 1].tolist()
+
+    pair = case("the shape for a (3, 2, 3, 3) batch, and window [2, 1, 0, 1]", batch)
+    yield pair.gives(((3, 2, 2, 2, 2, 2), [[46.0, 47.0], [49.0, 50.0]]))
+
+
+@sliding.check("no pixel is copied", hidden=True)
+def _(f):
+    def written():
+        x = _picture(3, 3)
+        got = f(x, 2)
+        x[1, 1] = 100.0  # in the middle: all four windows see it
+        return (got == 100.0).sum().item()
+
+    yield case("how many windows see a write to x[1, 1]", written).gives(4)

@@ -1,0 +1,182 @@
+"""The shape two shapes agree on."""
+
+import itertools
+
+from course.cases import call
+from course.records import Exercise
+
+broadcast = Exercise(
+    "ops.broadcast",
+    "The shape two shapes agree on",
+    chapter=3,
+    minutes=12,
+    prompt="""
+    Write `broadcast_shape(a, b)` for two shapes given as tuples. The rule:
+
+    1. Line the two up **from the right**. What one lacks on its left counts as 1.
+    2. In each place the two sizes must be equal, or one of them must be 1. Then the result
+       has the size that is not 1.
+    3. Otherwise raise a `ValueError` that names both shapes and says *cannot broadcast*.
+
+    Two shapes to test your thoughts on: `(0,)` with `(1,)` is `(0,)`, and `()` is the shape of a
+    single number, which goes with everything.
+    """,
+)
+
+
+@broadcast.stub
+def broadcast_shape(a, b):
+    """(3, 1), (4,) -> (3, 4)."""
+    # your code here: about 9 lines
+    raise NotImplementedError
+
+
+@broadcast.reference
+def broadcast_shape(a, b):
+    """(3, 1), (4,) -> (3, 4)."""
+    ndim = max(len(a), len(b))
+    left = (1,) * (ndim - len(a)) + tuple(a)
+    right = (1,) * (ndim - len(b)) + tuple(b)
+    shape = []
+    for m, n in zip(left, right):
+        if m != n and 1 not in (m, n):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+        shape.append(n if m == 1 else m)
+    return tuple(shape)
+
+
+@broadcast.mutant(
+    "aligns from the left",
+    why="""
+    The ones were added on the right. Shapes line up from the *right*, so that a row of 4 goes with
+    a table of 3 × 4: what a shape lacks are the outer dimensions. (With the left as the rule, a
+    batch of images would not go with one image.)
+    """,
+)
+def broadcast_shape(a, b):
+    ndim = max(len(a), len(b))
+    left = tuple(a) + (1,) * (ndim - len(a))
+    right = tuple(b) + (1,) * (ndim - len(b))
+    shape = []
+    for m, n in zip(left, right):
+        if m != n and 1 not in (m, n):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+        shape.append(n if m == 1 else m)
+    return tuple(shape)
+
+
+@broadcast.mutant(
+    "stretches only the second",
+    why="""
+    A 1 was stretched in the second shape and not in the first. Both may have to stretch, even at
+    once: a column (3, 1) and a row (1, 4) make a table of 3 × 4.
+    """,
+)
+def broadcast_shape(a, b):
+    ndim = max(len(a), len(b))
+    left = (1,) * (ndim - len(a)) + tuple(a)
+    right = (1,) * (ndim - len(b)) + tuple(b)
+    for m, n in zip(left, right):
+        if n not in (m, 1):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+    return left
+
+
+@broadcast.mutant(
+    "takes the larger, whatever it is",
+    why="""
+    The larger of the two sizes was taken, and nobody asked whether they fit. 3 and 4 do not: the
+    fourth number of the one has no partner in the other, and repeating the three would be a guess.
+    Only a 1 stretches.
+    """,
+)
+def broadcast_shape(a, b):
+    pairs = itertools.zip_longest(reversed(a), reversed(b), fillvalue=1)
+    return tuple(max(m, n) for m, n in pairs)[::-1]
+
+
+@broadcast.mutant(
+    "fills an empty dimension",
+    why="""
+    With sizes 0 and 1 the result came out as 1. A 1 stretches to *any* size, and 0 is one: no
+    partner, no result. The rule is "the size that is not 1", and not "the larger".
+    """,
+)
+def broadcast_shape(a, b):
+    pairs = itertools.zip_longest(reversed(a), reversed(b), fillvalue=1)
+    shape = []
+    for m, n in pairs:
+        if m != n and 1 not in (m, n):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+        shape.append(max(m, n))
+    return tuple(shape)[::-1]
+
+
+@broadcast.mutant(
+    "drops the outer dimensions",
+    why="""
+    `zip` ends with the shorter of the two, so the dimensions that only one operand has are gone.
+    They belong to the result. Fill the shorter shape up with ones first.
+    """,
+)
+def broadcast_shape(a, b):
+    shape = []
+    for m, n in zip(reversed(a), reversed(b)):
+        if m != n and 1 not in (m, n):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+        shape.append(n if m == 1 else m)
+    return tuple(shape)[::-1]
+
+
+@broadcast.mutant(
+    "a multiple fits, too",
+    why="""
+    A size of 2 was repeated to fill a size of 4. Some libraries tile like that; PyTorch does not,
+    because it is nearly always a mistake. Only a 1 stretches.
+    """,
+)
+def broadcast_shape(a, b):
+    pairs = itertools.zip_longest(reversed(a), reversed(b), fillvalue=1)
+    shape = []
+    for m, n in pairs:
+        if 0 in (m, n) and 1 in (m, n):
+            shape.append(0)
+            continue
+        if m != n and (0 in (m, n) or max(m, n) % min(m, n)):
+            raise ValueError(f"{a} and {b} cannot broadcast")
+        shape.append(max(m, n))
+    return tuple(shape)[::-1]
+
+
+# what torch.broadcast_shapes gives in PyTorch 2; None: it refuses
+SHAPES = {
+    "equal shapes, and a number": [((2, 3), (2, 3), (2, 3)), ((2, 3), (), (2, 3)), ((), (), ())],
+    "a 1 stretches, on both sides": [
+        ((3, 4), (3, 1), (3, 4)),
+        ((3, 1), (3, 4), (3, 4)),
+        ((3, 1), (1, 4), (3, 4)),
+    ],
+    "from the right": [
+        ((3, 4), (4,), (3, 4)),
+        ((4,), (2, 3, 4), (2, 3, 4)),
+        ((3, 1), (4,), (3, 4)),
+        ((3, 3), (3, 1, 3), (3, 3, 3)),
+    ],
+    "what does not fit": [((3,), (4,), None), ((2, 3), (3, 2), None), ((3, 4), (3,), None)],
+    "no multiples": [((4,), (2,), None), ((6, 2), (3, 2), None)],
+    "nothing at all": [((0,), (1,), (0,)), ((2, 1), (0,), (2, 0)), ((0,), (2,), None)],
+}
+
+
+def _shapes_check(title, rows):
+    @broadcast.check(title, hidden=title in ("no multiples", "nothing at all"))
+    def _(f):
+        for a, b, wanted in rows:
+            if wanted is None:
+                yield call(f, a, b).raises(ValueError, "cannot broadcast")
+            else:
+                yield call(f, a, b).gives(wanted)
+
+
+for _title, _rows in SHAPES.items():
+    _shapes_check(_title, _rows)

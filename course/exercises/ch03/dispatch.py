@@ -1,0 +1,232 @@
+"""A dispatcher."""
+
+import re
+
+import numpy as np
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+
+
+def _strict(kernel):
+    """A kernel as fussy as one in C: arrays of one shape and one dtype."""
+
+    def fussy(a, b):
+        for array in (a, b):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"the kernel takes NumPy arrays, not {type(array).__name__}")
+        if a.dtype != b.dtype:
+            raise TypeError(f"the kernel got two dtypes, {a.dtype} and {b.dtype}")
+        if a.shape != b.shape:
+            raise TypeError(f"the kernel got two shapes, {a.shape} and {b.shape}")
+        return kernel(a, b)
+
+    return fussy
+
+
+dispatch = Exercise(
+    "ops.dispatch",
+    "A dispatcher",
+    chapter=3,
+    minutes=15,
+    prompt="""
+    A kernel is fussy: it takes two NumPy arrays of **one** dtype and **one** shape. Users are
+    not: they write `table / 2`. What stands between the two is a dispatcher, and it is the same
+    for all ops. Write `run(record, a, b)`, where a record is a dict such as
+    `{"kernel": np.divide, "promotion": "float"}`. Four steps:
+
+    1. **Promote.** `torch.result_type(a, b)` is the common dtype (`a` and `b` may be tensors or
+       Python numbers). If the record's promotion is `"float"` and that dtype is not floating, use
+       `torch.get_default_dtype()`.
+    2. **Broadcast.** `torch.broadcast_shapes(...)` and `x.expand(shape)`.
+    3. **Run** the kernel once, on the two arrays (`x.numpy()`).
+    4. **Wrap** what it returned: `torch.from_numpy(array)`. The result has the dtype that the
+       kernel gave it; a comparison answers in bools.
+
+    What the user handed in must stay as it was.
+    """,
+)
+
+
+@dispatch.stub
+def run(record, a, b):
+    """Promote, broadcast, run the record's kernel, wrap."""
+    # your code here: about 9 lines
+    raise NotImplementedError
+
+
+@dispatch.reference
+def run(record, a, b):
+    """Promote, broadcast, run the record's kernel, wrap."""
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+@dispatch.mutant(
+    "the first operand decides",
+    why="""
+    The second operand was brought to the dtype of the first. `ints + halves` would then round the
+    halves away, and `a + b` would differ from `b + a`. The two *meet* in a dtype that may be
+    that of neither.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.as_tensor(a).dtype
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+@dispatch.mutant(
+    "does not read the record",
+    why="""
+    The record says `"promotion": "float"`, and the kernel was given integers all the same. A
+    quotient of integers is rarely one. The record exists so that one dispatcher can serve ops that
+    differ in this; NumPy's `divide` would have chosen float64 by itself, twice what PyTorch uses.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+@dispatch.mutant(
+    "forces its dtype on the result",
+    why="""
+    The result was cast to the dtype in which the operands met. That is the dtype of the *way in*.
+    A comparison of floats answers with bools: only the kernel knows what comes out.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays))).to(dtype)
+
+
+@dispatch.mutant(
+    "leaves the shapes to the kernel",
+    why="""
+    The operands reached the kernel in two shapes. NumPy's own functions would stretch them, but a
+    kernel is a loop over two pieces of memory and need not know how. Broadcasting is done once,
+    here, for all kernels.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](a.numpy(), b.numpy())))
+
+
+@dispatch.mutant(
+    "stretches the second operand only",
+    why="""
+    `b` was expanded to the shape of `a`. A number minus a table, or a column against a row, needs
+    the *first* one stretched: both go to the shape that `broadcast_shapes` gives.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](a.numpy(), b.expand(a.shape).numpy())))
+
+
+@dispatch.mutant(
+    "writes the result into an operand",
+    why="""
+    The result landed in the memory of the first operand, so the user's tensor changed. That is
+    what `add_` does, with the underscore to warn you. Without it, a result has memory of its own.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    x, y = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(x.shape, y.shape)
+    made = np.asarray(record["kernel"](x.expand(shape).numpy(), y.expand(shape).numpy()))
+    if isinstance(a, torch.Tensor) and a.shape == shape and made.dtype == a.numpy().dtype:
+        a.numpy()[...] = made
+        return a
+    return torch.from_numpy(made)
+
+
+def _records():
+    return {
+        "add": {"kernel": _strict(np.add), "promotion": "default"},
+        "sub": {"kernel": _strict(np.subtract), "promotion": "default"},
+        "mul": {"kernel": _strict(np.multiply), "promotion": "default"},
+        "div": {"kernel": _strict(np.divide), "promotion": "float"},
+        "gt": {"kernel": _strict(np.greater), "promotion": "default"},
+    }
+
+
+def _run(f, name, a, b):
+    said = ", ".join(re.sub(r"\s*\n\s*", " ", repr(x)) for x in (a, b))
+    return case(f"run({name}, {said})", lambda: f(_records()[name], a, b))
+
+
+@dispatch.check("two tensors alike")
+def _(f):
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
+    yield _run(f, "add", a, b).gives(torch.tensor([11.0, 22.0]))
+    yield _run(f, "mul", a, b).gives(torch.tensor([10.0, 40.0]))
+
+
+@dispatch.check("what was handed in stays as it was", hidden=True)
+def _(f):
+    def after():
+        a = torch.tensor([1.0, 2.0])
+        f(_records()["add"], a, torch.tensor([10.0, 20.0]))
+        return a
+
+    yield case("the first operand, after run(add, ...)", after).gives(torch.tensor([1.0, 2.0]))
+
+
+@dispatch.check("a comparison answers in bools")
+def _(f):
+    a, b = torch.tensor([1.0, 5.0]), torch.tensor([3.0, 3.0])
+    yield _run(f, "gt", a, b).gives(torch.tensor([False, True]))
+
+
+@dispatch.check("two dtypes, and a number")
+def _(f):
+    whole, halves = torch.tensor([1, 2]), torch.tensor([0.5, 1.5])
+    yield _run(f, "add", whole, halves).gives(torch.tensor([1.5, 3.5]))
+    yield _run(f, "mul", halves, whole).gives(torch.tensor([0.5, 3.0]))
+
+
+@dispatch.check("integers divide as floats")
+def _(f):
+    yield _run(f, "div", torch.tensor([1, 3]), torch.tensor([2, 4])).gives(
+        torch.tensor([0.5, 0.75])
+    )
+
+
+@dispatch.check("a column and a row, and a number in front", hidden=True)
+def _(f):
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    row = torch.tensor([10.0, 20.0])
+    yield _run(f, "add", table, row).gives(torch.tensor([[11.0, 22.0], [13.0, 24.0]]))
+    yield _run(f, "sub", 1, torch.tensor([1, 5])).gives(torch.tensor([0, -4]))
+    column = torch.tensor([[1.0], [2.0]])
+    yield _run(f, "mul", column, row).gives(torch.tensor([[10.0, 20.0], [20.0, 40.0]]))

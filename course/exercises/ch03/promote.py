@@ -1,0 +1,274 @@
+"""Three ranks of operands."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+
+promote = Exercise(
+    "ops.promote",
+    "Three ranks of operands",
+    chapter=3,
+    minutes=15,
+    prompt="""
+    In which dtype do operands meet? Chapter 01 had a tensor and a number. In general there are
+    **three ranks** of operands, and a lower rank has less to say:
+
+    1. tensors with dimensions
+    2. tensors without (`ndim == 0`, such as `torch.tensor(2.0)`)
+    3. Python numbers (`torch.tensor(number).dtype` is the dtype they would have)
+
+    Within one rank the dtypes meet in `torch.promote_types(a, b)`. Between ranks, the lower one
+    counts only if it is of a **higher kind**, where bool < integer < floating; then it is
+    `promote_types` again, and otherwise what the lower rank says is dropped. The last two ranks
+    are settled with each other first, then the first rank with what came of it.
+
+    Write `common_dtype(*operands)`. `kind(dtype)` below gives 0, 1 or 2 (we leave complex numbers
+    out); it stands inside the function, so that it is yours to use.
+    """,
+)
+
+
+@promote.stub
+def common_dtype(*operands):
+    """Tensors and numbers -> the dtype in which they meet."""
+
+    def kind(dtype):
+        return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+    # your code here: about 12 lines
+    raise NotImplementedError
+
+
+@promote.reference
+def common_dtype(*operands):
+    """Tensors and numbers -> the dtype in which they meet."""
+
+    def kind(dtype):
+        return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        tensor = isinstance(x, torch.Tensor)
+        rank = 2 if not tensor else 1 if x.ndim == 0 else 0
+        new, old = torch.as_tensor(x).dtype, ranks[rank]
+        ranks[rank] = new if old is None else torch.promote_types(old, new)
+    result = None
+    for high in (ranks[2], ranks[1], ranks[0]):  # the weakest first
+        if result is None or high is None:
+            result = result or high
+        elif kind(result) > kind(high):
+            result = torch.promote_types(high, result)
+        else:
+            result = high
+    return result
+
+
+@promote.mutant(
+    "every operand counts alike",
+    why="""
+    The dtypes of all operands were promoted together. Then `x * 2.0` with a float16 `x` would be
+    float32, twice the memory for one innocent number. Numbers and 0-d tensors have a *kind* to
+    say, and a width only if nobody of a higher rank has that kind.
+    """,
+)
+def common_dtype(*operands):
+    dtypes = [torch.as_tensor(x).dtype for x in operands]
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = torch.promote_types(result, dtype)
+    return result
+
+
+@promote.mutant(
+    "0-d tensors are full tensors",
+    why="""
+    A tensor without dimensions was given the same say as one with. `batch / batch.sum()` would
+    then change its dtype with the dtype of the sum; a single number of double precision would make
+    doubles of a whole batch. Ask for `x.ndim == 0`.
+    """,
+)
+def common_dtype(*operands):
+    def kind(dtype):
+        return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+    full = [x.dtype for x in operands if isinstance(x, torch.Tensor)]
+    rest = [torch.tensor(x).dtype for x in operands if not isinstance(x, torch.Tensor)]
+    result = None
+    for group in (rest, full):
+        high = None
+        for dtype in group:
+            high = dtype if high is None else torch.promote_types(high, dtype)
+        if result is None or high is None:
+            result = result or high
+        else:
+            result = torch.promote_types(high, result) if kind(result) > kind(high) else high
+    return result
+
+
+@promote.mutant(
+    "0-d tensors are numbers",
+    why="""
+    A tensor without dimensions was treated as a Python number. It stands between the two: its
+    dtype was *chosen* by somebody. A 0-d float64 against the number 0.5 stays float64, and a 0-d
+    int32 times 3 stays int32.
+    """,
+)
+def common_dtype(*operands):
+    def kind(dtype):
+        return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+    groups = [[], []]
+    for x in operands:
+        full = isinstance(x, torch.Tensor) and x.ndim > 0
+        groups[full].append(torch.as_tensor(x).dtype)
+    result = None
+    for group in groups:
+        high = None
+        for dtype in group:
+            high = dtype if high is None else torch.promote_types(high, dtype)
+        if result is None or high is None:
+            result = result or high
+        else:
+            result = torch.promote_types(high, result) if kind(result) > kind(high) else high
+    return result
+
+
+@promote.mutant(
+    "the highest rank always wins",
+    why="""
+    The lower ranks were not asked at all. But an int64 tensor has no room for 0.5: a lower rank of
+    a *higher kind* must be able to change the result, or `counts * 0.5` would be all zeros.
+    """,
+)
+def common_dtype(*operands):
+    for test in (
+        lambda x: isinstance(x, torch.Tensor) and x.ndim > 0,
+        lambda x: isinstance(x, torch.Tensor),
+        lambda x: True,
+    ):
+        chosen = [torch.as_tensor(x).dtype for x in operands if test(x)]
+        if chosen:
+            result = chosen[0]
+            for dtype in chosen[1:]:
+                result = torch.promote_types(result, dtype)
+            return result
+    return None
+
+
+@promote.mutant(
+    "bool and integer are one kind",
+    why="""
+    A mask with dimensions kept its dtype against an integer number. Bool is a kind of its own,
+    below the integers: `mask * 3` gives threes, not truths.
+    """,
+)
+def common_dtype(*operands):
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        rank = 2 if not isinstance(x, torch.Tensor) else 1 if x.ndim == 0 else 0
+        new, old = torch.as_tensor(x).dtype, ranks[rank]
+        ranks[rank] = new if old is None else torch.promote_types(old, new)
+    result = None
+    for high in (ranks[2], ranks[1], ranks[0]):
+        if result is None or high is None:
+            result = result or high
+        elif result.is_floating_point and not high.is_floating_point:
+            result = torch.promote_types(high, result)
+        else:
+            result = high
+    return result
+
+
+@promote.mutant(
+    "the wider dtype wins within a rank",
+    why="""
+    Of two tensors, the dtype with more bytes was taken. Bytes do not decide: int64 has eight and
+    float16 two, and the result is float16, because floating is the higher kind. And uint8 with int8
+    is int16, the smallest that holds both. `torch.promote_types` knows all that.
+    """,
+)
+def common_dtype(*operands):
+    def kind(dtype):
+        return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        rank = 2 if not isinstance(x, torch.Tensor) else 1 if x.ndim == 0 else 0
+        new, old = torch.as_tensor(x).dtype, ranks[rank]
+        ranks[rank] = new if old is None or new.itemsize > old.itemsize else old
+    result = None
+    for high in (ranks[2], ranks[1], ranks[0]):
+        if result is None or high is None:
+            result = result or high
+        else:
+            result = torch.promote_types(high, result) if kind(result) > kind(high) else high
+    return result
+
+
+def full(name):
+    return torch.ones(2, dtype=getattr(torch, name))
+
+
+def zero(name):
+    return torch.tensor(1, dtype=getattr(torch, name))
+
+
+# what PyTorch 2 gives for the sum of the operands; "name" has dimensions, "0:name" has none
+DTYPES = {
+    "two tensors": [
+        ("int32", "int64", "int64"),
+        ("int64", "float16", "float16"),
+        ("uint8", "int8", "int16"),
+        ("bool", "uint8", "uint8"),
+    ],
+    "a tensor and a number": [
+        ("float16", 2.0, "float16"),
+        ("int64", 0.5, "float32"),
+        ("uint8", 1000, "uint8"),
+        ("bool", 3, "int64"),
+        (2.5, "int16", "float32"),
+    ],
+    "a tensor and a 0-d tensor": [
+        ("float32", "0:float64", "float32"),
+        ("int32", "0:int64", "int32"),
+        ("int32", "0:float64", "float64"),
+        ("bool", "0:uint8", "uint8"),
+    ],
+    "a 0-d tensor and a number": [
+        ("0:float64", 0.5, "float64"),
+        ("0:int32", 3, "int32"),
+        ("0:int32", 0.5, "float32"),
+    ],
+    "all three": [
+        ("int16", "0:int64", 2.0, "float32"),
+        ("int16", "0:float64", 2.0, "float64"),
+        ("float16", "0:float64", 2, "float16"),
+    ],
+}
+
+
+def _operand(text):
+    if not isinstance(text, str):
+        return text
+    return zero(text[2:]) if text.startswith("0:") else full(text)
+
+
+def _said(text):
+    if not isinstance(text, str):
+        return str(text)
+    return f"a 0-d {text[2:]} tensor" if text.startswith("0:") else f"a {text} tensor"
+
+
+def _dtypes_check(title, rows):
+    @promote.check(title, hidden=title == "all three")
+    def _(f):
+        for *operands, wanted in rows:
+            given = ", ".join(map(_said, operands))
+            made = [_operand(text) for text in operands]
+            yield case(f"common_dtype({given})", lambda made=made: f(*made)).gives(
+                getattr(torch, wanted)
+            )
+
+
+for _title, _rows in DTYPES.items():
+    _dtypes_check(_title, _rows)

@@ -1,0 +1,195 @@
+"""Reading a signature."""
+
+import ast
+import re
+
+from course.cases import call
+from course.records import Exercise
+
+signature = Exercise(
+    "ops.signature",
+    "Reading a signature",
+    chapter=3,
+    minutes=12,
+    prompt="""
+    The first line of a record is its signature, in PyTorch's own notation:
+
+    `add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+
+    Write `read_signature(text)`, which returns three things: the op's name, the list of its
+    parameter names, and a dict of the defaults. For the line above:
+    `("add", ["self", "other", "alpha"], {"alpha": 1})`.
+
+    * A lone `*` is no parameter. It only says that what follows is given by name.
+    * A default is a *value*, not text: `ast.literal_eval("0.5")` is the number 0.5. It reads
+      `None`, `True`, quoted text and lists as well.
+    * Lists have commas of their own: `int[] dim=[0, 1]` is **one** parameter. The pattern
+      `r",\\s*(?![^\\[]*\\])"` matches only the commas outside brackets, for `re.split`.
+    * There may be no parameter at all: `seed() -> int`.
+    """,
+)
+
+
+@signature.stub
+def read_signature(text):
+    """A signature -> (name, parameter names, {name: default})."""
+    # your code here: about 12 lines. re and ast are imported
+    raise NotImplementedError
+
+
+@signature.reference
+def read_signature(text):
+    """A signature -> (name, parameter names, {name: default})."""
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
+@signature.mutant(
+    "takes the star for a parameter",
+    why="""
+    The lone `*` ended up among the names. It takes no value: as in Python's own `def`, it is a
+    mark, and what stands behind it can only be given by name.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if not part:
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
+@signature.mutant(
+    "leaves defaults as text",
+    why="""
+    The default of `alpha` came out as the text `"1"`. Texts do not multiply, and the text
+    `"False"` is true. `ast.literal_eval` makes the value that the text stands for. (`eval` would
+    too, and run any code it finds there.)
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = default
+    return name, names, defaults
+
+
+@signature.mutant(
+    "splits inside brackets",
+    why="""
+    The text was split at every comma, so `dim=[0, 1]` fell apart into `dim=[0` and `1]`. Only the
+    commas outside brackets separate parameters.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in inside.split(","):
+        if part.strip() in ("", "*"):
+            continue
+        before, equals, default = part.strip().partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
+@signature.mutant(
+    "forgets what defaults to None",
+    why="""
+    A default of `None` was taken for no default. The two are not the same: `min=None` may be left
+    away, and a parameter without a default must be given. Ask whether there is an `=`, not what
+    the value is.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, _, default = part.partition("=")
+        names.append(before.split()[-1])
+        value = ast.literal_eval(default or "None")
+        if value is not None:
+            defaults[names[-1]] = value
+    return name, names, defaults
+
+
+@signature.mutant(
+    "keeps the types for names",
+    why="""
+    Each parameter says its type first and its name second: `Tensor self` is a Tensor called
+    *self*. The name is the last word before the `=`.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[0])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
+@signature.check("names only")
+def _(f):
+    wanted = ("mul", ["self", "other"], {})
+    yield call(f, "mul(Tensor self, Tensor other) -> Tensor").gives(wanted)
+    yield call(f, "exp(Tensor self) -> Tensor").gives(("exp", ["self"], {}))
+    yield call(f, "seed() -> int").gives(("seed", [], {}))
+
+
+@signature.check("a default")
+def _(f):
+    text = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"
+    yield call(f, text).gives(("leaky_relu", ["self", "negative_slope"], {"negative_slope": 0.01}))
+
+
+@signature.check("None is a default")
+def _(f):
+    text = "clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"
+    yield call(f, text).gives(("clamp", ["self", "min", "max"], {"min": None, "max": None}))
+
+
+@signature.check("a star, and text in quotes")
+def _(f):
+    text = "gelu(Tensor self, *, str approximate='none') -> Tensor"
+    yield call(f, text).gives(("gelu", ["self", "approximate"], {"approximate": "none"}))
+
+
+@signature.check("a list with a comma, and two results", hidden=True)
+def _(f):
+    text = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"
+    yield call(f, text).gives(("rot90", ["self", "k", "dims"], {"k": 1, "dims": [0, 1]}))
+    text = "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    yield call(f, text).gives(("max", ["self", "dim", "keepdim"], {"keepdim": False}))

@@ -1,0 +1,158 @@
+"""Undo a broadcast."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+
+unbroadcast = Exercise(
+    "autograd.unbroadcast",
+    "Undo a broadcast",
+    chapter=4,
+    minutes=12,
+    prompt="""
+    In `x + bias`, a bias of shape `(4,)` is used once for each row of `x`. So each of its numbers
+    has many ways to the loss, and **the gradients of all ways add up**. What broadcasting copied
+    forward is summed backward.
+
+    Write `sum_to(g, shape)`: `g` has the broadcast shape, `shape` is what the input had, and the
+    result is `g` summed down to exactly `shape`.
+
+    * Shapes line up from the right. What `shape` lacks on the left is summed away.
+    * Where `shape` says 1 and `g` has more, sum that dimension and keep it as 1
+      (`g.sum(dim, keepdim=True)`).
+    """,
+)
+
+
+@unbroadcast.stub
+def sum_to(g, shape):
+    """Sum g down to a shape that broadcasts to g's own."""
+    # your code here: about 6 lines
+    raise NotImplementedError
+
+
+@unbroadcast.reference
+def sum_to(g, shape):
+    """Sum g down to a shape that broadcasts to g's own."""
+    while g.ndim > len(shape):
+        g = g.sum(0)
+    for dim, size in enumerate(shape):
+        if size == 1 and g.shape[dim] != 1:
+            g = g.sum(dim, keepdim=True)
+    return g
+
+
+@unbroadcast.mutant(
+    "only drops the dimensions on the left",
+    why="""
+    Broadcasting does two things: it adds dimensions on the left, and it stretches dimensions of
+    size 1. Only the first was undone. After that, every dimension where `shape` says 1 and `g` is
+    wider still has to be summed.
+    """,
+)
+def sum_to(g, shape):
+    while g.ndim > len(shape):
+        g = g.sum(0)
+    return g
+
+
+@unbroadcast.mutant(
+    "only sums the ones",
+    why="""
+    Dimensions of size 1 were summed, and those that `shape` does not have at all were left. A bias
+    of shape (4,) that met a (3, 4) got a dimension on its left: that has to go again.
+    """,
+)
+def sum_to(g, shape):
+    lead = g.ndim - len(shape)
+    for dim, size in enumerate(shape):
+        if size == 1:
+            g = g.sum(lead + dim, keepdim=True)
+    return g
+
+
+@unbroadcast.mutant(
+    "takes the mean",
+    why="""
+    Every copy's influence counts in full: if a number is used a thousand times and each use moves
+    the loss by 1, then moving the number moves the loss by 1000. Gradients of copies are summed,
+    never averaged.
+    """,
+)
+def sum_to(g, shape):
+    while g.ndim > len(shape):
+        g = g.mean(0)
+    for dim, size in enumerate(shape):
+        if size == 1 and g.shape[dim] != 1:
+            g = g.mean(dim, keepdim=True)
+    return g
+
+
+@unbroadcast.mutant(
+    "lines shapes up from the left",
+    why="""
+    Shapes line up from the **right**: (4,) meets the *last* dimension of (2, 3, 4), and the extra
+    ones stand on the left. Sum those away first; from then on the dimensions have equal numbers.
+    """,
+)
+def sum_to(g, shape):
+    while g.ndim > len(shape):
+        g = g.sum(-1)
+    for dim, size in enumerate(shape):
+        if size == 1 and g.shape[dim] != 1:
+            g = g.sum(dim, keepdim=True)
+    return g
+
+
+@unbroadcast.mutant(
+    "the summed dimension vanishes",
+    why="""
+    The numbers are right, and a dimension of size 1 is missing: a sum removes its dimension unless
+    told `keepdim=True`. A gradient has exactly the shape of its tensor, ones included.
+    """,
+)
+def sum_to(g, shape):
+    lead = g.ndim - len(shape)
+    dims = [d for d in range(g.ndim) if d < lead or shape[d - lead] == 1 != g.shape[d]]
+    return g.sum(dims) if dims else g
+
+
+# what PyTorch gives for the gradient of p in p + zeros(2, 3, 4), for g = arange(24)
+UNBROADCAST = {
+    (2, 3, 4): None,
+    (4,): [60.0, 66.0, 72.0, 78.0],
+    (3, 4): [[12.0, 14.0, 16.0, 18.0], [20.0, 22.0, 24.0, 26.0], [28.0, 30.0, 32.0, 34.0]],
+    (1, 4): [[60.0, 66.0, 72.0, 78.0]],
+    (3, 1): [[60.0], [92.0], [124.0]],
+    (2, 1, 1): [[[66.0]], [[210.0]]],
+    (): 276.0,
+}
+
+
+def _sums(f, *shapes):
+    g = torch.arange(24.0).reshape(2, 3, 4)
+    for shape in shapes:
+        wanted = g if UNBROADCAST[shape] is None else torch.tensor(UNBROADCAST[shape])
+        run = case(f"sum_to(g, {shape}) for g = arange(24.).reshape(2, 3, 4)",
+                   lambda shape=shape: f(g, shape))
+        yield run.gives(wanted)
+
+
+@unbroadcast.check("nothing was broadcast")
+def _(f):
+    yield from _sums(f, (2, 3, 4))
+
+
+@unbroadcast.check("dimensions on the left")
+def _(f):
+    yield from _sums(f, (4,), (3, 4), ())
+
+
+@unbroadcast.check("dimensions of size 1")
+def _(f):
+    yield from _sums(f, (2, 1, 1))
+
+
+@unbroadcast.check("both at once", hidden=True)
+def _(f):
+    yield from _sums(f, (1, 4), (3, 1))

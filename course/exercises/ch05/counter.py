@@ -1,0 +1,307 @@
+"""A memory that counts its writes."""
+
+from course.cases import case
+from course.records import Exercise
+
+counter = Exercise(
+    "inplace.counter",
+    "A memory that counts its writes",
+    chapter=5,
+    minutes=12,
+    prompt="""
+    Write a class `Cells`: numbers in a memory, with views and a **count of writes**.
+
+    | | |
+    | --- | --- |
+    | `Cells(memory)` | shows all of `memory`, which is a list of numbers |
+    | `cells.read()` | the numbers it shows, as a list |
+    | `cells.part(start, stop)` | a view of some of its numbers: `Cells` over the *same* memory |
+    | `cells.write(numbers)` | puts as many numbers in their place |
+    | `cells._version` | a property: how many times this **memory** was written to, by anybody |
+
+    Whoever writes through a view changes what the others show. So all that share a memory have to
+    share one count. A part may be taken of a part.
+    """,
+)
+
+
+@counter.stub
+class Cells:
+    """Numbers in a memory shared with views, and a count of writes."""
+
+    def __init__(self, memory):
+        # your code here: about 15 lines in all
+        raise NotImplementedError
+
+
+@counter.reference
+class Cells:
+    """Numbers in a memory shared with views, and a count of writes."""
+
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes  # the same list, not the same number
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+
+@counter.mutant(
+    "every view counts for itself",
+    why="""
+    A view began with a count of its own. When somebody writes through it, the number changes for
+    everybody and the others' count does not: a saved tensor would look untouched. The count belongs
+    to the memory, and a view shares it like the numbers themselves.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self._version = memory, 0
+        self.start, self.stop = 0, len(memory)
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self._version += 1
+
+
+@counter.mutant(
+    "the view copies the count",
+    why="""
+    The view took the count of that moment along, as a number of its own. From then on the two
+    drift apart. `view.count = self.count` shares nothing where `count` is an integer: both need to
+    hold the *same object*, a list of one number, say.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self._version = memory, 0
+        self.start, self.stop = 0, len(memory)
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view._version = self._version
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self._version += 1
+
+
+@counter.mutant(
+    "counts reads as well",
+    why="""
+    Reading was counted. Reading changes nothing, so nobody has to be warned of it. With this count,
+    every saved tensor would look as if it had been written to as soon as somebody printed it.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        self.writes[0] += 1
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+
+@counter.mutant(
+    "the part is a copy",
+    why="""
+    `memory[start:stop]` of a Python list is a new list. The part has memory of its own, so a write
+    through it does not reach the whole. A view keeps the memory and remembers from where to where.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return list(self.memory)
+
+    def part(self, start, stop):
+        view = Cells(self.memory[start:stop])
+        view.writes = self.writes
+        return view
+
+    def write(self, numbers):
+        self.memory[:] = numbers
+        self.writes[0] += 1
+
+
+@counter.mutant(
+    "a part of a part counts from the beginning",
+    why="""
+    `start` and `stop` count within the part they are asked of. The part's own beginning has to be
+    added, as a view of a view adds its offset to that of the view.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes
+        view.start, view.stop = start, stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+
+@counter.mutant(
+    "counts numbers, not writes",
+    why="""
+    The count grew by the *numbers* that were written. One write is one event, however many numbers
+    it puts in place: `mul_` on a million numbers raises the version by 1.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += len(numbers)
+
+
+@counter.check("one owner")
+def _(cells_class):
+    def written():
+        cells = cells_class([1, 2, 3])
+        before = cells._version
+        cells.write([4, 5, 6])
+        return before, cells.read(), cells._version
+
+    yield case("cells.write([4, 5, 6]): version, numbers, version", written).gives(
+        (0, [4, 5, 6], 1)
+    )
+
+
+@counter.check("reading is no writing")
+def _(cells_class):
+    def read():
+        cells = cells_class([1, 2, 3])
+        cells.read()
+        cells.read()
+        return cells._version
+
+    yield case("the version after cells.read(), twice", read).gives(0)
+
+
+@counter.check("a part shares the memory")
+def _(cells_class):
+    def shared():
+        cells = cells_class([1, 2, 3, 4])
+        view = cells.part(1, 3)
+        view.write([20, 30])
+        return view.read(), cells.read()
+
+    yield case("view = cells.part(1, 3); view.write([20, 30])", shared).gives(
+        ([20, 30], [1, 20, 30, 4])
+    )
+
+    def twice():
+        cells = cells_class([1, 2, 3, 4, 5])
+        view = cells.part(1, 5).part(1, 3)
+        view.write([30, 40])
+        return view.read(), cells.read()
+
+    yield case("view = cells.part(1, 5).part(1, 3); view.write([30, 40])", twice).gives(
+        ([30, 40], [1, 2, 30, 40, 5])
+    )
+
+
+@counter.check("and the count", hidden=True)
+def _(cells_class):
+    def through_view():
+        cells = cells_class([1, 2, 3, 4])
+        view = cells.part(1, 3)
+        view.write([20, 30])
+        cells.write([1, 1, 1, 1])
+        return cells._version, view._version
+
+    yield case("a write through the view and one through the owner", through_view).gives((2, 2))
+
+    def late():
+        cells = cells_class([1, 2, 3, 4])
+        cells.write([5, 6, 7, 8])
+        view = cells.part(0, 2)
+        return cells._version, view._version
+
+    yield case("the version of a view made after a write", late).gives((1, 1))
+
+    def siblings():
+        cells = cells_class([1, 2, 3, 4])
+        one, two = cells.part(0, 2), cells.part(2, 4)
+        one.write([7, 7])
+        return two.read(), two._version
+
+    yield case("two views side by side, one written to", siblings).gives(([3, 4], 1))

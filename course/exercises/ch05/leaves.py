@@ -1,0 +1,210 @@
+"""Who will get a gradient?."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch05.common import _wanted
+from course.records import Exercise
+
+leaves = Exercise(
+    "inplace.leaves",
+    "Who will get a gradient?",
+    chapter=5,
+    minutes=10,
+    prompt="""
+    Write `leaves_of(result)`: a list of the tensors whose `.grad` is filled when somebody calls
+    `result.backward()`. Each of them once, in any order.
+
+    * A leaf that wants a gradient stands at the end of the graph behind a node that has an
+      attribute `variable`: the leaf itself. Other nodes have no such attribute.
+    * `node.next_functions` holds pairs `(target, number)`; `target` is `None` where nobody wants a
+      gradient.
+    * A graph may be 100,000 nodes deep, and `result` may be a leaf itself.
+    """,
+)
+
+
+@leaves.stub
+def leaves_of(result):
+    """The tensors that result.backward() gives a gradient."""
+    # your code here: about 12 lines
+    raise NotImplementedError
+
+
+@leaves.reference
+def leaves_of(result):
+    """The tensors that result.backward() gives a gradient."""
+    if result.grad_fn is None:  # it is a leaf itself
+        return [result] if result.requires_grad else []
+    found, stack = [], [result.grad_fn]
+    seen = {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "looks one step back",
+    why="""
+    Only the inputs of the *last* operation were looked at. Gradients travel to the ends of the
+    graph: go on from every node to its targets until there are none left.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    targets = {target for target, _ in result.grad_fn.next_functions}
+    return [target.variable for target in targets if hasattr(target, "variable")]
+
+
+@leaves.mutant(
+    "lists a leaf once for every use",
+    why="""
+    A leaf that is used twice has two arrows that lead to it, and it was written down at each of
+    them. It is one tensor with one `.grad`. An optimizer that gets it twice would step twice.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    found, stack = [], [result.grad_fn]
+    seen = {result.grad_fn}
+    while stack:
+        for target, _ in stack.pop().next_functions:
+            if hasattr(target, "variable"):
+                found.append(target.variable)
+            elif target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "forgets that the result may be a leaf",
+    why="""
+    A leaf has no `grad_fn`, since no operation made it. `backward` may be called on it all the
+    same, and then it gets a gradient itself; so ask for `result.grad_fn is None` first.
+    """,
+)
+def leaves_of(result):
+    found, stack = [], [result.grad_fn]
+    seen = {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "counts every leaf, wanted or not",
+    why="""
+    Every tensor that no operation made is a *leaf*, constants and data as well. A gradient goes
+    only to those with `requires_grad=True`. `is_leaf` alone says nothing about gradients.
+    """,
+)
+def leaves_of(result):
+    if result.is_leaf:
+        return [result]
+    found, stack = [], [result.grad_fn]
+    seen = {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "recursion",
+    why="""
+    The list is right, and Python's call stack holds about a thousand calls. Graphs are deeper: keep
+    the nodes that you still have to visit on a list of your own.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    found, seen = [], set()
+
+    def visit(node):
+        if node is None or node in seen:
+            return
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            visit(target)
+
+    visit(result.grad_fn)
+    return found
+
+
+
+
+def _named(f, result, **named):
+    """The names of the leaves that were found, sorted; what is no list is given back."""
+    found = f(result)
+    if not isinstance(found, list):
+        return found
+    names = {id(tensor): name for name, tensor in named.items()}
+    return sorted(names.get(id(tensor), "another tensor") for tensor in found)
+
+
+@leaves.check("two leaves and a constant")
+def _(f):
+    def two():
+        x, w, c = _wanted(2.0), _wanted(3.0), torch.tensor(4.0)
+        return _named(f, (x * w + c) * c, x=x, w=w, c=c)
+
+    yield case("(x * w + c) * c, where c wants no gradient", two).gives(["w", "x"])
+
+
+@leaves.check("a leaf used twice", hidden=True)
+def _(f):
+    def twice():
+        x = _wanted(2.0)
+        return _named(f, x * x + x.exp(), x=x)
+
+    yield case("x * x + x.exp()", twice).gives(["x"])
+
+
+@leaves.check("tensors without an operation")
+def _(f):
+    x, c = _wanted(2.0), torch.tensor(2.0)
+    yield case("x itself, which wants a gradient", lambda: _named(f, x, x=x)).gives(["x"])
+    yield case("c itself, which wants none", lambda: _named(f, c, c=c)).gives([])
+    yield case("x.detach()", lambda: _named(f, x.detach(), x=x)).gives([])
+
+
+@leaves.check("what was cut off")
+def _(f):
+    def cut():
+        x, w = _wanted(2.0), _wanted(3.0)
+        return _named(f, x.exp().detach() * w, x=x, w=w)
+
+    yield case("x.exp().detach() * w", cut).gives(["w"])
+
+
+@leaves.check("100,000 nodes deep")
+def _(f):
+    def deep():
+        x = y = _wanted(1.0)
+        for _ in range(100_000):
+            y = -y
+        return _named(f, y, x=x)
+
+    yield case("y = -y, 100,000 times", deep).gives(["x"])

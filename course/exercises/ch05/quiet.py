@@ -1,0 +1,212 @@
+"""A no_grad of your own."""
+
+import contextlib
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch05.common import _wanted
+from course.records import Exercise
+
+quiet_exercise = Exercise(
+    "inplace.quiet",
+    "A no_grad of your own",
+    chapter=5,
+    minutes=10,
+    prompt="""
+    `torch.no_grad()` is a *context manager*: a class with `__enter__`, called at the beginning of a
+    `with` block, and `__exit__`, called at its end. Write one, `quiet`.
+
+    * `torch.is_grad_enabled()` says whether operations are recorded now; calling
+      `torch.set_grad_enabled(flag)` switches it.
+    * After the block everything is **as it was before**, whatever that was: blocks may stand inside
+      one another.
+    * An error in the block ends it too: Python calls `__exit__(kind, error, trace)`, with three
+      `None` if there was no error. If `__exit__` returns something true, the error is swallowed.
+    """,
+)
+
+
+@quiet_exercise.stub
+class quiet:
+    """Inside the with block no graph is recorded."""
+
+    def __enter__(self):
+        # your code here: two lines
+        raise NotImplementedError
+
+    def __exit__(self, kind, error, trace):
+        # your code here: one line
+        raise NotImplementedError
+
+
+@quiet_exercise.reference
+class quiet:
+    """Inside the with block no graph is recorded."""
+
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(self.before)
+
+
+@quiet_exercise.mutant(
+    "always switches on at the end",
+    why="""
+    At the end recording was switched on, and it may have been off before: in a function that is
+    called within `no_grad`, everything after the inner block would be recorded again. Remember what
+    was, and put *that* back.
+    """,
+)
+class quiet:
+    def __enter__(self):
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(True)
+
+
+@quiet_exercise.mutant(
+    "forgets to restore after an error",
+    why="""
+    After an error, recording stayed off for the rest of the program. In a notebook that goes on,
+    every later gradient is missing, and nobody knows why. `__exit__` is called in both cases: put
+    things back in both.
+    """,
+)
+class quiet:
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            torch.set_grad_enabled(self.before)
+
+
+@quiet_exercise.mutant(
+    "swallows errors",
+    why="""
+    `__exit__` returned something true, which tells Python that the error has been dealt with. The
+    program goes on as if nothing had happened, with a result that was never computed. Return
+    nothing.
+    """,
+)
+class quiet:
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(self.before)
+        return True
+
+
+@quiet_exercise.mutant(
+    "one memory for all",
+    why="""
+    What was before is kept on the class, so the inner block writes over what the outer one has to
+    remember. Each block needs a memory of its own: `self.before`.
+    """,
+)
+class quiet:
+    before = True
+
+    def __enter__(self):
+        quiet.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(quiet.before)
+
+
+@quiet_exercise.mutant(
+    "switches when it is made",
+    why="""
+    Recording went off as soon as `quiet()` was *made*, with no `with` block in sight, and with no
+    end that would switch it on again. A context manager acts in `__enter__`.
+    """,
+)
+class quiet:
+    def __init__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(self.before)
+
+
+def _restoring(run):
+    """`run` with recording on, and whatever was before put back after it."""
+
+    def guarded():
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        try:
+            return run()
+        finally:
+            torch.set_grad_enabled(before)
+
+    return guarded
+
+
+@quiet_exercise.check("inside, outside, after")
+def _(kind):
+    def block():
+        x = _wanted(3.0)
+        with kind():
+            y = x * 2
+        return y.requires_grad, (x * 2).requires_grad
+
+    text = "is it recorded inside the block, and after it?"
+    yield case(text, _restoring(block)).gives((False, True))
+
+
+@quiet_exercise.check("blocks inside one another")
+def _(kind):
+    def nested():
+        with kind():
+            with kind():
+                pass
+            inner = torch.is_grad_enabled()
+        return inner, torch.is_grad_enabled()
+
+    text = "is recording on after the inner block, and after the outer one?"
+    yield case(text, _restoring(nested)).gives((False, True))
+
+    def in_no_grad():
+        with torch.no_grad():
+            with kind():
+                pass
+            return torch.is_grad_enabled()
+
+    yield case("and after a block inside torch.no_grad()?", _restoring(in_no_grad)).gives(False)
+
+
+@quiet_exercise.check("an error in the block")
+def _(kind):
+    def stop():
+        with kind():
+            raise KeyError("an error in the block")
+
+    yield case("with quiet(): raise KeyError", _restoring(stop)).raises(KeyError, "in the block")
+
+    def after():
+        with contextlib.suppress(KeyError):
+            stop()
+        return torch.is_grad_enabled()
+
+    yield case("is recording on after an error?", _restoring(after)).gives(True)
+
+
+@quiet_exercise.check("made, but not entered", hidden=True)
+def _(kind):
+    def made():
+        kind()
+        return torch.is_grad_enabled()
+
+    yield case("is recording on after quiet() without with?", _restoring(made)).gives(True)

@@ -1,0 +1,183 @@
+"""Backward through a write to a view."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch05.common import _wanted
+from course.records import Exercise
+from toytorch.core.inplace import CopySlices
+
+slices = Exercise(
+    "inplace.slices",
+    "Backward through a write to a view",
+    chapter=5,
+    minutes=18,
+    door=CopySlices.using,
+    prompt="""
+    After `view = base[1:3]; view.mul_(w)`, the numbers of `base` have two histories: those under
+    the view went through the product, the others did not. The node `CopySlices` sends a gradient
+    through both. Write what it does, `copy_slices(grad, part, inner)`:
+
+    * `grad` is the gradient of `base` **after** the write;
+    * `part(t)` is the view, of any tensor `t` like `base`: here `t[1:3]`. It shares the memory of
+      `t`, so you can write through it;
+    * `inner(g)` is the node of the write itself, here of the product. Given the gradient of the
+      view after the write, it gives a list of gradients: first that of the view **before** the
+      write, then those of the other inputs, here of `w`.
+
+    Return a tuple: the gradient of `base` **before** the write, then the others. `grad` is not
+    yours: somebody else may be using it.
+    """,
+)
+
+
+@slices.stub
+def copy_slices(grad, part, inner):
+    """The gradients of the old base, and of the write's other inputs."""
+    # your code here: about 4 lines
+    raise NotImplementedError
+
+
+@slices.reference
+def copy_slices(grad, part, inner):
+    """The gradients of the old base, and of the write's other inputs."""
+    before, *others = inner(part(grad))
+    base = grad.clone()  # outside the view nothing has happened
+    part(base).copy_(before)
+    return base, *others
+
+
+@slices.mutant(
+    "the write left no trace",
+    why="""
+    The old base got the gradient of the new one. Under the view that is wrong: there the old
+    numbers reached the loss *through the write*, so their gradient is what `inner` says. After
+    `fill_`, for one, it is 0, for the old numbers are gone.
+    """,
+)
+def copy_slices(grad, part, inner):
+    _, *others = inner(part(grad))
+    return grad, *others
+
+
+@slices.mutant(
+    "forgets the numbers outside the view",
+    why="""
+    Only the part under the view was sent on, with zeros around it. The numbers outside the view
+    went from the old base to the new one untouched: their gradient goes straight on.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(part(grad))
+    base = torch.zeros_like(grad)
+    part(base).copy_(before)
+    return base, *others
+
+
+@slices.mutant(
+    "sends the whole gradient through the write",
+    why="""
+    The write saw only the view, and so must its node: hand it `part(grad)`, the gradient of the
+    numbers under the view, not that of the whole base.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(grad)
+    base = grad.clone()
+    part(base).copy_(part(before))
+    return base, *others
+
+
+@slices.mutant(
+    "writes into the gradient it was given",
+    why="""
+    `grad` may wait at other places too: a sum sends one and the same tensor to both of its inputs.
+    Write into a clone.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(part(grad).clone())
+    part(grad).copy_(before)
+    return grad, *others
+
+
+@slices.mutant(
+    "adds where it should replace",
+    why="""
+    The gradient through the write was *added* to what stood there. What stood there belongs to the
+    new numbers, and the old ones reach the loss through the write only. Replace it with `copy_`.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(part(grad))
+    base = grad.clone()
+    part(base).add_(before)
+    return base, *others
+
+
+def _middle(tensor):
+    return tensor[1:3]
+
+
+@slices.check("view.mul_(w)")
+def _(f):
+    def product():
+        old, w = torch.tensor([5.0, 6.0]), torch.tensor([2.0, 3.0])
+        grad = torch.tensor([1.0, 10.0, 100.0, 1000.0])
+        given = f(grad, _middle, lambda g: [g * w, g * old])
+        return tuple(given) if isinstance(given, (list, tuple)) else given
+
+    text = "part = t[1:3], inner = view.mul_(w) for view [5, 6] and w [2, 3]"
+    yield case(text, product).gives(
+        (torch.tensor([1.0, 20.0, 300.0, 1000.0]), torch.tensor([50.0, 600.0]))
+    )
+
+
+@slices.check("view.copy_(w): the old numbers are gone")
+def _(f):
+    def copied():
+        grad = torch.tensor([1.0, 10.0, 100.0, 1000.0])
+        return tuple(f(grad, _middle, lambda g: [g * 0, g]))
+
+    yield case("part = t[1:3], inner = view.copy_(w)", copied).gives(
+        (torch.tensor([1.0, 0.0, 0.0, 1000.0]), torch.tensor([10.0, 100.0]))
+    )
+
+
+@slices.check("the gradient that was given stays as it was", hidden=True)
+def _(f):
+    def after():
+        grad = torch.tensor([1.0, 10.0, 100.0, 1000.0])
+        f(grad, _middle, lambda g: [g * 2])
+        return grad
+
+    yield case("grad, after the call", after).gives(torch.tensor([1.0, 10.0, 100.0, 1000.0]))
+
+
+@slices.check("as a part of toytorch")
+def _(f):
+    def column():
+        x = _wanted([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        w = _wanted([10.0, 20.0])
+        base = x * 1
+        base[:, 1].mul_(w)
+        with slices.door(f):
+            (base * torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
+        return x.grad, w.grad
+
+    # what PyTorch gives
+    yield case("base = x * 1; base[:, 1].mul_(w), a column of a matrix", column).gives(
+        (torch.tensor([[1.0, 20.0, 3.0], [4.0, 100.0, 6.0]]), torch.tensor([4.0, 25.0]))
+    )
+
+    def second():
+        x = _wanted([1.0, 2.0, 3.0, 4.0])
+        base = x * x
+        base[1:3].exp_()
+        with slices.door(f):
+            (slope,) = torch.autograd.grad(base.sum(), x, create_graph=True)
+            (bend,) = torch.autograd.grad(slope.sum(), x)
+        return bend
+
+    yield case("the second derivative of x * x with exp_() in the middle", second).gives(
+        torch.tensor([2.0, 982.7667, 307917.2, 2.0]), tolerance=1e-4
+    )

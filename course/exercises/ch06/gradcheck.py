@@ -1,0 +1,299 @@
+"""Is a gradient right?."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch06.common import _x
+from course.records import Exercise
+from toytorch.autograd import Function
+
+gradcheck = Exercise(
+    "extending.gradcheck",
+    "Is a gradient right?",
+    chapter=6,
+    minutes=20,
+    prompt="""
+    Write `gradients_agree(f, *inputs)`: `True` if what autograd says of `f` agrees with what
+    happens when you **move the inputs a little**, one number at a time.
+
+    * `f(*inputs)` gives a tensor of any shape. Make one number of it with random weights:
+      `(result * weights).sum()`. A plain sum would not do: errors can cancel in it.
+    * Autograd's answer: `torch.autograd.grad(number, inputs)`.
+    * For every number of every input, the **central difference**: move it up by `step`, then down
+      by `step`, and divide the difference of the two results by `2 * step`. Put it back.
+    * If the two differ by more than `tolerance` anywhere, the answer is `False`.
+
+    The inputs are float64 and contiguous, and all want a gradient. `x.detach().view(-1)` is a row
+    of all numbers of `x`, over the same memory: writing to it moves `x`.
+    """,
+)
+
+
+@gradcheck.stub
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    """Whether the gradients of f are those of small movements."""
+    # your code here: about 15 lines
+    raise NotImplementedError
+
+
+@gradcheck.reference
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    """Whether the gradients of f are those of small movements."""
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            numbers[i] = before
+            difference = (ends[0] - ends[1]) / (2 * step)
+            if abs(difference - slope[i].item()) > tolerance:
+                return False
+    return True
+
+
+@gradcheck.mutant(
+    "moves to one side only",
+    why="""
+    `(f(x + h) - f(x)) / h` is off by about half the curvature times h; to both sides, that part
+    cancels and what is left is of the order h². Where the curve bends strongly, the one-sided
+    difference calls a right gradient wrong.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, 0.0):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            numbers[i] = before
+            difference = (ends[0] - ends[1]) / step
+            if abs(difference - slope[i].item()) > tolerance:
+                return False
+    return True
+
+
+@gradcheck.mutant(
+    "divides by one step",
+    why="""
+    From `x - step` to `x + step` it is **two** steps. Divided by one, every slope comes out twice
+    as steep, and every right gradient is called wrong.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            numbers[i] = before
+            if abs((ends[0] - ends[1]) / step - slope[i].item()) > tolerance:
+                return False
+    return True
+
+
+@gradcheck.mutant(
+    "looks at the first number only",
+    why="""
+    Only the first number of each input was moved. Wrong gradients are often right at the first
+    place: an index that is off by one, a border, a mask. Move every number.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        before, ends = numbers[0].item(), []
+        for move in (step, -step):
+            numbers[0] = before + move
+            ends.append((f(*inputs) * weights).sum().item())
+        numbers[0] = before
+        if abs((ends[0] - ends[1]) / (2 * step) - slope[0].item()) > tolerance:
+            return False
+    return True
+
+
+@gradcheck.mutant(
+    "looks at the first input only",
+    why="""
+    A function of two inputs has two gradients, with two rules that may be wrong on their own. Check
+    them all.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    (slope,) = torch.autograd.grad((result * weights).sum(), inputs[0])
+    numbers, slope = inputs[0].detach().view(-1), slope.reshape(-1)
+    for i in range(len(numbers)):
+        before, ends = numbers[i].item(), []
+        for move in (step, -step):
+            numbers[i] = before + move
+            ends.append((f(*inputs) * weights).sum().item())
+        numbers[i] = before
+        if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+            return False
+    return True
+
+
+@gradcheck.mutant(
+    "adds the results up",
+    why="""
+    All results had the weight 1. A gradient that mixes up the places, or spreads over all of them
+    what belongs to one, has the same sums and passes. (The sum of a softmax is always 1, and then
+    any gradient that adds up to 0 would pass.) Weigh the results with different numbers.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    slopes = torch.autograd.grad(f(*inputs).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append(f(*inputs).sum().item())
+            numbers[i] = before
+            if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+                return False
+    return True
+
+
+@gradcheck.mutant(
+    "forgets that a difference has a sign",
+    why="""
+    `difference - slope > tolerance` is never true where the slope is too *large*. What counts is
+    how far apart they are: `abs(...)`.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            numbers[i] = before
+            if (ends[0] - ends[1]) / (2 * step) - slope[i].item() > tolerance:
+                return False
+    return True
+
+
+@gradcheck.mutant(
+    "does not put the number back",
+    why="""
+    After the check the inputs were somewhere else: each number had stayed where it was moved to
+    last. The caller's tensors are changed, and the later differences were taken at the wrong place.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+                return False
+    return True
+
+
+def _with_slope(forward, backward):
+    """A function whose derivative is whatever `backward(grad, x)` says."""
+
+    class Claimed(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(grad, *ctx.saved_tensors)
+
+    return Claimed.apply
+
+
+def _sin(factor):
+    return _with_slope(lambda x: x.sin(), lambda g, x: g * x.cos() * factor)
+
+
+def _third_wrong(grad, x):
+    slope = x.cos()
+    slope[2] = 0.5
+    return grad * slope
+
+
+def _bent(x):
+    return 500 * x * x
+
+
+def _seeded(f, *arguments):
+    """f, with the same random weights at every run."""
+    before = torch.get_rng_state()
+    torch.manual_seed(6)
+    try:
+        return f(*arguments)
+    finally:
+        torch.set_rng_state(before)
+
+
+@gradcheck.check("right ones")
+def _(f):
+    three = _x([0.3, -1.0, 2.0])
+    yield case("sin at three numbers", lambda: _seeded(f, torch.sin, three)).gives(True)
+    x, w = _x([[0.3, -1.0], [2.0, 0.5]]), _x([[1.0], [3.0]])
+    yield case("a matrix product", lambda: _seeded(f, torch.matmul, x, w)).gives(True)
+    strong = _x([1.0, 2.0])
+    bent = case("500 * x * x, which bends strongly", lambda: _seeded(f, _bent, strong))
+    yield bent.gives(True)
+
+
+@gradcheck.check("wrong ones")
+def _(f):
+    def claims(text, function, *values):
+        return case(text, lambda: _seeded(f, function, *(_x(v) for v in values))).gives(False)
+
+    yield claims("sin with a slope that is a tenth too small", _sin(0.9), [0.3, -0.2])
+    yield claims("sin with a slope that is a tenth too large", _sin(1.1), [0.3, -0.2])
+    third = _with_slope(lambda x: x.sin(), _third_wrong)
+    yield claims("sin with one wrong slope, at the third number", third, [0.3, -1.0, 2.0])
+    wrong = _sin(0.9)
+    yield claims(
+        "x * sin(y) with a wrong slope for y", lambda x, y: x * wrong(y), [1.0, 2.0], [0.3, 0.5]
+    )
+    spread = _with_slope(lambda x: x * 1, lambda g, x: g.mean() + 0 * x)
+    yield claims("x * 1 with the gradient spread evenly", spread, [1.0, 2.0, 3.0])
+
+
+@gradcheck.check("the inputs stay where they were", hidden=True)
+def _(f):
+    def after():
+        x = _x([0.3, -1.0, 2.0])
+        f(torch.sin, x)
+        return x.tolist() == [0.3, -1.0, 2.0]
+
+    yield case("are the inputs the same, to the last digit?", after).gives(True)

@@ -1,0 +1,140 @@
+"""The Hessian times a vector."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch06.common import _double, _x
+from course.records import Exercise
+
+hessian = Exercise(
+    "extending.hvp",
+    "The Hessian times a vector",
+    chapter=6,
+    minutes=10,
+    prompt="""
+    The Hessian holds all second derivatives: for a million numbers, a million rows of a million.
+    Nobody can store it. But its product with a *vector* is one backward pass through a backward
+    pass:
+
+    $$H v = \\frac{\\partial}{\\partial x}
+      \\,\\Big(\\frac{\\partial f}{\\partial x} \\cdot v\\Big).$$
+
+    Write `hvp(f, x, v)`: `f` gives one number, `x` and `v` have the same shape, and so has the
+    result.
+
+    * The first `torch.autograd.grad` has to record what it does: `create_graph=True`.
+    * `x` need not want a gradient, and is not to be changed: work on a detached one that does.
+    """,
+)
+
+
+@hessian.stub
+def hvp(f, x, v):
+    """The matrix of second derivatives of f at x, times v."""
+    # your code here: about 4 lines
+    raise NotImplementedError
+
+
+@hessian.reference
+def hvp(f, x, v):
+    """The matrix of second derivatives of f at x, times v."""
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (product,) = torch.autograd.grad((slope * v).sum(), x)
+    return product
+
+
+@hessian.mutant(
+    "does not record the first pass",
+    why="""
+    Without `create_graph=True` the first backward pass leaves no graph: the slope is a plain
+    tensor, and there is nothing to take a derivative of.
+    """,
+)
+def hvp(f, x, v):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x)
+    (product,) = torch.autograd.grad((slope * v).sum(), x)
+    return product
+
+
+@hessian.mutant(
+    "multiplies too late",
+    why="""
+    `slope.sum()` adds up the rows of the Hessian before `v` had a say, and then `v` was multiplied
+    number by number. That is right only where the Hessian is diagonal, as for a sum of powers. `v`
+    has to be in the sum.
+    """,
+)
+def hvp(f, x, v):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (product,) = torch.autograd.grad(slope.sum(), x)
+    return product * v
+
+
+@hessian.mutant(
+    "collects in .grad",
+    why="""
+    `backward` was called twice, and both passes *added* to `x.grad`: what came out is the slope
+    plus the product. `torch.autograd.grad` hands the gradient back and adds to nothing.
+    """,
+)
+def hvp(f, x, v):
+    x = x.detach().requires_grad_()
+    f(x).backward(create_graph=True)
+    (x.grad * v).sum().backward()
+    return x.grad.detach()
+
+
+@hessian.mutant(
+    "the slope times v",
+    why="""
+    This is the slope in the direction of v, number by number: a *first* derivative. Take the
+    derivative of its sum once more.
+    """,
+)
+def hvp(f, x, v):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    return (slope * v).detach()
+
+
+@hessian.mutant(
+    "v on both sides",
+    why="""
+    `v · H · v` is one number, the curvature along v. Asked for was the vector H v: leave the second
+    `v` away.
+    """,
+)
+def hvp(f, x, v):
+    x = x.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
+    (product,) = torch.autograd.grad((slope * v).sum(), x)
+    return (product * v).sum()
+
+
+@hessian.check("powers: the Hessian of x⁴ is 12 x² on the diagonal")
+def _(f):
+    x, v = _double([1.0, -2.0, 0.5]), _double([1.0, 1.0, 2.0])
+    yield case(
+        "hvp(f, x, v) for f = (x**4).sum(), x = [1, -2, 0.5], v = [1, 1, 2]",
+        lambda: f(lambda t: (t**4).sum(), x, v),
+    ).gives(_double([12.0, 48.0, 6.0]))
+
+
+@hessian.check("numbers that have to do with one another")
+def _(f):
+    x, v = _double([2.0, 3.0]), _double([1.0, 10.0])
+    yield case(
+        "f = x[0]**2 * x[1], x = [2, 3], v = [1, 10]", lambda: f(lambda t: t[0] ** 2 * t[1], x, v)
+    ).gives(_double([46.0, 4.0]))
+
+
+@hessian.check("nothing is left behind", hidden=True)
+def _(f):
+    def traces():
+        x = _x([1.0, 2.0])
+        f(lambda t: (t**4).sum(), x, _double([1.0, 1.0]))
+        return x.grad is None, x.tolist()
+
+    yield case("x.grad is None? and x, after the call", traces).gives((True, [1.0, 2.0]))

@@ -1,0 +1,249 @@
+"""The gradient of a search."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch06.common import _double, _x
+from course.records import Exercise
+from toytorch.autograd import Function
+
+implicit = Exercise(
+    "extending.implicit",
+    "The gradient of a search",
+    chapter=6,
+    minutes=18,
+    prompt="""
+    On the unit circle, $f(x, y) = x^2 + y^2 - 1 = 0$. Given `x`, somebody *searches* for a `y`:
+    with Newton's method, by trial and error, in another language. No graph leads through a search,
+    and none is needed. Moving along the curve, `f` stays 0, so
+
+    $$\\frac{\\partial f}{\\partial x}\\,dx + \\frac{\\partial f}{\\partial y}\\,dy = 0
+      \\qquad\\Longrightarrow\\qquad
+      \\frac{dy}{dx} = -\\,\\frac{\\partial f/\\partial x}{\\partial f/\\partial y}.$$
+
+    Write the Function `Implicit`. `Implicit.apply(x, f, search)` gives `search(f, x)`, a `y` of the
+    shape of `x`; all is elementwise. `backward` computes the slope from one call of `f`:
+
+    * take `x` and `y` from what was saved, detached, and wanting gradients;
+    * **inside `backward` no graph is recorded**, unless you ask for it: call `f` under
+      `with torch.enable_grad():`;
+    * then `torch.autograd.grad(f(x, y).sum(), (x, y))` gives both derivatives.
+
+    `f` and `search` are functions: put `f` on `ctx` itself. They get no gradient.
+    """,
+)
+
+
+@implicit.stub
+class Implicit(Function):
+    """A y with f(x, y) = 0, found by a search, differentiable in x."""
+
+    @staticmethod
+    def forward(ctx, x, f, search):
+        # your code here: about 4 lines
+        raise NotImplementedError
+
+    @staticmethod
+    def backward(ctx, grad):
+        # your code here: about 5 lines
+        raise NotImplementedError
+
+
+@implicit.reference
+class Implicit(Function):
+    """A y with f(x, y) = 0, found by a search, differentiable in x."""
+
+    @staticmethod
+    def forward(ctx, x, f, search):
+        y = search(f, x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        with torch.enable_grad():
+            value = ctx.f(x, y).sum()
+        by_x, by_y = torch.autograd.grad(value, (x, y))
+        return -grad * by_x / by_y, None, None
+
+
+@implicit.mutant(
+    "the sign is lost",
+    why="""
+    The minus is missing. On the circle, moving right at the upper right means moving *down*: what
+    `x` adds to `f`, `y` has to take away again, so that `f` stays 0.
+    """,
+)
+class Implicit(Function):
+    @staticmethod
+    def forward(ctx, x, f, search):
+        y = search(f, x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        with torch.enable_grad():
+            value = ctx.f(x, y).sum()
+        by_x, by_y = torch.autograd.grad(value, (x, y))
+        return grad * by_x / by_y, None, None
+
+
+@implicit.mutant(
+    "upside down",
+    why="""
+    This is dx/dy. Solve `f_x dx + f_y dy = 0` for dy/dx: the derivative by `y` goes below. Where
+    the curve is vertical, `f_y` is 0 and the slope is infinite, as it should be.
+    """,
+)
+class Implicit(Function):
+    @staticmethod
+    def forward(ctx, x, f, search):
+        y = search(f, x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        with torch.enable_grad():
+            value = ctx.f(x, y).sum()
+        by_x, by_y = torch.autograd.grad(value, (x, y))
+        return -grad * by_y / by_x, None, None
+
+
+@implicit.mutant(
+    "forgets that backward records nothing",
+    why="""
+    During backward, recording is off, unless a second derivative was asked for. So `f(x, y)` left
+    no graph, and there was nothing to take a gradient of. Switch it on around that one call:
+    `with torch.enable_grad():`.
+    """,
+)
+class Implicit(Function):
+    @staticmethod
+    def forward(ctx, x, f, search):
+        y = search(f, x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        by_x, by_y = torch.autograd.grad(ctx.f(x, y).sum(), (x, y))
+        return -grad * by_x / by_y, None, None
+
+
+@implicit.mutant(
+    "forgets the gradient that comes in",
+    why="""
+    This is dy/dx. The loss depends on `y` in turn, and how much is what `grad` says: multiply by
+    it.
+    """,
+)
+class Implicit(Function):
+    @staticmethod
+    def forward(ctx, x, f, search):
+        y = search(f, x)
+        ctx.f = f
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        with torch.enable_grad():
+            value = ctx.f(x, y).sum()
+        by_x, by_y = torch.autograd.grad(value, (x, y))
+        return -by_x / by_y, None, None
+
+
+@implicit.mutant(
+    "searches again in backward",
+    why="""
+    The root was searched for a second time. A search is the expensive part, and the slope needs
+    none: `y` is known. Save the output as well as the input.
+    """,
+)
+class Implicit(Function):
+    @staticmethod
+    def forward(ctx, x, f, search):
+        ctx.f, ctx.search = f, search
+        ctx.save_for_backward(x)
+        return search(f, x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        y = ctx.search(ctx.f, x.detach()).detach().requires_grad_()
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            value = ctx.f(x, y).sum()
+        by_x, by_y = torch.autograd.grad(value, (x, y))
+        return -grad * by_x / by_y, None, None
+
+
+def _circle(x, y):
+    return x * x + y * y - 1
+
+
+def _halving(low, high):
+    """A search that halves an interval; f must change its sign in it."""
+
+    def search(f, x):
+        a, b = torch.full_like(x, low), torch.full_like(x, high)
+        for _ in range(60):
+            middle = (a + b) / 2
+            same = f(x, middle) * f(x, a) > 0
+            a, b = torch.where(same, middle, a), torch.where(same, b, middle)
+        return ((a + b) / 2).detach()
+
+    return search
+
+
+@implicit.check("the upper half of the unit circle")
+def _(kind):
+    def slope():
+        x = _x([0.5, 0.0, -0.6])
+        y = kind.apply(x, _circle, _halving(0.0, 2.0))
+        y.sum().backward()
+        return y.detach(), x.grad
+
+    yield case("y and dy/dx at x = 0.5, 0, -0.6", slope).gives(
+        (_double([0.8660254037844386, 1.0, 0.8]), _double([-0.5773502691896257, 0.0, 0.75]))
+    )
+
+
+@implicit.check("in the middle of a computation")
+def _(kind):
+    def chained():
+        x = _x([0.25, 0.5])
+        y = kind.apply(x * 2, lambda x, y: y * y * y - x, _halving(0.0, 2.0))
+        (y * _double([3.0, 30.0])).sum().backward()
+        return x.grad
+
+    # y is the cube root of 2x
+    yield case("y * y * y = 2x, followed by a product", chained).gives(
+        _double([3.1748021039363987, 20.0])
+    )
+
+
+@implicit.check("one search is enough", hidden=True)
+def _(kind):
+    def searches():
+        count = [0]
+
+        def search(f, x):
+            count[0] += 1
+            return (1 - x * x).sqrt()
+
+        x = _x([0.5])
+        kind.apply(x, _circle, search).sum().backward()
+        return count[0]
+
+    yield case("how often was searched, forward and backward?", searches).gives(1)

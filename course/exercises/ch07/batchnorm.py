@@ -1,0 +1,340 @@
+"""Batch norm, in training and after."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+
+norm = Exercise(
+    "modules.batchnorm",
+    "Batch norm, in training and after",
+    chapter=7,
+    minutes=18,
+    prompt="""
+    A batch norm shifts and scales every feature so that a layer always gets numbers of about the
+    same size. While **training** it uses the mean and variance of the batch, and keeps a running
+    account of them. In **evaluation** it uses the account, so that one example's result does not
+    depend on who else is in the batch. Write `BatchNorm(features, momentum=0.1, eps=1e-5)` for
+    inputs of shape `(n, features)`:
+
+    $$y = \\frac{x - \\text{mean}}{\\sqrt{\\text{var} + \\varepsilon}} \\cdot \\text{weight}
+      + \\text{bias}$$
+
+    * Parameters: `weight`, which starts at 1, and `bias`, which starts at 0. Buffers
+      (`self.register_buffer(name, tensor)`): `running_mean`, 0, and `running_var`, 1.
+    * `self.training` tells which of the two it is.
+    * In training, each account moves a little towards the batch:
+      $\\text{running} \\leftarrow (1 - m) \\cdot \\text{running} + m \\cdot \\text{batch}$.
+      That is bookkeeping, and no part of the graph: do it under `torch.no_grad()`.
+    * PyTorch divides by $n$ for the variance it *normalises* with (`x.var(0, correction=0)`), and
+      by $n - 1$ for the one it *keeps* (`x.var(0)`).
+    """,
+)
+
+
+@norm.stub
+class BatchNorm(nn.Module):
+    """Each feature in units of its own deviation; x: (n, features)."""
+
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        # your code here: about 6 lines
+        raise NotImplementedError
+
+    def forward(self, x):
+        # your code here: about 10 lines
+        raise NotImplementedError
+
+
+@norm.reference
+class BatchNorm(nn.Module):
+    """Each feature in units of its own deviation; x: (n, features)."""
+
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(1 - m).add_(m * mean)
+                self.running_var.mul_(1 - m).add_(m * x.var(0))
+        y = (x - mean) / torch.sqrt(var + self.eps)
+        return y * self.weight + self.bias
+
+
+@norm.mutant(
+    "always the batch's own numbers",
+    why="""
+    In evaluation too, the mean came from the batch at hand. Then a result depends on its
+    neighbours, and a batch of a single example comes out as all zeros. Ask `self.training`.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = x.mean(0), x.var(0, correction=0)
+        if self.training:
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(1 - m).add_(m * mean)
+                self.running_var.mul_(1 - m).add_(m * x.var(0))
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "keeps its account in evaluation, too",
+    why="""
+    Evaluating changed the network: every test batch moved the running mean. Then the result depends
+    on how often, and on what, you have evaluated before. Only training may write to the account.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean.clone(), self.running_var.clone()
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+        with torch.no_grad():
+            m = self.momentum
+            self.running_mean.mul_(1 - m).add_(m * x.mean(0))
+            self.running_var.mul_(1 - m).add_(m * x.var(0))
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "momentum the other way round",
+    why="""
+    The account kept a tenth of itself and took nine tenths from the batch, so it is the last batch,
+    more or less. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it
+    is the share of the old one. The two names were given by different people.)
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(m).add_((1 - m) * mean)
+                self.running_var.mul_(m).add_((1 - m) * x.var(0))
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "the same variance for both",
+    why="""
+    The account got the variance that was divided by n. Among n numbers that is a little too small
+    on average, because the mean was taken from the same numbers. PyTorch keeps the one divided by n
+    - 1, since the account is to hold for examples it has not seen.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(1 - m).add_(m * mean)
+                self.running_var.mul_(1 - m).add_(m * var)
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "the account is no buffer",
+    why="""
+    The running values are plain attributes. `state_dict()` does not know them, so a saved network
+    loses them, and `to(device)` leaves them behind. `register_buffer` makes a tensor part of the
+    module without making it a parameter.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.running_mean = torch.zeros(features)
+        self.running_var = torch.ones(features)
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(1 - m).add_(m * mean)
+                self.running_var.mul_(1 - m).add_(m * x.var(0))
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "the account drags its graph along",
+    why="""
+    The running mean was computed with autograd looking on, so it carries the graph of the batch, of
+    the batch before, and of all others since the start: memory grows with every step, and the
+    second `backward` fails. Bookkeeping belongs under `torch.no_grad()`.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            m = self.momentum
+            self.running_mean = (1 - m) * self.running_mean + m * mean
+            self.running_var = (1 - m) * self.running_var + m * x.var(0)
+        return (x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias
+
+
+@norm.mutant(
+    "eps outside the root",
+    why="""
+    `sqrt(var) + eps` instead of `sqrt(var + eps)`. For ordinary features nobody sees a difference;
+    for one that hardly varies it is large. And the root of exactly 0 has an infinite slope, which
+    is what the eps inside prevents.
+    """,
+)
+class BatchNorm(nn.Module):
+    def __init__(self, features, momentum=0.1, eps=1e-5):
+        super().__init__()
+        self.momentum, self.eps = momentum, eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, correction=0)
+            with torch.no_grad():
+                m = self.momentum
+                self.running_mean.mul_(1 - m).add_(m * mean)
+                self.running_var.mul_(1 - m).add_(m * x.var(0))
+        return (x - mean) / (torch.sqrt(var) + self.eps) * self.weight + self.bias
+
+
+# what torch.nn.BatchNorm1d(2) gives for these batches: the outputs, then the account
+NORM_X = [[1.0, 10.0], [2.0, 30.0], [6.0, 20.0]]
+NORM_Y = [[-0.9258190393447876, -1.2247447967529297], [-0.4629095196723938, 1.2247446775436401],
+          [1.3887286186218262, 0.0]]
+NORM_MEAN = [0.30000001192092896, 2.0]
+NORM_VAR = [1.600000023841858, 10.90000057220459]
+NORM_EVAL = [[0.5533968806266785, 2.423129081726074], [1.343963861465454, 8.480951309204102],
+             [4.506231784820557, 5.452040672302246]]
+NORM_FLAT_X = [[1.0], [1.002]]
+NORM_FLAT_Y = [[-0.301483154296875], [0.30153244733810425]]
+
+
+@norm.check("its parameters and buffers")
+def _(f):
+    def named():
+        layer = f(2)
+        return {n: v.tolist() for n, v in layer.state_dict().items()}, len(list(layer.parameters()))
+
+    yield case("the state of BatchNorm(2), and its number of parameters", named).gives(
+        ({"weight": [1.0, 1.0], "bias": [0.0, 0.0], "running_mean": [0.0, 0.0],
+          "running_var": [1.0, 1.0]}, 2))
+
+
+@norm.check("in training")
+def _(f):
+    def first():
+        return f(2)(torch.tensor(NORM_X)).detach()
+
+    yield case(f"BatchNorm(2) of {NORM_X}", first).gives(torch.tensor(NORM_Y), tolerance=1e-4)
+
+    def account(which):
+        layer = f(2)
+        layer(torch.tensor(NORM_X))
+        return getattr(layer, which).tolist()
+
+    yield case("its running mean after this batch", lambda: account("running_mean")).gives(
+        NORM_MEAN, tolerance=1e-4)
+    yield case("its running variance", lambda: account("running_var")).gives(
+        NORM_VAR, tolerance=1e-4)
+
+    def flat():
+        return f(1)(torch.tensor(NORM_FLAT_X)).detach()
+
+    yield case("a feature that hardly varies: 1 and 1.002", flat).gives(
+        torch.tensor(NORM_FLAT_Y), tolerance=1e-3)
+
+
+@norm.check("in evaluation")
+def _(f):
+    def after():
+        layer = f(2)
+        layer(torch.tensor(NORM_X))
+        layer.eval()
+        return layer(torch.tensor(NORM_X)).detach()
+
+    yield case("the same batch after layer.eval()", after).gives(
+        torch.tensor(NORM_EVAL), tolerance=1e-4)
+
+    def unchanged():
+        layer = f(2).eval()
+        layer(torch.tensor(NORM_X))
+        return layer.running_mean.tolist()
+
+    yield case("the running mean after a batch in evaluation", unchanged).gives([0.0, 0.0])
+
+
+@norm.check("no part of the graph", hidden=True)
+def _(f):
+    def wants():
+        layer = f(2)
+        x = torch.tensor(NORM_X, requires_grad=True)
+        layer(x).sum().backward()
+        return layer.running_mean.requires_grad, x.grad is not None
+
+    yield case("does the running mean want a gradient? does x have one?", wants).gives(
+        (False, True))

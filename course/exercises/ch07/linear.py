@@ -1,0 +1,236 @@
+"""A linear layer."""
+
+import math
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+
+linear = Exercise(
+    "modules.linear",
+    "A linear layer",
+    chapter=7,
+    minutes=12,
+    prompt="""
+    Write the class `Linear(in_features, out_features, bias=True)`. It computes
+    $y = x W^\\top + b$ for `x` of shape `(…, in_features)`.
+
+    * `self.weight` is an `nn.Parameter` of shape `(out_features, in_features)`: one **row** for
+      each output, as PyTorch has it. `self.bias` is an `nn.Parameter` of shape `(out_features,)`,
+      or `None`.
+    * All numbers start **uniform between $-k$ and $k$**, with $k = 1/\\sqrt{n}$ for
+      `n = in_features`. Make the tensor first (`torch.rand`, or
+      `torch.empty(…).uniform_(-k, k)`) and wrap the finished one: whatever you compute *from* a
+      parameter is no parameter any more.
+    """,
+)
+
+
+@linear.stub
+class Linear(nn.Module):
+    """y = x @ W.T + b; W: (out, in), b: (out)."""
+
+    def __init__(self, in_features, out_features, bias=True):
+        # your code here: about 6 lines
+        raise NotImplementedError
+
+    def forward(self, x):
+        # your code here: about 2 lines
+        raise NotImplementedError
+
+
+@linear.reference
+class Linear(nn.Module):
+    """y = x @ W.T + b; W: (out, in), b: (out)."""
+
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(in_features)
+        weight = torch.empty(out_features, in_features)
+        self.weight = nn.Parameter(weight.uniform_(-k, k))
+        self.bias = None
+        if bias:
+            start = torch.empty(out_features).uniform_(-k, k)
+            self.bias = nn.Parameter(start)
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "forgets super().__init__()",
+    why="""
+    The three tables of a module are made by `nn.Module`'s own `__init__`. Without
+    `super().__init__()` as the first line there is no place where a parameter could be registered.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        k = 1 / math.sqrt(in_features)
+        weight = torch.empty(out_features, in_features)
+        self.weight = nn.Parameter(weight.uniform_(-k, k))
+        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k)) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "plain tensors",
+    why="""
+    The weights are tensors, perhaps ones that require a gradient, and not `nn.Parameter`s: the
+    module never heard of them. The same happens to `nn.Parameter(torch.rand(…)) * k`, which is the
+    *product* of a parameter and a number, and so no parameter any more.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(in_features)
+        weight = torch.empty(out_features, in_features).uniform_(-k, k)
+        self.weight = weight.requires_grad_()
+        self.bias = torch.empty(out_features).uniform_(-k, k).requires_grad_() if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "the weight lies the other way round",
+    why="""
+    The weight has the shape (in, out). The products come out right, and yet no file that PyTorch
+    wrote can be loaded, and whatever looks at `weight[i]` as *the weights of output i* is wrong.
+    PyTorch keeps (out, in), and multiplies by the transpose.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(in_features)
+        self.weight = nn.Parameter(torch.empty(in_features, out_features).uniform_(-k, k))
+        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k)) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "there is always a bias",
+    why="""
+    `bias=False` was not looked at. In front of a batch norm a bias is of no use: the norm takes the
+    mean away, and with it any constant. So it is common to leave it out.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(in_features)
+        self.weight = nn.Parameter(torch.empty(out_features, in_features).uniform_(-k, k))
+        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k))
+
+    def forward(self, x):
+        return x @ self.weight.t() + self.bias
+
+
+@linear.mutant(
+    "measured by its outputs",
+    why="""
+    The bound came from `out_features`. Each output is a sum over the *inputs*, and it is their
+    number (the *fan in*) that makes the sum large: k is 1/√in.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(out_features)
+        self.weight = nn.Parameter(torch.empty(out_features, in_features).uniform_(-k, k))
+        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-k, k)) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "starts at zero",
+    why="""
+    With all weights equal, all hidden units compute the same, get the same gradient, and stay the
+    same for ever. Whatever the size of the layer, it is then one unit. Random numbers are there to
+    make the units differ.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(out_features, in_features))
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.mutant(
+    "only positive weights",
+    why="""
+    `torch.rand` gives numbers from 0 to 1, so these lie between 0 and k. Then every output is the
+    mean brightness of the input, more or less, and the next layer sees the same number everywhere.
+    Shift them: `(2 * torch.rand(…) - 1) * k`.
+    """,
+)
+class Linear(nn.Module):
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        k = 1 / math.sqrt(in_features)
+        self.weight = nn.Parameter(torch.rand(out_features, in_features) * k)
+        self.bias = nn.Parameter(torch.rand(out_features) * k) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight.t()
+        return y if self.bias is None else y + self.bias
+
+
+@linear.check("its parameters")
+def _(f):
+    def shapes(**options):
+        layer = f(3, 5, **options)
+        return {n: tuple(p.shape) for n, p in layer.named_parameters()}
+
+    yield case("the parameters of Linear(3, 5)", shapes).gives({"weight": (5, 3), "bias": (5,)})
+    yield case("the parameters of Linear(3, 5, bias=False)",
+               lambda: shapes(bias=False)).gives({"weight": (5, 3)})
+
+
+@linear.check("the sum")
+def _(f):
+    def fixed(x, bias=True):
+        layer = f(3, 2, bias)
+        with torch.no_grad():
+            layer.weight.copy_(torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]]).reshape(
+                layer.weight.shape))
+            if bias:
+                layer.bias.copy_(torch.tensor([10.0, 20.0]))
+            return layer(x)
+
+    x = torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 2.0]])
+    text = "weight [[1, 2, 3], [0, -1, 1]], "
+    yield case(text + "bias [10, 20], x = [[1, 1, 1], [0, 0, 2]]", lambda: fixed(x)).gives(
+        torch.tensor([[16.0, 20.0], [16.0, 22.0]]))
+    yield case(text + "no bias, x of shape (1, 2, 3)", lambda: fixed(x[None], False)).gives(
+        torch.tensor([[[6.0, 0.0], [6.0, 2.0]]]))
+
+
+@linear.check("how it starts", hidden=True)
+def _(f):
+    def spread():
+        torch.manual_seed(0)
+        w = f(400, 100).weight
+        return bool(w.abs().max() <= 0.05), bool(w.max() > 0.045), bool(w.min() < -0.045)
+
+    text = "Linear(400, 100), k = 0.05: nothing beyond k; some near k; some near -k"
+    yield case(text, spread).gives((True, True, True))

@@ -1,0 +1,293 @@
+"""Loading a state."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.state import IncompatibleKeys, Stateful
+
+_own_load = Stateful.load_state_dict
+
+
+def _loading(f):
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        if assign:
+            return _own_load(self, state_dict, strict, assign)
+        return IncompatibleKeys(*f(self, state_dict, strict))
+
+    return using(load_state_dict=load_state_dict)
+
+
+load = Exercise(
+    "modules.load",
+    "Loading a state",
+    chapter=7,
+    minutes=12,
+    door=_loading,
+    prompt="""
+    `model.state_dict()` gives the values of all parameters and buffers by name. Write the way back:
+    `load_state(module, state, strict=True)` copies the values of `state`, a dictionary of tensors
+    by name, into the module.
+
+    * A hint that makes it short: the tensors in `module.state_dict()` **share memory** with the
+      module's own. What you `copy_` into them is in the module.
+    * `missing` are the module's names that `state` lacks, `unexpected` the names in `state` that
+      the module lacks. If `strict` and there are any of either: `RuntimeError`, with the names in
+      the message.
+    * A value of another **shape** is always a `RuntimeError`, strict or not.
+    * Return the two lists, `(missing, unexpected)`.
+    """,
+)
+
+
+@load.stub
+def load_state(module, state, strict=True):
+    """Copy values by name into a module; returns (missing, unexpected)."""
+    # your code here: about 10 lines
+    raise NotImplementedError
+
+
+@load.reference
+def load_state(module, state, strict=True):
+    """Copy values by name into a module; returns (missing, unexpected)."""
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and (missing or unexpected):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    common = [name for name in mine if name in state]
+    for name in common:
+        if mine[name].shape != state[name].shape:
+            raise RuntimeError(f"{name} has another shape")
+    for name in common:
+        mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+@load.mutant(
+    "takes the other one's memory",
+    why="""
+    The values were not copied: the module now *uses* the tensors of the dictionary. Train it on,
+    and the dictionary changes too, and with it the network they came from. `copy_` writes the
+    numbers into the memory the module has.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict(keep_vars=True)
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and (missing or unexpected):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name in state:
+            if mine[name].shape != state[name].shape:
+                raise RuntimeError(f"{name} has another shape")
+            mine[name].data = state[name]
+    return missing, unexpected
+
+
+@load.mutant(
+    "makes new parameters",
+    why="""
+    The module got *new* parameters. An optimizer that was made before still holds the old ones: it
+    trains them on, and the network does not change any more. Write into the parameters that are
+    there.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and (missing or unexpected):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name not in state:
+            continue
+        if mine[name].shape != state[name].shape:
+            raise RuntimeError(f"{name} has another shape")
+        path, _, last = name.rpartition(".")
+        owner = module.get_submodule(path)
+        value = state[name].clone()
+        setattr(owner, last, nn.Parameter(value) if last in owner._parameters else value)
+    return missing, unexpected
+
+
+@load.mutant(
+    "ignores what it does not know",
+    why="""
+    Names that the module lacks were passed over in silence. They mostly mean that the file belongs
+    to another network, or that a layer was renamed, in which case the values you wanted are the
+    ones that were ignored. That is what `strict` is for.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and missing:
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name in state:
+            if mine[name].shape != state[name].shape:
+                raise RuntimeError(f"{name} has another shape")
+            mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+@load.mutant(
+    "ignores what is missing",
+    why="""
+    A parameter that the file lacks kept its random start, and nobody was told. Half a network is
+    trained then and half is noise, and the only sign is that the results are poor.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and unexpected:
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name in state:
+            if mine[name].shape != state[name].shape:
+                raise RuntimeError(f"{name} has another shape")
+            mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+@load.mutant(
+    "strict whatever is said",
+    why="""
+    `strict=False` was not looked at. It is needed when only a part fits, as for a network with a
+    new last layer: then the caller reads the two lists and decides.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if missing or unexpected:
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if mine[name].shape != state[name].shape:
+            raise RuntimeError(f"{name} has another shape")
+        mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+@load.mutant(
+    "lets values stretch",
+    why="""
+    `copy_` broadcasts: one number was copied into a whole row of weights without complaint. A state
+    of another shape belongs to another network. Compare shapes before you copy.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = module.state_dict()
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and (missing or unexpected):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name in state:
+            mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+@load.mutant(
+    "forgets the buffers",
+    why="""
+    Only parameters were known, and the statistics of a batch norm are buffers: not learned, but
+    part of the network. Without them it would normalise by a mean of 0 and a variance of 1, which
+    is what it had before training. `state_dict()` has both.
+    """,
+)
+def load_state(module, state, strict=True):
+    mine = {name: p.detach() for name, p in module.named_parameters()}
+    missing = [name for name in mine if name not in state]
+    unexpected = [name for name in state if name not in mine]
+    if strict and (missing or unexpected):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
+    for name in mine:
+        if name in state:
+            if mine[name].shape != state[name].shape:
+                raise RuntimeError(f"{name} has another shape")
+            mine[name].copy_(state[name])
+    return missing, unexpected
+
+
+def _pair():
+    torch.manual_seed(1)
+    made = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(2)]
+    return made[0], made[1]
+
+
+@load.check("from one network into another")
+def _(f):
+    def moved():
+        a, b = _pair()
+        said = f(b, a.state_dict())
+        return said, all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters()))
+
+    yield case("what it returns, and whether both now hold the same", moved).gives(
+        (([], []), True))
+
+
+@load.check("buffers as well")
+def _(f):
+    def norm():
+        a, b = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+        a.running_mean.fill_(7.0)
+        f(b, a.state_dict())
+        return b.running_mean.tolist()
+
+    yield case("the running mean of a BatchNorm1d", norm).gives([7.0, 7.0])
+
+
+@load.check("names that do not fit")
+def _(f):
+    def changed(strict, more=(), less=()):
+        a, b = _pair()
+        state = {n: v for n, v in a.state_dict().items() if n not in less}
+        state |= {n: torch.zeros(1) for n in more}
+        return f(b, state, strict)
+
+    yield case("a state with 2.scale beside the rest",
+               lambda: changed(True, ["2.scale"])).raises(RuntimeError, "2.scale")
+    yield case("a state without 2.bias",
+               lambda: changed(True, (), ["2.bias"])).raises(RuntimeError, "2.bias")
+    yield case("both, with strict=False",
+               lambda: changed(False, ["2.scale"], ["2.bias"])).gives((["2.bias"], ["2.scale"]))
+
+
+@load.check("shapes that do not fit")
+def _(f):
+    def one_number():
+        f(nn.Linear(4, 2), {"weight": torch.ones(1), "bias": torch.zeros(2)}, False)
+
+    yield case("a weight of shape (1,) for nn.Linear(4, 2), with strict=False",
+               one_number).raises(RuntimeError, "weight")
+
+
+@load.check("two networks, two memories", hidden=True)
+def _(f):
+    def apart():
+        a, b = _pair()
+        f(b, a.state_dict())
+        with torch.no_grad():
+            b[0].weight.fill_(99.0)
+        return bool((a[0].weight == 99.0).any())
+
+    yield case("b is loaded from a; then b changes. Does a change too?", apart).gives(False)
+
+
+@load.check("the parameters are still the same objects")
+def _(f):
+    def kept():
+        a, b = _pair()
+        before = list(b.parameters())
+        f(b, a.state_dict())
+        return all(p is q for p, q in zip(before, b.parameters()))
+
+    yield case("b's parameters before and after", kept).gives(True)

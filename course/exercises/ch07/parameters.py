@@ -1,0 +1,296 @@
+"""Every parameter, by name."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+from toytorch.nn.modules.registration import Tree
+from toytorch.nn.modules.replaced_parts import using
+
+_own_names = Tree.named_parameters
+
+
+def _walked(f):
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        if not recurse or not remove_duplicate:
+            return _own_names(self, prefix, recurse, remove_duplicate)
+        return iter(f(self, prefix + "." if prefix else ""))
+
+    return using(named_parameters=named_parameters)
+
+
+walk = Exercise(
+    "modules.parameters",
+    "Every parameter, by name",
+    chapter=7,
+    minutes=12,
+    door=_walked,
+    limit=4.0,
+    prompt="""
+    An optimizer wants all parameters of a network, a file wants their names. Both come from one
+    walk over the tree. Write `named_parameters(module, prefix="", seen=None)`, which returns a list
+    of pairs `(name, parameter)`:
+
+    * first the module's own, from `module._parameters`, in order;
+    * then those of each child in `module._modules`, in order, with the child's name and a dot in
+      front: `"blocks.0.weight"`. `prefix` is what stands in front already, its dot included;
+    * an entry may be `None` (a layer without bias, a child that was removed): skip it;
+    * a parameter that two layers **share** comes once, under the first of its names. `seen` holds
+      the `id` of those already found; whoever calls from outside leaves it out.
+    """,
+)
+
+
+@walk.stub
+def named_parameters(module, prefix="", seen=None):
+    """(name, parameter) of a module and of all below it, as a list."""
+    # your code here: about 10 lines
+    raise NotImplementedError
+
+
+@walk.reference
+def named_parameters(module, prefix="", seen=None):
+    """(name, parameter) of a module and of all below it, as a list."""
+    seen = set() if seen is None else seen
+    found = []
+    for name, p in module._parameters.items():
+        if p is not None and id(p) not in seen:
+            seen.add(id(p))
+            found.append((prefix + name, p))
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".", seen)
+    return found
+
+
+@walk.mutant(
+    "stays in the module itself",
+    why="""
+    Only the module's own parameters came. A network has hardly any; they are in its layers, and in
+    the layers of its layers. Walk into `module._modules`.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    return [(prefix + n, p) for n, p in module._parameters.items() if p is not None]
+
+
+@walk.mutant(
+    "one level deep",
+    why="""
+    The children were visited and the children's children were not. A tree has any depth: let the
+    function call itself for each child, and it ends by itself where there are no more.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    found = [(prefix + n, p) for n, p in module._parameters.items() if p is not None]
+    for name, child in module._modules.items():
+        found += [(f"{prefix}{name}.{n}", p) for n, p in child._parameters.items()
+                  if p is not None]
+    return found
+
+
+@walk.mutant(
+    "names without their way",
+    why="""
+    Every layer calls its parameter `weight`. Without the way to it in front, a file could hold only
+    one of them. Hand `prefix + name + "."` down to the child.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    seen = set() if seen is None else seen
+    found = []
+    for name, p in module._parameters.items():
+        if p is not None and id(p) not in seen:
+            seen.add(id(p))
+            found.append((prefix + name, p))
+    for child in module._modules.values():
+        if child is not None:
+            found += named_parameters(child, prefix, seen)
+    return found
+
+
+@walk.mutant(
+    "only the last part of the way",
+    why="""
+    The child's name was put in front, and what stood in front of *that* was dropped, so
+    `blocks.0.weight` became `0.weight`. Names grow on the way down: `prefix + name + "."`.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    seen = set() if seen is None else seen
+    found = []
+    for name, p in module._parameters.items():
+        if p is not None and id(p) not in seen:
+            seen.add(id(p))
+            found.append((prefix + name, p))
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, name + ".", seen)
+    return found
+
+
+@walk.mutant(
+    "a shared parameter twice",
+    why="""
+    A parameter with two names came twice. An optimizer that gets it twice also steps twice, and
+    with momentum it is worse. It is one tensor with one gradient: remember the `id` of what was
+    found.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    found = [(prefix + n, p) for n, p in module._parameters.items() if p is not None]
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".")
+    return found
+
+
+@walk.mutant(
+    "takes equal for the same",
+    why="""
+    Two parameters were taken for one because their *values* are equal, as all biases are that start
+    at zero. They will not stay equal. Shared means the same object: compare `id(p)`, or use `is`.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    seen = [] if seen is None else seen
+    found = []
+    for name, p in module._parameters.items():
+        if p is not None and not any(torch.equal(p, q) for q in seen):
+            seen.append(p)
+            found.append((prefix + name, p))
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".", seen)
+    return found
+
+
+@walk.mutant(
+    "children first",
+    why="""
+    The children's parameters came before the module's own. The order is a promise: an optimizer
+    saves its state by *number*, and a checkpoint is read in the order it was written.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    seen = set() if seen is None else seen
+    found = []
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".", seen)
+    for name, p in module._parameters.items():
+        if p is not None and id(p) not in seen:
+            seen.add(id(p))
+            found.append((prefix + name, p))
+    return found
+
+
+@walk.mutant(
+    "remembers across calls",
+    why="""
+    The second call found nothing. A default like `seen=set()` or `seen={}` is made *once*, when
+    Python reads the `def`, and all calls share it: after the first walk everything has been seen.
+    Hence `None`, and a new set inside.
+    """,
+)
+def named_parameters(module, prefix="", seen={}):
+    found = []
+    for name, p in module._parameters.items():
+        if p is not None and id(p) not in seen:
+            seen[id(p)] = p
+            found.append((prefix + name, p))
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".", seen)
+    return found
+
+
+@walk.mutant(
+    "hands out None",
+    why="""
+    `nn.Linear(3, 3, bias=False)` keeps its missing bias as `None`, so that `self.bias` exists. It
+    is no parameter, and an optimizer that is handed it fails.
+    """,
+)
+def named_parameters(module, prefix="", seen=None):
+    seen = set() if seen is None else seen
+    found = []
+    for name, p in module._parameters.items():
+        if p is None or id(p) not in seen:
+            seen.add(id(p))
+            found.append((prefix + name, p))
+    for name, child in module._modules.items():
+        if child is not None:
+            found += named_parameters(child, prefix + name + ".", seen)
+    return found
+
+
+class _Deep(nn.Module):
+    """Parameters of its own, layers, and layers in layers."""
+
+    def __init__(self, share=False):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.blocks = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4)))
+        self.scale = nn.Parameter(torch.ones(1))
+        if share:
+            self.blocks[1][0].weight = self.blocks[0].weight
+
+
+_DEEP = ["scale", "first.weight", "first.bias", "blocks.0.weight", "blocks.0.bias",
+         "blocks.1.0.weight", "blocks.1.0.bias"]
+
+
+@walk.check("one layer")
+def _(f):
+    yield case("the names for nn.Linear(3, 4)",
+               lambda: [n for n, _ in f(nn.Linear(3, 4))]).gives(["weight", "bias"])
+
+
+@walk.check("a tree")
+def _(f):
+    yield case("a network with a parameter of its own and layers in layers",
+               lambda: [n for n, _ in f(_Deep())]).gives(_DEEP)
+
+    def same():
+        net = _Deep()
+        return all(net.get_parameter(name) is p for name, p in f(net))
+
+    yield case("each name leads to its parameter", same).gives(True)
+
+
+@walk.check("a layer without bias")
+def _(f):
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
+    yield case("nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))",
+               lambda: [(n, p is not None) for n, p in f(net)]).gives(
+        [("0.weight", True), ("1.weight", True), ("1.bias", True)])
+
+
+@walk.check("a shared parameter")
+def _(f):
+    wanted = [n for n in _DEEP if n != "blocks.1.0.weight"]
+    yield case("the same, where blocks.1.0.weight is blocks.0.weight",
+               lambda: [n for n, _ in f(_Deep(share=True))]).gives(wanted)
+
+
+@walk.check("equal is not the same", hidden=True)
+def _(f):
+    def zeros():
+        net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        for p in net.parameters():
+            nn.init.zeros_(p)
+        return len(f(net))
+
+    yield case("two layers whose parameters are all zero: how many", zeros).gives(4)
+
+
+@walk.check("twice in a row")
+def _(f):
+    net = nn.Linear(3, 4)
+
+    def twice():
+        f(net)
+        return [n for n, _ in f(net)]
+
+    yield case("the second call for the same network", twice).gives(["weight", "bias"])

@@ -1,0 +1,386 @@
+"""The assignment that registers."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+from toytorch.nn.modules.replaced_parts import using
+
+registering = Exercise(
+    "modules.register",
+    "The assignment that registers",
+    chapter=7,
+    minutes=14,
+    door=lambda f: using(__setattr__=f),
+    prompt="""
+    Python turns `self.layer = value` into `__setattr__(self, "layer", value)`. There a module looks
+    at what it is given. It has three dictionaries, `self._parameters`, `self._modules` and
+    `self._buffers`; all else lies in `self.__dict__`. Write it: `register(self, name, value)`.
+
+    | the value is | what happens |
+    | --- | --- |
+    | an `nn.Parameter` | goes into `self._parameters`, and out of all other places |
+    | an `nn.Module` | goes into `self._modules`, and out of all other places |
+    | `None`, and the name is a parameter's or a module's | is kept there, as `None` |
+    | anything else, for such a name | `TypeError` that says "parameter" or "module" |
+    | anything, and the name is a buffer's | replaces it in `self._buffers` |
+    | anything else | Python's own way, which is `object.__setattr__` |
+
+    `super().__init__()` makes the three. If `"_parameters"` is not in `self.__dict__`, somebody
+    forgot it: for a parameter or a module, raise an `AttributeError` that mentions `__init__`.
+    """,
+)
+
+
+@registering.stub
+def register(self, name, value):
+    """What self.name = value does, for a module self."""
+    # your code here: about 18 lines
+    raise NotImplementedError
+
+
+@registering.reference
+def register(self, name, value):
+    """What self.name = value does, for a module self."""
+    own, kind = self.__dict__, None
+    if isinstance(value, nn.Parameter):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if "_parameters" not in own:
+        if kind:
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif kind:
+        for place in (own, self._parameters, self._modules, self._buffers):
+            if place is not own[kind]:
+                place.pop(name, None)
+        own[kind][name] = value  # in its old place, if it had one
+    elif name in self._parameters or name in self._modules:
+        kind = "_parameters" if name in self._parameters else "_modules"
+        if value is not None:
+            raise TypeError(f"{name} is one of {kind}, not {value!r}")
+        own[kind][name] = None
+    elif name in self._buffers:
+        self._buffers[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "everything is a plain attribute",
+    why="""
+    The values can be read again, so `forward` works, and the module's dictionaries stay empty. Then
+    `parameters()` finds nothing, the optimizer gets nothing, and nothing is saved. Look at what the
+    value *is* before you store it.
+    """,
+)
+def register(self, name, value):
+    object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "calls itself without end",
+    why="""
+    Inside `__setattr__`, an ordinary assignment (or `setattr`) calls `__setattr__` again, and
+    again. `object.__setattr__(self, name, value)` goes past your method to Python's own.
+    """,
+)
+def register(self, name, value):
+    if isinstance(value, nn.Parameter):
+        self._parameters[name] = value
+    elif isinstance(value, nn.Module):
+        self._modules[name] = value
+    else:
+        setattr(self, name, value)
+
+
+@registering.mutant(
+    "only parameters",
+    why="""
+    Parameters were registered and modules were not. A network has few parameters of its own: nearly
+    all sit in its layers, and without the layers in `self._modules` there is no way to them.
+    """,
+)
+def register(self, name, value):
+    own = self.__dict__
+    if "_parameters" not in own:
+        if isinstance(value, nn.Parameter):
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif isinstance(value, nn.Parameter):
+        own.pop(name, None)
+        self._parameters[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "every tensor is a parameter",
+    why="""
+    Any tensor was taken for a parameter. A module may well keep a tensor that nobody should train:
+    a mask, a table, the last output. Only an `nn.Parameter` says *learn me*; that is the whole
+    reason for the class.
+    """,
+)
+def register(self, name, value):
+    own, kind = self.__dict__, None
+    if isinstance(value, torch.Tensor) and name not in own.get("_buffers", {}):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if "_parameters" not in own:
+        if kind:
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif kind:
+        for place in (own, self._parameters, self._modules, self._buffers):
+            if place is not own[kind]:
+                place.pop(name, None)
+        own[kind][name] = value
+    elif name in self._parameters or name in self._modules:
+        if value is not None:
+            raise TypeError(f"{name} is a parameter or a module")
+        kind = "_parameters" if name in self._parameters else "_modules"
+        own[kind][name] = None
+    elif name in self._buffers:
+        self._buffers[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "a plain value hides the parameter",
+    why="""
+    After `net.weight = torch.zeros(2)` there were two: a plain attribute that `forward` reads, and
+    behind it the parameter that the optimizer trains. Nothing would be learned, without a word.
+    That is why a parameter's name takes parameters (or None) only.
+    """,
+)
+def register(self, name, value):
+    own, kind = self.__dict__, None
+    if isinstance(value, nn.Parameter):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if "_parameters" not in own:
+        if kind:
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif kind:
+        for place in (own, self._parameters, self._modules, self._buffers):
+            if place is not own[kind]:
+                place.pop(name, None)
+        own[kind][name] = value
+    elif name in self._buffers:
+        self._buffers[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "the old value stays under the same name",
+    why="""
+    The name had a plain value first, then a parameter, and now it has both. Python looks into
+    `__dict__` before it asks a module, so the *old* value is what everybody reads. Take the name
+    out of all other places when you register it.
+    """,
+)
+def register(self, name, value):
+    own, kind = self.__dict__, None
+    if isinstance(value, nn.Parameter):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if "_parameters" not in own:
+        if kind:
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif kind:
+        own[kind][name] = value
+    elif name in self._parameters or name in self._modules:
+        kind = "_parameters" if name in self._parameters else "_modules"
+        if value is not None:
+            raise TypeError(f"{name} is one of {kind}")
+        own[kind][name] = None
+    elif name in self._buffers:
+        self._buffers[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "a buffer turns into an attribute",
+    why="""
+    A new value for a buffer went into `__dict__`. From then on `forward` reads the new one, while
+    `state_dict` saves the old one, and `to(device)` moves the old one. Look into `self._buffers`
+    before you store anything as a plain attribute.
+    """,
+)
+def register(self, name, value):
+    own, kind = self.__dict__, None
+    if isinstance(value, nn.Parameter):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if "_parameters" not in own:
+        if kind:
+            raise AttributeError("call super().__init__() first")
+        object.__setattr__(self, name, value)
+    elif kind:
+        for place in (own, self._parameters, self._modules, self._buffers):
+            if place is not own[kind]:
+                place.pop(name, None)
+        own[kind][name] = value
+    elif name in self._parameters or name in self._modules:
+        kind = "_parameters" if name in self._parameters else "_modules"
+        if value is not None:
+            raise TypeError(f"{name} is one of {kind}")
+        own[kind][name] = None
+    else:
+        object.__setattr__(self, name, value)
+
+
+@registering.mutant(
+    "does not ask whether the tables are there",
+    why="""
+    Without `super().__init__()` there are no tables, and this fails with an error about a name the
+    author of the network has never heard of. The forgotten call is the commonest mistake of all, so
+    the message should say what to do.
+    """,
+)
+def register(self, name, value):
+    own, kind = self.__dict__, None
+    if isinstance(value, nn.Parameter):
+        kind = "_parameters"
+    elif isinstance(value, nn.Module):
+        kind = "_modules"
+    if kind:
+        for place in (own, own["_parameters"], own["_modules"], own["_buffers"]):
+            if place is not own[kind]:
+                place.pop(name, None)
+        own[kind][name] = value
+    elif name in own.get("_parameters", ()) or name in own.get("_modules", ()):
+        kind = "_parameters" if name in self._parameters else "_modules"
+        if value is not None:
+            raise TypeError(f"{name} is one of {kind}")
+        own[kind][name] = None
+    elif name in own.get("_buffers", ()):
+        self._buffers[name] = value
+    else:
+        object.__setattr__(self, name, value)
+
+
+class _Part(nn.Module):
+    """A module with one of everything."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.inner = nn.Identity()
+        self.bias = nn.Parameter(torch.zeros(2))
+        self.factor = 3.0
+        self.register_buffer("count", torch.zeros(1))
+
+
+def _tables(module):
+    return {t[1:]: list(getattr(module, t)) for t in ("_parameters", "_modules", "_buffers")}
+
+
+@registering.check("each value in its place")
+def _(f):
+    def built():
+        with using(__setattr__=f):
+            return _tables(_Part())
+
+    text = "a module with parameters weight and bias, a module inner, a number, a buffer count"
+    yield case(text, built).gives(
+        {"parameters": ["weight", "bias"], "modules": ["inner"], "buffers": ["count"]})
+
+    def number():
+        with using(__setattr__=f):
+            return _Part().factor
+
+    yield case("its factor, a plain number", number).gives(3.0)
+
+
+@registering.check("a tensor that is not meant to be learned")
+def _(f):
+    def kept():
+        with using(__setattr__=f):
+            part = _Part()
+            part.mask = torch.ones(2)
+            return [*_tables(part)["parameters"], part.mask.tolist()]
+
+    yield case("part.mask = torch.ones(2); the parameters, and the mask", kept).gives(
+        ["weight", "bias", [1.0, 1.0]])
+
+
+@registering.check("one name, one meaning")
+def _(f):
+    def replaced():
+        with using(__setattr__=f):
+            part = _Part()
+            part.factor = nn.Parameter(torch.full((1,), 5.0))
+            return part.factor.tolist()
+
+    yield case("part.factor = nn.Parameter(tensor([5.])); part.factor", replaced).gives([5.0])
+
+    def again():
+        with using(__setattr__=f):
+            part = _Part()
+            part.weight = nn.Parameter(torch.zeros(2))
+            part.bias = nn.ReLU()
+            return _tables(part)
+
+    yield case("a new parameter weight, and a module for bias", again).gives(
+        {"parameters": ["weight"], "modules": ["inner", "bias"], "buffers": ["count"]})
+
+
+@registering.check("a parameter's name takes no other value")
+def _(f):
+    def tensor():
+        with using(__setattr__=f):
+            _Part().weight = torch.zeros(2)
+
+    yield case("part.weight = torch.zeros(2)", tensor).raises(TypeError, "parameter")
+
+    def nothing():
+        with using(__setattr__=f):
+            part = _Part()
+            part.bias = None
+            return _tables(part)["parameters"], len(list(part.parameters()))
+
+    yield case("part.bias = None; the names, and how many parameters", nothing).gives(
+        (["weight", "bias"], 1))
+
+
+@registering.check("a new value for a buffer", hidden=True)
+def _(f):
+    def counted():
+        with using(__setattr__=f):
+            part = _Part()
+            part.count = part.count + 1
+            return part.state_dict()["count"].tolist()
+
+    yield case("part.count = part.count + 1; what state_dict() saves", counted).gives([1.0])
+
+
+@registering.check("without super().__init__()")
+def _(f):
+    class Forgot(nn.Module):
+        def __init__(self, value):
+            self.value = value
+
+    def forgot():
+        with using(__setattr__=f):
+            Forgot(nn.Identity())
+
+    yield case("self.layer = nn.Identity(), before super().__init__()", forgot).raises(
+        AttributeError, "__init__")
+
+    def number():
+        with using(__setattr__=f):
+            return Forgot(7).value
+
+    yield case("self.size = 7, before super().__init__()", number).gives(7)

@@ -1,0 +1,254 @@
+"""Watching a network with hooks."""
+
+import contextlib
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+
+watch = Exercise(
+    "modules.watch",
+    "Watching a network with hooks",
+    chapter=7,
+    minutes=12,
+    prompt="""
+    A **forward hook** is a function that a module calls after its own `forward`:
+    `handle = layer.register_forward_hook(hook)` has `hook(layer, args, output)` called each time,
+    until `handle.remove()`. What the hook returns **replaces the output**, unless it is `None`.
+
+    Write `sizes(model, x)`: run `model` on `x` once and return a dictionary from the name of every
+    module *without children* to the size of its output, the root of the mean square:
+    `output.square().mean().sqrt().item()`.
+
+    * Names are those of `model.named_modules()`, in that order if all are called in order. A lone
+      layer is called `""`.
+    * Call the model, not its `forward`: only the call runs the hooks.
+    * Afterwards the model has no more hooks than before, **also if it raised an error** on the way
+      (`try … finally`).
+    * A function made in a loop sees the loop's variables as they are when it is *called*. Give the
+      name to it in another way: make the hook in a function of its own.
+    """,
+)
+
+
+@watch.stub
+def sizes(model, x):
+    """{name: root mean square of the output}, for all layers."""
+    # your code here: about 14 lines
+    raise NotImplementedError
+
+
+@watch.reference
+def sizes(model, x):
+    """{name: root mean square of the output}, for all layers."""
+    found, handles = {}, []
+
+    def hook_for(name):
+        def hook(module, args, output):
+            found[name] = output.square().mean().sqrt().item()
+
+        return hook
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            hook = hook_for(name)
+            handles.append(module.register_forward_hook(hook))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+@watch.mutant(
+    "all under the last name",
+    why="""
+    All hooks wrote under one name. Each of them looks up `name` when it is *called*, and by then
+    the loop is over and `name` is the last one. Make the hook in a function that gets the name as
+    an argument, or give it a default: `def hook(m, a, output, name=name)`.
+    """,
+)
+def sizes(model, x):
+    found, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+
+            def hook(m, a, output):
+                found[name] = output.square().mean().sqrt().item()  # noqa: B023
+
+            handles.append(module.register_forward_hook(hook))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+@watch.mutant(
+    "leaves its hooks behind",
+    why="""
+    The hooks are still there. Every later call of the model pays for them, a second `sizes` adds
+    another set, and they keep everything alive that they can see. Keep the handles and `remove`
+    them.
+    """,
+)
+def sizes(model, x):
+    found = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+
+            def hook(m, a, output, name=name):
+                found[name] = output.square().mean().sqrt().item()
+
+            module.register_forward_hook(hook)
+    model(x)
+    return found
+
+
+@watch.mutant(
+    "cleans up only if all goes well",
+    why="""
+    When the model raised an error, the lines after the call were never reached, and the hooks
+    stayed. What must happen in any case goes into `finally:`.
+    """,
+)
+def sizes(model, x):
+    found, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+
+            def hook(m, a, output, name=name):
+                found[name] = output.square().mean().sqrt().item()
+
+            handles.append(module.register_forward_hook(hook))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+@watch.mutant(
+    "the hook changes the output",
+    why="""
+    The hook returned something, and that replaced the layer's output: the next layer was given the
+    *size* of its input instead of the input. `setdefault` and the short form of `def`, `lambda`,
+    are good at returning things by accident. A hook that only looks returns `None`.
+    """,
+)
+def sizes(model, x):
+    found, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            handles.append(module.register_forward_hook(
+                lambda m, a, output, name=name: found.setdefault(
+                    name, output.square().mean().sqrt())))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: size.item() for name, size in found.items()}
+
+
+@watch.mutant(
+    "goes past the hooks",
+    why="""
+    `model.forward(x)` computes the output and runs no hook of the model itself; it is `model(x)`
+    that calls hooks, then `forward`, then hooks. For a lone layer nothing at all was seen.
+    """,
+)
+def sizes(model, x):
+    found, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+
+            def hook(m, a, output, name=name):
+                found[name] = output.square().mean().sqrt().item()
+
+            handles.append(module.register_forward_hook(hook))
+    try:
+        model.forward(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+@watch.mutant(
+    "watches the boxes, too",
+    why="""
+    A `Sequential` has an output as well, which is its last layer's, so some numbers came twice.
+    Only modules without children compute something of their own here.
+    """,
+)
+def sizes(model, x):
+    found, handles = {}, []
+    for name, module in model.named_modules():
+
+        def hook(m, a, output, name=name):
+            found[name] = output.square().mean().sqrt().item()
+
+        handles.append(module.register_forward_hook(hook))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+class _Times(nn.Module):
+    """Multiplies by a number, and fails for the number 0."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        if not self.factor:
+            raise ValueError("a factor of 0")
+        return x * self.factor
+
+
+@watch.check("three layers, two of them in a box")
+def _(f):
+    def nested():
+        return f(nn.Sequential(_Times(2), nn.Sequential(_Times(5), _Times(-1))), torch.ones(4))
+
+    yield case("factors 2, then (5, -1), on ones", nested).gives(
+        {"0": 2.0, "1.0": 10.0, "1.1": 10.0})
+
+
+@watch.check("the network computes what it did before")
+def _(f):
+    def through():
+        return f(nn.Sequential(_Times(1), nn.ReLU()), torch.tensor([3.0, -4.0]))
+
+    yield case("the factor 1, then a ReLU, on [3, -4]", through).gives(
+        {"0": 3.5355339, "1": 2.1213203}, tolerance=1e-4)
+
+
+@watch.check("a lone layer")
+def _(f):
+    yield case("one layer with the factor 3", lambda: f(_Times(3), torch.ones(2))).gives({"": 3.0})
+
+
+@watch.check("nothing is left behind", hidden=True)
+def _(f):
+    def left():
+        model = nn.Sequential(_Times(2), _Times(3))
+        f(model, torch.ones(1))
+        return sum(len(m._forward_hooks) for m in model.modules())
+
+    yield case("hooks after a run", left).gives(0)
+
+    def failed():
+        model = nn.Sequential(_Times(2), _Times(0))
+        with contextlib.suppress(ValueError):
+            f(model, torch.ones(1))
+        return sum(len(m._forward_hooks) for m in model.modules())
+
+    yield case("hooks after a run that raised", failed).gives(0)

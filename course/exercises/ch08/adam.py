@@ -1,0 +1,293 @@
+"""Adam."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch08.common import descent
+from course.records import Exercise
+
+adam = Exercise(
+    "optim.adam",
+    "Adam",
+    chapter=8,
+    minutes=18,
+    prompt="""
+    Adam keeps two running means for each number: of the gradient, and of its square. It steps by
+    the first, divided by the root of the second, so that numbers with large and with small
+    gradients move at the same pace:
+
+    $$m \\leftarrow \\beta_1 m + (1 - \\beta_1)\\, g \\qquad
+      v \\leftarrow \\beta_2 v + (1 - \\beta_2)\\, g^2$$
+
+    $$\\hat m = \\frac{m}{1 - \\beta_1^t} \\qquad \\hat v = \\frac{v}{1 - \\beta_2^t} \\qquad
+      p \\leftarrow p - \\eta\\, \\frac{\\hat m}{\\sqrt{\\hat v} + \\varepsilon}$$
+
+    * $m$ and $v$ start at 0, so at first they are far too small. The divisors, the **bias
+      correction**, make up for that. $t$ is the number of this step: **1** at the first.
+    * $\\varepsilon$ is added to the root, not under it. `group["betas"]` are $\\beta_1, \\beta_2$.
+    * Everything, $t$ included, belongs to the parameter: keep it in `self.state[p]`.
+    """,
+)
+
+
+@adam.stub
+class Adam(torch.optim.Optimizer):
+    """Steps by running means of the gradient and of its square."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        # your code here: about 14 lines
+        raise NotImplementedError
+
+
+@adam.reference
+class Adam(torch.optim.Optimizer):
+    """Steps by running means of the gradient and of its square."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state["t"] = state.get("t", 0) + 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - b1**t), v / (1 - b2**t)
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+@adam.mutant(
+    "no bias correction",
+    why="""
+    The running means start at 0 and need time to grow: after one step, m is a tenth of the gradient
+    and √v a thirtieth of its size, so that the first steps are some three times too *long*. The two
+    divisors make the means right from the first step on.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+@adam.mutant(
+    "counts steps from 0",
+    why="""
+    In the first step t was 0. Then β⁰ is 1, the divisor 1 - β⁰ is 0, and the parameter becomes
+    `nan` (in the next step it would be one too small). Count the step first, then use the count.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state.get("t", 0)
+                state["t"] = t + 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - torch.tensor(b1**t)), v / (1 - torch.tensor(b2**t))
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+@adam.mutant(
+    "counts parameters instead of steps",
+    why="""
+    One counter for the whole optimizer went up with every *parameter*: the second one is at t = 2
+    in the first step. Its bias correction is weaker than it should be. Keep t in `self.state[p]`.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+        self.t = 0
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                self.t += 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - b1**self.t), v / (1 - b2**self.t)
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+@adam.mutant(
+    "eps under the root",
+    why="""
+    √(v + ε) instead of √v + ε. With ε = 10⁻⁸, the root of ε is 10⁻⁴, so that ten thousand times
+    more is added than was meant: numbers with small gradients would hardly move.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state["t"] = state.get("t", 0) + 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - b1**t), v / (1 - b2**t)
+                p.sub_(group["lr"] * m / (v + group["eps"]).sqrt())
+
+
+@adam.mutant(
+    "no root",
+    why="""
+    The step was divided by the mean *square* and not by its root. A gradient twice as large would
+    then make a step half as long. With the root, the size of the gradient cancels, which is Adam's
+    whole idea.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state["t"] = state.get("t", 0) + 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - b1**t), v / (1 - b2**t)
+                p.sub_(group["lr"] * m / (v + group["eps"]))
+
+
+@adam.mutant(
+    "the betas change places",
+    why="""
+    The gradient was averaged over about a thousand steps and its square over ten. It is meant the
+    other way round: the direction should be fresh, the scale steady.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b2, b1 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state["t"] = state.get("t", 0) + 1
+                m = state["m"] = b1 * state.get("m", 0) + (1 - b1) * g
+                v = state["v"] = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = m / (1 - b1**t), v / (1 - b2**t)
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+@adam.mutant(
+    "keeps the corrected means",
+    why="""
+    The corrected means went back into the state, so that the next step starts from numbers that are
+    already corrected, and corrects them again. Keep m and v as they are, and correct a copy.
+    """,
+)
+class Adam(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            b1, b2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g, state = p.grad, self.state[p]
+                t = state["t"] = state.get("t", 0) + 1
+                m = b1 * state.get("m", 0) + (1 - b1) * g
+                v = b2 * state.get("v", 0) + (1 - b2) * g * g
+                m, v = state["m"], state["v"] = m / (1 - b1**t), v / (1 - b2**t)
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+ADAM_RECORDED = {
+    "one": [
+        [0.9, -1.9, 2.9],
+        [0.4, 0.35],
+    ],
+    "five": [
+        [0.5079637, -1.502956, 2.50178],
+        [0.06659538, 0.6834046],
+    ],
+    "eps": [
+        [0.8028377, -1.718589, 2.820849],
+        [0.2724422, 0.5058451],
+    ],
+    "idle": [
+        [0.9, -1.9, 2.9],
+        [0.4, 0.35],
+        [1.0],
+    ],
+}
+
+
+@adam.check("the first step")
+def _(f):
+    yield case("one step, lr 0.1", lambda: descent(lambda ps: f(ps, lr=0.1), 1)).gives(
+        ADAM_RECORDED["one"], tolerance=1e-5)
+
+
+@adam.check("more steps")
+def _(f):
+    yield case("five steps, lr 0.1", lambda: descent(lambda ps: f(ps, lr=0.1), 5)).gives(
+        ADAM_RECORDED["five"], tolerance=1e-4)
+
+
+@adam.check("a large eps", hidden=True)
+def _(f):
+    yield case("three steps, lr 0.1, eps 0.5", lambda: descent(
+        lambda ps: f(ps, lr=0.1, eps=0.5))).gives(ADAM_RECORDED["eps"], tolerance=1e-4)
+
+
+@adam.check("a parameter without a gradient", hidden=True)
+def _(f):
+    yield case("one step, with a third parameter", lambda: descent(
+        lambda ps: f(ps, lr=0.1), 1, idle=True)).gives(ADAM_RECORDED["idle"], tolerance=1e-5)

@@ -1,0 +1,190 @@
+"""Clipping by the norm."""
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+
+clip = Exercise(
+    "optim.clip",
+    "Clipping by the norm",
+    chapter=8,
+    minutes=10,
+    prompt="""
+    Now and then a batch gives a gradient that is a hundred times as long as usual, and one step of
+    it ruins the work of an hour. Write `clip_grad_norm(parameters, max_norm)`: if the gradient is
+    longer than `max_norm`, all of it is scaled down to that length. Its **direction** stays.
+
+    * *The* gradient is that of all parameters together. Its norm is the root of the sum of the
+      squares of **all** numbers.
+    * Multiply every `p.grad`, in place, by `max_norm / (norm + 1e-6)`, but never by more than 1.
+    * Parameters without gradient are passed by. `parameters` may be a generator, as
+      `model.parameters()` is: you can go through it once.
+    * Return the norm **before** clipping, as a tensor of no dimension: it is worth a look.
+    """,
+)
+
+
+@clip.stub
+def clip_grad_norm(parameters, max_norm):
+    """Scale all gradients down to a norm; returns the norm before."""
+    # your code here: about 6 lines
+    raise NotImplementedError
+
+
+@clip.reference
+def clip_grad_norm(parameters, max_norm):
+    """Scale all gradients down to a norm; returns the norm before."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g.mul_(scale)
+    return norm
+
+
+@clip.mutant(
+    "each parameter by itself",
+    why="""
+    Every parameter's gradient was cut to `max_norm` on its own. Large ones were shortened and small
+    ones were not, so the whole points into another direction than the loss's slope.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    for g in grads:
+        g.mul_((max_norm / (g.square().sum().sqrt() + 1e-6)).clamp(max=1.0))
+    return norm
+
+
+@clip.mutant(
+    "adds the norms up",
+    why="""
+    The norms of the parts were added. Lengths add up like the sides of a right triangle: squares
+    first, the root last. Parts of 3 and 4 make 5, not 7.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum().sqrt() for g in grads)
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g.mul_(scale)
+    return norm
+
+
+@clip.mutant(
+    "makes short ones longer",
+    why="""
+    A gradient that was shorter than `max_norm` was stretched to it. At the end of training, when
+    gradients are small, every step would be as long as at the beginning. Multiply by 1 at most.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    for g in grads:
+        g.mul_(max_norm / (norm + 1e-6))
+    return norm
+
+
+@clip.mutant(
+    "cuts off the numbers",
+    why="""
+    Every number was held between -max_norm and max_norm. That is clipping by *value*
+    (`clip_grad_value_`). It bends the gradient: the large numbers lose, the small ones stay.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    for g in grads:
+        g.clamp_(-max_norm, max_norm)
+    return norm
+
+
+@clip.mutant(
+    "uses the generator up",
+    why="""
+    `parameters` was gone through twice. `model.parameters()` is a generator: after the first loop
+    it is empty, the second loop does nothing at all, and nothing is clipped. Keep what you need in
+    a list.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    norm = sum(p.grad.square().sum() for p in parameters if p.grad is not None).sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for p in parameters:
+        if p.grad is not None:
+            p.grad.mul_(scale)
+    return norm
+
+
+@clip.mutant(
+    "stumbles over a parameter without gradient",
+    why="""
+    `p.grad` is `None` for whatever took no part in the loss. There is nothing to clip and nothing
+    to add up: leave it out.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g.mul_(scale)
+    return norm
+
+
+@clip.mutant(
+    "returns the norm afterwards",
+    why="""
+    The norm was taken after clipping, so it is never more than `max_norm`, and nobody learns how
+    wild the gradient was. People plot the norm *before*: its peaks tell which batches are trouble.
+    """,
+)
+def clip_grad_norm(parameters, max_norm):
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = sum(g.square().sum() for g in grads).sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for g in grads:
+        g.mul_(scale)
+    return sum(g.square().sum() for g in grads).sqrt()
+
+
+def _clipped(f, grads, max_norm, box=list):
+    """What clipping returns, and the gradients afterwards."""
+    ps = [torch.zeros(1 if g is None else len(g), requires_grad=True) for g in grads]
+    for p, g in zip(ps, grads):
+        p.grad = None if g is None else torch.tensor(g)
+    norm = f(box(ps), max_norm)
+    return norm, [None if p.grad is None else [round(v, 5) for v in p.grad.tolist()]
+                  for p in ps]
+
+
+@clip.check("a gradient that is too long")
+def _(f):
+    yield case("gradients [4, 2] and [4], clipped to 1",
+               lambda: _clipped(f, [[4.0, 2.0], [4.0]], 1.0)).gives(
+        (torch.tensor(6.0), [[0.66667, 0.33333], [0.66667]]), tolerance=1e-4)
+
+
+@clip.check("one that is short enough")
+def _(f):
+    yield case("gradients [0.3] and [0.4], clipped to 1",
+               lambda: _clipped(f, [[0.3], [0.4]], 1.0)).gives(
+        (torch.tensor(0.5), [[0.3], [0.4]]), tolerance=1e-4)
+
+
+@clip.check("a parameter without gradient")
+def _(f):
+    yield case("gradients [3], None and [4], clipped to 10",
+               lambda: _clipped(f, [[3.0], None, [4.0]], 10.0)).gives(
+        (torch.tensor(5.0), [[3.0], None, [4.0]]), tolerance=1e-4)
+
+
+@clip.check("a generator", hidden=True)
+def _(f):
+    yield case("gradients [6] and [8] from a generator, clipped to 5",
+               lambda: _clipped(f, [[6.0], [8.0]], 5.0, iter)).gives(
+        (torch.tensor(10.0), [[3.0], [4.0]]), tolerance=1e-4)

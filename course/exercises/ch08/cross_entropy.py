@@ -1,0 +1,224 @@
+"""Cross entropy that does not overflow."""
+
+import math
+
+import toytorch as torch
+from course.cases import call, case
+from course.records import Exercise
+
+entropy = Exercise(
+    "optim.cross_entropy",
+    "Cross entropy that does not overflow",
+    chapter=8,
+    minutes=15,
+    prompt="""
+    Scores $s$ of shape `(n, C)` become probabilities by the softmax, and the loss of an example is
+    minus the logarithm of the probability of the right class $y$. Together:
+
+    $$-\\log \\frac{e^{s_y}}{\\sum_j e^{s_j}} \\;=\\; \\log \\sum_j e^{s_j} \\;-\\; s_y.$$
+
+    Write `cross_entropy(scores, labels, ignore=-100)`, the **mean** of it over the examples.
+
+    * In float32, $e^{89}$ is infinite, and scores do get that large. Let $m$ be the largest score
+      **of the example**: $\\log \\sum_j e^{s_j} = m + \\log \\sum_j e^{s_j - m}$. Now the largest
+      exponent is 0, and the sum is at least 1.
+    * Examples whose label is `ignore` do not count: neither in the sum nor in the number that you
+      divide by. (Texts of different length are filled up with such labels.)
+    * It has to be made of tensor operations: somebody will call `backward()` on it.
+    """,
+)
+
+
+@entropy.stub
+def cross_entropy(scores, labels, ignore=-100):
+    """The mean of log(sum(exp(row))) - row[label] over all rows."""
+    # your code here: about 6 lines
+    raise NotImplementedError
+
+
+@entropy.reference
+def cross_entropy(scores, labels, ignore=-100):
+    """The mean of log(sum(exp(row))) - row[label] over all rows."""
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    right = scores[torch.arange(len(labels)), labels]
+    return (logs - right).mean()
+
+
+@entropy.mutant(
+    "exponentiates the scores as they are",
+    why="""
+    `exp` of a score of 89 or more is infinite in float32, and one infinite loss makes every weight
+    `nan`. Subtract each example's largest score first: it falls out of the formula and keeps all
+    exponents at 0 or below.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    right = scores[torch.arange(len(labels)), labels]
+    return (scores.exp().sum(1).log() - right).mean()
+
+
+@entropy.mutant(
+    "takes the logarithm of a softmax",
+    why="""
+    The softmax is right, but a class that is 200 behind has a probability of exactly 0 in float32,
+    and the logarithm of 0 is minus infinity. Logarithm and exponential have to be cancelled on
+    paper, before anything is rounded: that is the second form of the formula.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    chances = torch.softmax(scores, 1)
+    return -chances[torch.arange(len(labels)), labels].log().mean()
+
+
+@entropy.mutant(
+    "one maximum for the whole batch",
+    why="""
+    The largest score of the *batch* was subtracted. An example whose own scores are all far below
+    it then has a sum of exponentials of exactly 0, and its logarithm is minus infinity. Each
+    example needs its own: `max(1, keepdim=True)`.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max()
+    logs = (scores - top).exp().sum(1).log() + top
+    right = scores[torch.arange(len(labels)), labels]
+    return (logs - right).mean()
+
+
+@entropy.mutant(
+    "divides by the wrong count",
+    why="""
+    The ignored examples added nothing to the sum, but they were counted when it was divided. A
+    batch that is half filling would have half the loss, and learn half as fast, for no reason.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    number = len(labels)
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    right = scores[torch.arange(len(labels)), labels]
+    return (logs - right).sum() / number
+
+
+@entropy.mutant(
+    "takes the sum",
+    why="""
+    Losses were added up and not averaged. Then the gradient grows with the batch, and a learning
+    rate that was right for 32 examples is too large for 64.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    right = scores[torch.arange(len(labels)), labels]
+    return (logs - right).sum()
+
+
+@entropy.mutant(
+    "picks a table instead of a column",
+    why="""
+    `scores[:, labels]` takes the columns of *all* labels for every row: a table of n × n, whose
+    mean is a number like any other. One entry for each row is `scores[torch.arange(n), labels]`, or
+    `gather`.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    return (logs[:, None] - scores[:, labels]).mean()
+
+
+@entropy.mutant(
+    "the sign",
+    why="""
+    This is the mean *log-probability*, which is to become large. A loss is to become small, so it
+    has a minus in front. With this one, gradient descent would make the network as wrong as it can
+    be.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept], labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    right = scores[torch.arange(len(labels)), labels]
+    return (right - logs).mean()
+
+
+@entropy.mutant(
+    "cuts the gradient off",
+    why="""
+    The value is right, and it does not know where it came from: somewhere on the way the tensors
+    became numbers (`.item()`, `.tolist()`) or were detached. A loss that has no graph teaches
+    nothing.
+    """,
+)
+def cross_entropy(scores, labels, ignore=-100):
+    kept = labels != ignore
+    scores, labels = scores[kept].detach(), labels[kept]
+    top = scores.max(1, keepdim=True).values
+    logs = (scores - top).exp().sum(1).log() + top[:, 0]
+    right = scores[torch.arange(len(labels)), labels]
+    return (logs - right).mean()
+
+
+# what PyTorch gives
+ENTROPY = [
+    ([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [3.0, -1.0, 1.0]], [1, 2, 0], 0.5497166514396667),
+    ([[100.0, 0.0, 99.0]], [0], 0.31326165795326233),
+    ([[0.0, 200.0, 0.0]], [0], 200.0),
+    ([[1000.0, 1000.0], [-1000.0, -1000.0]], [0, 1], 0.6931471824645996),
+    ([[1.0, 2.0], [0.0, 0.0], [5.0, 0.0], [0.0, 3.0]], [0, -100, -100, 1], 0.6809247732162476),
+]
+
+
+def _entropy(f, number):
+    scores, labels, wanted = ENTROPY[number]
+    return call(f, torch.tensor(scores), torch.tensor(labels)).gives(
+        torch.tensor(wanted), tolerance=1e-4)
+
+
+@entropy.check("three examples, three classes")
+def _(f):
+    yield _entropy(f, 0)
+
+
+@entropy.check("large scores")
+def _(f):
+    yield _entropy(f, 1)
+    yield _entropy(f, 2)
+    yield _entropy(f, 3)
+
+
+@entropy.check("ignored examples", hidden=True)
+def _(f):
+    yield _entropy(f, 4)
+
+
+@entropy.check("the gradient: probabilities minus the right answer")
+def _(f):
+    def slope():
+        scores = torch.tensor([[0.0, 0.0], [math.log(3.0), 0.0]], requires_grad=True)
+        loss = f(scores, torch.tensor([0, 0]))
+        if not loss.requires_grad:
+            return "the loss has no graph"
+        loss.backward()
+        return scores.grad
+
+    yield case("of scores [[0, 0], [log 3, 0]], both of class 0", slope).gives(
+        torch.tensor([[-0.25, 0.25], [-0.125, 0.125]]), tolerance=1e-5)

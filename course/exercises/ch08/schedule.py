@@ -1,0 +1,160 @@
+"""Warm-up, then a cosine."""
+
+import math
+
+from course.cases import call, case
+from course.records import Exercise
+
+schedule = Exercise(
+    "optim.schedule",
+    "Warm-up, then a cosine",
+    chapter=8,
+    minutes=10,
+    prompt="""
+    Most large networks are trained like this: for the first steps the learning rate **grows** along
+    a line, then it **falls** along half a wave of a cosine. Write `rate_at(step, warmup, total,
+    floor=0.0)`, which returns the rate as a share of the full one.
+
+    * `step` counts from 0. In step 0 of a warm-up of 4 the share is **1/4** (a share of 0 would
+      waste a step), in step 3 it is 1.
+    * From `step = warmup` on, the share falls from 1 to `floor`: with $x$ going from 0 to 1 at
+      `step = total`, it is $f + \\frac{1}{2}(1 - f)(1 + \\cos \\pi x)$, where $f$ is `floor`.
+    * After `total` it stays at `floor`.
+    * `warmup` may be 0.
+    """,
+)
+
+
+@schedule.stub
+def rate_at(step, warmup, total, floor=0.0):
+    """The learning rate of a step, as a share of the full one."""
+    # your code here: about 4 lines. math is imported
+    raise NotImplementedError
+
+
+@schedule.reference
+def rate_at(step, warmup, total, floor=0.0):
+    """The learning rate of a step, as a share of the full one."""
+    if step < warmup:
+        return (step + 1) / warmup
+    x = min((step - warmup) / (total - warmup), 1.0)
+    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "begins with nothing",
+    why="""
+    In step 0 the share was 0: the whole first batch, forward and backward, for a step of no length.
+    With `step + 1` the first step is one part of the full rate.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    if step < warmup:
+        return step / warmup
+    x = min((step - warmup) / (total - warmup), 1.0)
+    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "the cosine does not wait for the warm-up",
+    why="""
+    The cosine was counted from step 0, so that when the warm-up ends the wave has begun to fall
+    already, and the rate jumps. Count from the end of the warm-up: `step - warmup` of
+    `total - warmup`.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    if step < warmup:
+        return (step + 1) / warmup
+    x = min(step / total, 1.0)
+    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "a whole wave",
+    why="""
+    A cosine over 2π goes down *and up again*: the rate was lowest half way and full at the end.
+    Half a wave is π.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    if step < warmup:
+        return (step + 1) / warmup
+    x = min((step - warmup) / (total - warmup), 1.0)
+    return floor + (1 - floor) * (1 + math.cos(2 * math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "rises again after the end",
+    why="""
+    Beyond `total` the wave went on, and up. Somebody who trains a little longer than planned would
+    suddenly have a large rate on a finished network. Hold x at 1.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    if step < warmup:
+        return (step + 1) / warmup
+    x = (step - warmup) / (total - warmup)
+    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "the floor on top",
+    why="""
+    The floor was added to the whole wave, so the rate begins at 1 + floor. It should go *from* 1
+    *to* the floor: shrink the wave to 1 - floor before you lift it.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    if step < warmup:
+        return (step + 1) / warmup
+    x = min((step - warmup) / (total - warmup), 1.0)
+    return floor + (1 + math.cos(math.pi * x)) / 2
+
+
+@schedule.mutant(
+    "cannot do without a warm-up",
+    why="""
+    With `warmup=0` this divides by 0. No warm-up means that the first step is at the full rate
+    already: ask `step < warmup` before you divide.
+    """,
+)
+def rate_at(step, warmup, total, floor=0.0):
+    x = min(max(step - warmup, 0) / (total - warmup), 1.0)
+    wave = floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
+    return min((step + 1) / warmup, 1.0) * wave
+
+
+# LinearLR(1/4, total_iters=3), then CosineAnnealingLR(16, eta_min=0.1), at milestone 4
+RATES = [0.25, 0.5, 0.75, 1.0, 1.0, 0.991353, 0.965746, 0.924161, 0.868198, 0.800007, 0.722208,
+         0.637791, 0.55, 0.462209, 0.377792, 0.299993, 0.231802, 0.175839, 0.134254, 0.108647, 0.1]
+
+
+@schedule.check("the warm-up")
+def _(f):
+    yield case("[rate_at(n, 4, 20) for n in range(4)]",
+               lambda: [float(f(n, 4, 20)) for n in range(4)]).gives([0.25, 0.5, 0.75, 1.0])
+
+
+@schedule.check("the whole way, as PyTorch goes it")
+def _(f):
+    yield case("[rate_at(n, 4, 20, floor=0.1) for n in range(21)]",
+               lambda: [float(f(n, 4, 20, floor=0.1)) for n in range(21)]).gives(
+        RATES, tolerance=1e-5)
+
+
+@schedule.check("half way, and at the end")
+def _(f):
+    yield case("rate_at(n, 10, 110) for n = 10, 60, 110",
+               lambda: [float(f(n, 10, 110)) for n in (10, 60, 110)]).gives([1.0, 0.5, 0.0])
+
+
+@schedule.check("longer than planned")
+def _(f):
+    yield call(f, 150, 10, 110, 0.2).gives(0.2)
+
+
+@schedule.check("without a warm-up", hidden=True)
+def _(f):
+    yield case("rate_at(n, 0, 100) for n = 0, 50",
+               lambda: [float(f(n, 0, 100)) for n in (0, 50)]).gives([1.0, 0.5])

@@ -1,0 +1,399 @@
+"""Gradient descent with momentum."""
+
+import toytorch as torch
+from course.cases import case
+from course.exercises.ch08.common import _two_groups, descent
+from course.records import Exercise
+
+sgd = Exercise(
+    "optim.sgd",
+    "Gradient descent with momentum",
+    chapter=8,
+    minutes=18,
+    prompt="""
+    An optimizer is a subclass of `torch.optim.Optimizer`. The base class keeps the parameters in
+    groups and a state for each; you write `step()`, here in PyTorch's form:
+
+    $$g \\leftarrow \\nabla + \\lambda p \\qquad v \\leftarrow \\mu v + g \\qquad
+      p \\leftarrow p - \\eta v.$$
+
+    $\\eta$ is `group["lr"]`, $\\mu$ `group["momentum"]`, $\\lambda$ `group["weight_decay"]`. With
+    `group["nesterov"]`, the last step is $p \\leftarrow p - \\eta\\,(g + \\mu v)$.
+
+    * Go over `self.param_groups`, and in each over `group["params"]`. Numbers come from *the
+      group*: groups may differ, and a schedule may change them between steps.
+    * A parameter whose `.grad` is `None` took no part: leave it alone.
+    * `self.state[p]` is a dictionary of this parameter's own, empty at first, where $v$ can wait
+      for the next step. $v$ starts at 0. It must be memory of its own, not the gradient's.
+    * Write into `p` in place (`p.sub_(…)`): everybody else holds that very tensor.
+    """,
+)
+
+
+@sgd.stub
+class SGD(torch.optim.Optimizer):
+    """Steps against the gradient, with momentum and weight decay."""
+
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False,
+                 weight_decay=0.0):
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "nesterov": nesterov,
+            "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        # your code here: about 9 lines
+        raise NotImplementedError
+
+
+@sgd.reference
+class SGD(torch.optim.Optimizer):
+    """Steps against the gradient, with momentum and weight decay."""
+
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False,
+                 weight_decay=0.0):
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "nesterov": nesterov,
+            "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                state = self.state[p]
+                v = state["v"] = m * state.get("v", 0) + g
+                move = g + m * v if group["nesterov"] else v
+                p.sub_(group["lr"] * move)
+
+
+@sgd.mutant(
+    "the momentum applied twice",
+    why="""
+    The velocity was multiplied by the momentum when it was kept and once more when it was used, so
+    every step is a tenth too short, from the first one on. (Only Nesterov's form has a second
+    momentum, and it is *beside* a gradient.)
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                move = g + m * v if group["nesterov"] else (m * v if m else v)
+                p.sub_(group["lr"] * move)
+
+
+@sgd.mutant(
+    "a running mean instead of a velocity",
+    why="""
+    The new gradient was weighed with 1 - momentum, as in a running mean. PyTorch's velocity is a
+    *sum*: with a momentum of 0.9 it grows to ten times a steady gradient. So the same learning rate
+    means ten times more here than there.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + (1 - m) * g
+                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
+
+
+@sgd.mutant(
+    "the rate goes into the velocity",
+    why="""
+    The velocity was kept as `momentum * v + lr * g`. As long as the rate is constant that is the
+    same. When a schedule lowers it, the old velocity goes on at the old rate for a while. PyTorch
+    multiplies by the rate last.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = group["lr"] * (p.grad + group["weight_decay"] * p)
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p.sub_(g + m * v if group["nesterov"] else v)
+
+
+@sgd.mutant(
+    "does not know Nesterov",
+    why="""
+    The plain step was taken whatever `group["nesterov"]` says. Nesterov's form looks ahead: it
+    steps along the gradient *and* along where the velocity will go next, `g + momentum * v`.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p.sub_(group["lr"] * v)
+
+
+@sgd.mutant(
+    "weight decay past the velocity",
+    why="""
+    The decay was taken off the parameter directly and never entered the velocity. That is the
+    *decoupled* form, which AdamW has. In SGD as PyTorch has it, the decay is a part of the
+    gradient, and gathers momentum like the rest.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                g = p.grad
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
+
+
+@sgd.mutant(
+    "the velocity is the gradient's own memory",
+    why="""
+    The first velocity was `p.grad` itself and no copy. As soon as somebody empties the gradients in
+    place (`zero_grad(set_to_none=False)`), the velocity is empty as well, and the next gradient is
+    added into it. Make a new tensor: `p.grad.clone()`, or a sum.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                decay = group["weight_decay"]
+                g = p.grad + decay * p if decay else p.grad
+                state = self.state[p]
+                v = state["v"] = state["v"].mul_(m).add_(g) if "v" in state else g
+                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
+
+
+@sgd.mutant(
+    "stumbles over a parameter without gradient",
+    why="""
+    `p.grad` is `None` for a parameter that took no part in the loss: a layer that was frozen, or a
+    branch not taken. That is no mistake, and the optimizer passes it by.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                g = p.grad + group["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p.sub_(group["lr"] * (g + m * v if group["nesterov"] else v))
+
+
+@sgd.mutant(
+    "one rate for all groups",
+    why="""
+    The numbers came from the first group, or from `self.defaults`. Groups exist to differ: a small
+    rate for what was trained before, no weight decay for biases. Read them from the group that the
+    parameter is in.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        first = self.param_groups[0]
+        m = first["momentum"]
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + first["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p.sub_(first["lr"] * (g + m * v if first["nesterov"] else v))
+
+
+@sgd.mutant(
+    "makes a new tensor",
+    why="""
+    `p = p - lr * v` gives the *name* p to a new tensor. The parameter itself, which the network
+    holds, has not changed. Write into it: `p.sub_(…)`, or `p -= …`.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                v = self.state[p]["v"] = m * self.state[p].get("v", 0) + g
+                p = p - group["lr"] * (g + m * v if group["nesterov"] else v)
+
+
+@sgd.mutant(
+    "one velocity for all parameters",
+    why="""
+    The velocity was kept in the optimizer and not in `self.state[p]`, so each parameter went on
+    with the velocity of the one before it. If the shapes happen to fit, nobody notices.
+    """,
+)
+class SGD(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "nesterov": nesterov,
+                                  "weight_decay": weight_decay})
+        self.v = 0
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            m = group["momentum"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                g = p.grad + group["weight_decay"] * p
+                self.v = (m * self.v if m else 0) + g
+                p.sub_(group["lr"] * (g + m * self.v if group["nesterov"] else self.v))
+
+
+# what torch.optim.SGD comes to: see descent()
+SGD_RECORDED = {
+    "plain": [
+        [0.81, -0.72, 2.851875],
+        [0.3, 0.65],
+    ],
+    "momentum": [
+        [0.72, 0.0, 2.784375],
+        [0.12, 1.01],
+    ],
+    "nesterov": [
+        [0.5751, 0.5328, 2.661019],
+        [0.3, 0.65],
+    ],
+    "decay": [
+        [0.5875, 0.2049999, 2.364375],
+        [0.05875001, 0.954375],
+    ],
+    "rates": [
+        [0.85698, -0.9288, 2.891004],
+        [0.5, 0.25],
+    ],
+    "groups": [
+        [0.81, -0.72, 2.851875],
+        [0.49602, 0.25796],
+    ],
+    "idle": [
+        [0.85, -1.1, 2.775],
+        [0.275, 0.6375],
+        [1.0],
+    ],
+    "kept": [
+        [0.486, 1.08, 2.588203],
+        [0.138, 0.974],
+    ],
+}
+
+
+@sgd.check("plain descent")
+def _(f):
+    yield case("two steps, lr 0.1", lambda: descent(lambda ps: f(ps, lr=0.1), 2)).gives(
+        SGD_RECORDED["plain"], tolerance=1e-5)
+
+
+@sgd.check("momentum")
+def _(f):
+    yield case("two steps, lr 0.1, momentum 0.9", lambda: descent(
+        lambda ps: f(ps, lr=0.1, momentum=0.9), 2)).gives(SGD_RECORDED["momentum"], tolerance=1e-5)
+    yield case("two steps, and Nesterov", lambda: descent(
+        lambda ps: f(ps, lr=0.1, momentum=0.9, nesterov=True), 2)).gives(
+        SGD_RECORDED["nesterov"], tolerance=1e-5)
+
+
+@sgd.check("weight decay")
+def _(f):
+    yield case("two steps, lr 0.1, momentum 0.9, weight decay 0.5", lambda: descent(
+        lambda ps: f(ps, lr=0.1, momentum=0.9, weight_decay=0.5), 2)).gives(
+        SGD_RECORDED["decay"], tolerance=1e-5)
+
+
+@sgd.check("a rate that changes, groups that differ")
+def _(f):
+    yield case("rates 0.1, 0.01, 0.01 with momentum 0.9", lambda: descent(
+        lambda ps: f(ps[:1], momentum=0.9), rates=(0.1, 0.01, 0.01))).gives(
+        SGD_RECORDED["rates"], tolerance=1e-5)
+    yield case("two groups, with rates 0.1 and 0.001", lambda: descent(
+        _two_groups(f, "lr", 0.1, 0.001), 2)).gives(SGD_RECORDED["groups"], tolerance=1e-5)
+
+
+@sgd.check("gradients that are missing, or emptied in place", hidden=True)
+def _(f):
+    yield case("a third parameter that has no gradient", lambda: descent(
+        lambda ps: f(ps, lr=0.1, weight_decay=0.5), 1, idle=True)).gives(
+        SGD_RECORDED["idle"], tolerance=1e-5)
+    yield case("zero_grad(set_to_none=False) before each of three steps", lambda: descent(
+        lambda ps: f(ps, lr=0.1, momentum=0.9), 3, keep=True)).gives(
+        SGD_RECORDED["kept"], tolerance=1e-5)

@@ -1,0 +1,246 @@
+"""Fetch ahead, and keep the order."""
+
+from course.cases import case
+from course.records import Exercise
+from toytorch.viz.lessons.loader_steps import Clocked, run
+
+ordered = Exercise(
+    "data.in_order",
+    "Fetch ahead, and keep the order",
+    chapter=9,
+    minutes=20,
+    prompt="""
+    Workers fetch batches while your loop computes, and finish when they finish. Your loop wants
+    them **in the order of the indices**. Write the generator `in_order(pool, indices, ahead)`:
+
+    | tool | what it does |
+    | --- | --- |
+    | `len(pool)` | how many workers there are, numbered from 0 |
+    | `pool.ask(worker, order, index)` | has a worker fetch the batch of `index`; returns at once |
+    | `pool.hear()` | waits for any worker and gives `(worker, order, batch)` |
+    | `indices` | an iterator over what to ask for, perhaps a long one |
+
+    `order` is the batch's running number, 0, 1, 2, …
+
+    1. Ask every worker in turn, `ahead` times around: each then has `ahead` jobs.
+    2. Listen. What comes too early waits in a dictionary.
+    3. When the next batch in order is there, ask **its** worker for one more, then yield it. So
+       at most `ahead` batches per worker are ever under way or waiting.
+    4. Stop when everything that was asked for has been yielded.
+    """,
+)
+
+
+@ordered.stub
+def in_order(pool, indices, ahead):
+    """Yield the batches of indices in order; workers fetch ahead."""
+    # your code here: about 18 lines
+    raise NotImplementedError
+
+
+@ordered.reference
+def in_order(pool, indices, ahead):
+    """Yield the batches of indices in order; workers fetch ahead."""
+    jobs, asked, given, arrived = enumerate(indices), 0, 0, {}
+
+    def ask(worker):
+        nonlocal asked
+        job = next(jobs, None)
+        if job is not None:
+            pool.ask(worker, *job)
+            asked += 1
+
+    for _ in range(ahead):
+        for worker in range(len(pool)):
+            ask(worker)
+    while given < asked:
+        while given not in arrived:
+            worker, order, batch = pool.hear()
+            arrived[order] = worker, batch
+        worker, batch = arrived.pop(given)
+        given += 1
+        ask(worker)
+        yield batch
+
+
+@ordered.mutant(
+    "hands over what comes first",
+    why="""
+    Batches were yielded as they arrived. The order then depends on which worker happens to be
+    quick, so a run with the same seed is not the same run. What comes too early has to wait: keep
+    it under its number, and yield number 0, then 1, and so on. (PyTorch offers your way as
+    `in_order=False`.)
+    """,
+)
+def in_order(pool, indices, ahead):
+    jobs, asked, given = enumerate(indices), 0, 0
+
+    def ask(worker):
+        nonlocal asked
+        job = next(jobs, None)
+        if job is not None:
+            pool.ask(worker, *job)
+            asked += 1
+
+    for _ in range(ahead):
+        for worker in range(len(pool)):
+            ask(worker)
+    while given < asked:
+        worker, _, batch = pool.hear()
+        given += 1
+        ask(worker)
+        yield batch
+
+
+@ordered.mutant(
+    "asks for everything at once",
+    why="""
+    All jobs were handed out at the beginning. The batches come in the right order, but workers do
+    not stop when your loop falls behind: in the end the whole data set lies in memory. Ask for one
+    more only when one has been used, so that never more than `ahead` per worker exist.
+    """,
+)
+def in_order(pool, indices, ahead):
+    asked, arrived = 0, {}
+    for order, index in enumerate(indices):
+        pool.ask(order % len(pool), order, index)
+        asked += 1
+    for given in range(asked):
+        while given not in arrived:
+            _, order, batch = pool.hear()
+            arrived[order] = batch
+        yield arrived.pop(given)
+
+
+@ordered.mutant(
+    "asks again as soon as a batch arrives",
+    why="""
+    A worker got its next job when its batch *arrived*, not when the batch was used. As long as the
+    oldest batch is late, the other workers go on and on, and everything they fetch waits in memory.
+    Ask for more when a batch is handed over.
+    """,
+)
+def in_order(pool, indices, ahead):
+    jobs, asked, given, arrived = enumerate(indices), 0, 0, {}
+
+    def ask(worker):
+        nonlocal asked
+        job = next(jobs, None)
+        if job is not None:
+            pool.ask(worker, *job)
+            asked += 1
+
+    for _ in range(ahead):
+        for worker in range(len(pool)):
+            ask(worker)
+    while given < asked:
+        while given not in arrived:
+            worker, order, batch = pool.hear()
+            arrived[order] = batch
+            ask(worker)
+        batch = arrived.pop(given)
+        given += 1
+        yield batch
+
+
+@ordered.mutant(
+    "asks for one, waits for it, asks for the next",
+    why="""
+    Only one batch was ever under way, so while your loop computes nobody fetches, and while a
+    worker fetches the others sit idle. Everything is right and nothing is gained. Hand out `ahead`
+    jobs per worker **before** you listen for the first time.
+    """,
+)
+def in_order(pool, indices, ahead):
+    for order, index in enumerate(indices):
+        pool.ask(order % len(pool), order, index)
+        yield pool.hear()[2]
+
+
+@ordered.mutant(
+    "loses what was under way at the end",
+    why="""
+    The generator ended with the indices. At that moment several batches have been asked for and not
+    yet been handed over, and they are lost, at the end of every epoch. Go on until everything that
+    was *asked* for has been *yielded*.
+    """,
+)
+def in_order(pool, indices, ahead):
+    jobs, arrived = enumerate(indices), {}
+    for _ in range(ahead):
+        for worker in range(len(pool)):
+            job = next(jobs, None)
+            if job is not None:
+                pool.ask(worker, *job)
+    for given, job in enumerate(jobs):
+        while given not in arrived:
+            worker, order, batch = pool.hear()
+            arrived[order] = worker, batch
+        worker, batch = arrived.pop(given)
+        pool.ask(worker, *job)
+        yield batch
+
+
+@ordered.mutant(
+    "waits for the whole round",
+    why="""
+    A round of jobs was handed out, all of it awaited and used, and only then the next round handed
+    out. So at the end of each round every worker stands idle, and at its beginning your loop does.
+    Ask for one more each time one is handed over, and the stream never stops.
+    """,
+)
+def in_order(pool, indices, ahead):
+    jobs, more = enumerate(indices), True
+    while more:
+        arrived, asked = {}, 0
+        for _ in range(ahead):
+            for worker in range(len(pool)):
+                job = next(jobs, None)
+                if job is not None:
+                    pool.ask(worker, *job)
+                    asked += 1
+        while len(arrived) < asked:
+            _, order, batch = pool.hear()
+            arrived[order] = batch
+        for order in sorted(arrived):
+            yield arrived[order]
+        more = asked > 0
+
+
+def _fetched(f, times, workers, ahead):
+    words = f"batches that take {times} to fetch, {workers} workers, ahead={ahead}"
+    return case(words, lambda: list(f(Clocked(times, workers), iter(range(len(times))),
+                                      ahead)))
+
+
+@ordered.check("in order")
+def _(f):
+    yield _fetched(f, [1, 1, 1, 1], 2, 2).gives([0, 1, 2, 3])
+    yield _fetched(f, [5, 1, 1, 3, 1, 1], 2, 2).gives([0, 1, 2, 3, 4, 5])
+
+
+@ordered.check("all of them")
+def _(f):
+    yield _fetched(f, [2, 1, 2, 1, 2, 1, 2], 3, 1).gives(list(range(7)))
+    yield _fetched(f, [1, 1], 4, 2).gives([0, 1])
+    yield _fetched(f, [], 2, 2).gives([])
+
+
+@ordered.check("no more than ahead for each worker")
+def _(f):
+    def most():
+        pool = Clocked([9] + [1] * 19, 2)
+        found = f(pool, iter(range(20)), 2)
+        return max(len(pool.jobs) - given for given, _ in enumerate(found, 1))
+
+    text = "batches asked for and not yet used, at most: 20 batches, the first is slow, 2 workers"
+    yield case(text + ", ahead=2", most).holds("4 or fewer", lambda got: got <= 4)
+
+
+@ordered.check("workers work while your loop does", hidden=True)
+def _(f):
+    def end():
+        return run([2] * 12, 2, 2, 1.0, True, f).now
+
+    text = "time for 12 batches that take 2 to fetch and 1 to use, 2 workers, ahead=2"
+    yield case(text, end).holds("14 or less", lambda got: got <= 14)

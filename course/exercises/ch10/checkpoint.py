@@ -1,0 +1,287 @@
+"""A checkpoint from which training goes on exactly."""
+
+import os
+import tempfile
+
+import toytorch as torch
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+
+checkpoint = Exercise(
+    "training.checkpoint",
+    "A checkpoint from which training goes on exactly",
+    chapter=10,
+    minutes=15,
+    prompt="""
+    Training was stopped, and goes on tomorrow from a file. If the file holds **all** of the state,
+    the result has the same bits as if nothing had happened. Write `Checkpoint(model, optimizer,
+    scheduler, generator)`, where `generator` is what the loader shuffles with:
+
+    * `save(path)` writes the state of all four to one file with `torch.save`,
+    * `load(path)` reads it with `torch.load` and puts everything back.
+
+    | thing | its state | and back |
+    | --- | --- | --- |
+    | model, optimizer, scheduler | `.state_dict()` | `.load_state_dict(…)` |
+    | a generator | `.get_state()` | `.set_state(…)` |
+    | the default generator, for dropout | `torch.get_rng_state()` | `torch.set_rng_state(…)` |
+    """,
+)
+
+
+@checkpoint.stub
+class Checkpoint:
+    """The whole state of a training, to a file and back."""
+
+    def __init__(self, model, optimizer, scheduler, generator):
+        # your code here: one line, and two more methods
+        raise NotImplementedError
+
+
+@checkpoint.reference
+class Checkpoint:
+    """The whole state of a training, to a file and back."""
+
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.parts = {"model": model, "optimizer": optimizer,
+                      "scheduler": scheduler}
+        self.generator = generator
+
+    def save(self, path):
+        state = {name: p.state_dict() for name, p in self.parts.items()}
+        state["generator"] = self.generator.get_state()
+        state["random"] = torch.get_rng_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+
+
+@checkpoint.mutant(
+    "forgets the optimizer",
+    why="""
+    Adam and momentum remember what the last gradients were like. Without their state the first
+    steps after loading are those of a beginner, often large ones, and you see a bump in the loss.
+    The learning rate is in there, too.
+    """,
+)
+class Checkpoint:
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.parts = {"model": model, "scheduler": scheduler}
+        self.generator = generator
+
+    def save(self, path):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state["generator"] = self.generator.get_state()
+        state["random"] = torch.get_rng_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+
+
+@checkpoint.mutant(
+    "forgets the scheduler",
+    why="""
+    A schedule counts epochs, and it began to count anew. The learning rate itself came back with
+    the optimizer, so at first nothing is to be seen; but every later change comes too late.
+    """,
+)
+class Checkpoint:
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.parts = {"model": model, "optimizer": optimizer}
+        self.generator = generator
+
+    def save(self, path):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state["generator"] = self.generator.get_state()
+        state["random"] = torch.get_rng_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+
+
+@checkpoint.mutant(
+    "forgets the order of the data",
+    why="""
+    The loader's generator was not saved, so after loading the batches come in another order than
+    they would have. With a freshly seeded generator it is worse: the first epoch's order comes once
+    more, each time you resume.
+    """,
+)
+class Checkpoint:
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
+
+    def save(self, path):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state["random"] = torch.get_rng_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        torch.set_rng_state(state["random"])
+
+
+@checkpoint.mutant(
+    "forgets the default generator",
+    why="""
+    Dropout draws from the default generator, and that was somewhere else after loading. All else is
+    right, so training goes on well, and yet not as it would have. If you ever have to find out why
+    two runs differ, you will want this last source of chance to be gone.
+    """,
+)
+class Checkpoint:
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
+        self.generator = generator
+
+    def save(self, path):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state["generator"] = self.generator.get_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.generator.set_state(state["generator"])
+
+
+@checkpoint.mutant(
+    "saves parameters and no buffers",
+    why="""
+    A model is more than its parameters. Batch normalisation keeps running means and variances in
+    *buffers*: nobody learns them, and without them `model.eval()` gives nonsense. `state_dict()`
+    has both. (And `strict=False` is the switch that keeps such a mistake quiet.)
+    """,
+)
+class Checkpoint:
+    def __init__(self, model, optimizer, scheduler, generator):
+        self.model, self.generator = model, generator
+        self.parts = {"optimizer": optimizer, "scheduler": scheduler}
+
+    def save(self, path):
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        state["model"] = {name: p.detach() for name, p in self.model.named_parameters()}
+        state["generator"] = self.generator.get_state()
+        state["random"] = torch.get_rng_state()
+        torch.save(state, path)
+
+    def load(self, path):
+        state = torch.load(path)
+        for name, part in self.parts.items():
+            part.load_state_dict(state[name])
+        self.model.load_state_dict(state["model"], strict=False)
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+
+
+def _world(seed):
+    """A model, optimizer, scheduler and generator as at the start of a program."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5),
+                          nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    return model, optimizer, scheduler, torch.Generator().manual_seed(seed)
+
+
+def _epochs(world, count):
+    model, optimizer, scheduler, generator = world
+    x = torch.arange(48.0).reshape(12, 4) / 48
+    y = torch.arange(12) % 3
+    for _ in range(count):
+        for some in torch.randperm(12, generator=generator).split(4):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x[some]), y[some]).backward()
+            optimizer.step()
+        scheduler.step()
+    return world
+
+
+def _resumed(f, look):
+    """What `look` finds in a world after three epochs, and in another that loaded its file."""
+    before = torch.get_rng_state()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.pt")
+            world = _epochs(_world(1), 3)
+            f(*world).save(path)
+            there = look(world)
+            other = _world(2)
+            f(*other).load(path)
+            return there, look(other)
+    finally:
+        torch.set_rng_state(before)
+
+
+def _same(f, words, look):
+    def agree():
+        there, here = _resumed(f, look)
+        return there == here
+
+    return case(f"{words}: the same after loading?", agree).gives(True)
+
+
+def _lists(state):
+    return {name: value.tolist() for name, value in state.items()}
+
+
+@checkpoint.check("parameters")
+def _(f):
+    yield _same(f, "model.parameters()", lambda world: [p.tolist() for p in world[0].parameters()])
+
+
+@checkpoint.check("buffers", hidden=True)
+def _(f):
+    yield _same(f, "model.buffers()", lambda world: [b.tolist() for b in world[0].buffers()])
+
+
+@checkpoint.check("the optimizer's memory")
+def _(f):
+    def momenta(world):
+        state = world[1].state_dict()["state"]
+        return [state[i]["momentum_buffer"].tolist() for i in sorted(state)]
+
+    yield _same(f, "the momentum buffers", momenta)
+
+
+@checkpoint.check("the schedule")
+def _(f):
+    yield _same(f, "scheduler.last_epoch", lambda world: world[2].last_epoch)
+
+
+@checkpoint.check("the order of the data")
+def _(f):
+    yield _same(f, "the next order that the generator gives",
+                lambda world: torch.randperm(20, generator=world[3]).tolist())
+
+
+@checkpoint.check("chance")
+def _(f):
+    yield _same(f, "the next torch.rand(3)", lambda world: torch.rand(3).tolist())
+
+
+@checkpoint.check("two more epochs, to the last bit", hidden=True)
+def _(f):
+    def further(world):
+        return _lists(_epochs(world, 2)[0].state_dict())
+
+    yield _same(f, "the model after two more epochs", further)

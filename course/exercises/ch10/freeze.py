@@ -1,0 +1,158 @@
+"""Freeze the rest."""
+
+from course.cases import case
+from course.records import Exercise
+from toytorch import nn
+
+freezing = Exercise(
+    "training.freeze",
+    "Freeze the rest",
+    chapter=10,
+    minutes=10,
+    prompt="""
+    Somebody has trained a network on a lot of data. You have little data and another question, so
+    you keep what it has learned and train only one part anew.
+
+    Write `freeze(model, keep)`. Of the model's direct parts (`model.named_children()`, pairs of
+    name and module), the one called exactly `keep` stays trainable. All others are frozen:
+
+    * their parameters want no gradient (`module.requires_grad_(False)`),
+    * and they are in evaluation mode (`module.eval()`), because batch normalisation changes its
+      running statistics in training mode, gradient or not.
+
+    Return the list of the parameters that are still to be trained, for an optimizer.
+    """,
+)
+
+
+@freezing.stub
+def freeze(model, keep):
+    """Freeze all parts but one; the parameters left to train."""
+    # your code here: about 5 lines
+    raise NotImplementedError
+
+
+@freezing.reference
+def freeze(model, keep):
+    """Freeze all parts but one; the parameters left to train."""
+    for name, part in model.named_children():
+        if name != keep:
+            part.requires_grad_(False)
+            part.eval()
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+@freezing.mutant(
+    "batch normalisation goes on",
+    why="""
+    Its parameters want no gradient any more, and the running mean is no parameter: in training mode
+    it moves with every batch, so the frozen part still changes. Put it into evaluation mode as
+    well.
+    """,
+)
+def freeze(model, keep):
+    for name, part in model.named_children():
+        if name != keep:
+            part.requires_grad_(False)
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+@freezing.mutant(
+    "puts everything to sleep",
+    why="""
+    `model.eval()` reaches the part that is to be trained as well, and its dropout does nothing any
+    more. Only the frozen parts go into evaluation mode.
+    """,
+)
+def freeze(model, keep):
+    for name, part in model.named_children():
+        if name != keep:
+            part.requires_grad_(False)
+    model.eval()
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+@freezing.mutant(
+    "freezes the head, too",
+    why="""
+    Every parameter was frozen. Then nothing is left to learn: the optimizer gets an empty list, and
+    a loss without any parameter that wants a gradient cannot be sent backward. Leave out the part
+    called `keep`.
+    """,
+)
+def freeze(model, keep):
+    for name, part in model.named_children():
+        part.requires_grad_(False)
+        if name != keep:
+            part.eval()
+    return list(getattr(model, keep).parameters())
+
+
+@freezing.mutant(
+    "takes a part of a name for the name",
+    why="""
+    `keep in name` asks whether the letters occur somewhere in the name. With `keep="head"`, a part
+    called `overhead` stays trainable as well. Ask for equality.
+    """,
+)
+def freeze(model, keep):
+    for name, part in model.named_children():
+        if keep not in name:
+            part.requires_grad_(False)
+            part.eval()
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+@freezing.mutant(
+    "hands out the frozen ones as well",
+    why="""
+    All parameters were returned. An optimizer keeps state for each parameter it has, and people
+    print that list to see how much is being trained. Return only those that want a gradient.
+    """,
+)
+def freeze(model, keep):
+    for name, part in model.named_children():
+        if name != keep:
+            part.requires_grad_(False)
+            part.eval()
+    return list(model.parameters())
+
+
+class _Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.overhead = nn.Linear(2, 3)
+        self.features = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+        self.head = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.head(self.features(self.overhead(x)))
+
+
+@freezing.check("who wants a gradient")
+def _(f):
+    def wanting():
+        model = _Parts()
+        f(model, "head")
+        return [name for name, p in model.named_parameters() if p.requires_grad]
+
+    text = 'parameters that want a gradient after freeze(model, "head")'
+    yield case(text, wanting).gives(["head.1.weight", "head.1.bias"])
+
+
+@freezing.check("in which mode each part is")
+def _(f):
+    def modes():
+        model = _Parts()
+        f(model, "head")
+        return {name: "training" if part.training else "evaluation"
+                for name, part in model.named_children()}
+
+    yield case('the modes after freeze(model, "head")', modes).gives(
+        {"overhead": "evaluation", "features": "evaluation", "head": "training"})
+
+
+@freezing.check("the list for the optimizer", hidden=True)
+def _(f):
+    yield case('the shapes of freeze(model, "head")',
+               lambda: [tuple(p.shape) for p in f(_Parts(), "head")]).gives([(2, 4), (2,)])

@@ -1,0 +1,217 @@
+"""When to stop."""
+
+from course.cases import case
+from course.records import Exercise
+
+patience = Exercise(
+    "training.patience",
+    "When to stop",
+    chapter=10,
+    minutes=10,
+    prompt="""
+    The validation loss falls, and one day it does not. Write `Patience(patience, min_delta=0.0)`
+    with one method, `stop(loss)`, which is told the loss of each epoch and says whether to stop:
+
+    * An epoch is an improvement if its loss is **below the best so far by more than `min_delta`**.
+    * After `patience` epochs *in a row* without an improvement the answer is `True`, otherwise
+      `False`.
+    * Keep the best loss as `self.best`.
+    * A loss of `nan` is no improvement. (Every comparison with `nan` is false. Which way around do
+      you have to ask?)
+    """,
+)
+
+
+@patience.stub
+class Patience:
+    """Says when a loss has not improved for too long."""
+
+    def __init__(self, patience, min_delta=0.0):
+        # your code here: two lines, and another method
+        raise NotImplementedError
+
+
+@patience.reference
+class Patience:
+    """Says when a loss has not improved for too long."""
+
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss < self.best - self.min_delta:
+            self.best, self.waited = loss, 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience
+
+
+@patience.mutant(
+    "never forgives",
+    why="""
+    The bad epochs were counted, and a good one did not set the count back. Losses jump about; with
+    enough epochs every training would be stopped. Only epochs *in a row* count: begin anew at each
+    improvement.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss < self.best - self.min_delta:
+            self.best = loss
+        else:
+            self.waited += 1
+        return self.waited >= self.patience
+
+
+@patience.mutant(
+    "compares with the last epoch",
+    why="""
+    A loss was called better when it was below that of the epoch *before*. After a bad jump it can
+    improve for a long time and still be worse than the best. Compare with the best so far.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss < self.best - self.min_delta:
+            self.waited = 0
+        else:
+            self.waited += 1
+        self.best = loss
+        return self.waited >= self.patience
+
+
+@patience.mutant(
+    "one epoch too late",
+    why="""
+    It stopped after `patience + 1` bad epochs. With a patience of 2, the second bad epoch in a row
+    is the last: `waited >= patience`.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss < self.best - self.min_delta:
+            self.best, self.waited = loss, 0
+        else:
+            self.waited += 1
+        return self.waited > self.patience
+
+
+@patience.mutant(
+    "any improvement will do",
+    why="""
+    `min_delta` was not asked. A loss that creeps down by a millionth each epoch then trains for
+    ever. An improvement has to be *more* than `min_delta`.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss < self.best:
+            self.best, self.waited = loss, 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience
+
+
+@patience.mutant(
+    "equal is good enough",
+    why="""
+    A loss that stays exactly the same was taken for an improvement. A network whose gradients have
+    died gives the same loss for ever, and it is the very case that should be stopped. Ask `<`, not
+    `<=`.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss <= self.best - self.min_delta:
+            self.best, self.waited = loss, 0
+        else:
+            self.waited += 1
+        return self.waited >= self.patience
+
+
+@patience.mutant(
+    "nan looks like an improvement",
+    why="""
+    The question was "is it worse?", and everything else was an improvement. `nan` is not worse,
+    since every comparison with it is false, so a training that has gone to pieces went on. Ask "is
+    it better?" instead.
+    """,
+)
+class Patience:
+    def __init__(self, patience, min_delta=0.0):
+        self.patience, self.min_delta = patience, min_delta
+        self.best, self.waited = float("inf"), 0
+
+    def stop(self, loss):
+        if loss >= self.best - self.min_delta:
+            self.waited += 1
+        else:
+            self.best, self.waited = loss, 0
+        return self.waited >= self.patience
+
+
+def _stops(f, losses, *args, **kwargs):
+    words = ", ".join([*map(repr, args), *(f"{k}={v}" for k, v in kwargs.items())])
+
+    def answers():
+        judge = f(*args, **kwargs)
+        return [bool(judge.stop(loss)) for loss in losses]
+
+    return case(f"Patience({words}).stop(…) for the losses {losses}", answers)
+
+
+@patience.check("a loss that falls")
+def _(f):
+    yield _stops(f, [3.0, 2.0, 1.0], 2).gives([False, False, False])
+    yield _stops(f, [3.0, 2.0, 2.5, 2.2], 2).gives([False, False, False, True])
+
+
+@patience.check("in a row")
+def _(f):
+    yield _stops(f, [3.0, 4.0, 2.0, 3.0, 1.0], 2).gives([False] * 5)
+
+
+@patience.check("the best so far")
+def _(f):
+    yield _stops(f, [3.0, 9.0, 8.0, 7.0], 3).gives([False, False, False, True])
+
+    def best():
+        judge = f(5)
+        for loss in (3.0, 1.0, 2.0):
+            judge.stop(loss)
+        return judge.best
+
+    yield case("patience.best, after the losses 3, 1 and 2", best).gives(1.0)
+
+
+@patience.check("min_delta, and no change at all")
+def _(f):
+    yield _stops(f, [1.0, 0.99, 0.98], 2, min_delta=0.05).gives([False, False, True])
+    yield _stops(f, [1.0, 1.0, 1.0], 2).gives([False, False, True])
+
+
+@patience.check("not a number", hidden=True)
+def _(f):
+    nan = float("nan")
+    yield _stops(f, [1.0, nan, nan], 2).gives([False, False, True])
