@@ -15,6 +15,9 @@ from toytorch.loops.schedule.layout import layout_of
 PROGRAMS = {
     "elementwise": "x[i,j,k], w[k], s -> y[i,j,k]\n y = tanh(x*w + s) if x > 0 else sigmoid(x)",
     "two outputs": "x[i,j], u[i], v[j] -> y[i,j], z[i,j]\n y = maximum(x + u, v) / 2\n z = x*y",
+    "indices": "x[i,j,k] -> y[i,j,k]\n y = x + float32(index(k)) * 0.5 - float32(index(i) >> 1)",
+    "indices of rows": "x[i,j] -> y[i,j], s[i]\n s = sum[j](x * float32(index(j)))\n y = x - s",
+    "indices of columns": "x[i,j] -> s[j]\n s = sum[i](x * float32(index(i) - index(j)))",
     "transposed": "x[j,i] -> y[i,j]\n y = x + 1",
     "softmax": "x[i,j] -> y[i,j]\n e = exp(x - max[j](x))\n y = e / sum[j](e)",
     "largest but NaN": "x[i,j] -> y[i,j], m[i]\n m = fmax[j](x)\n y = x - m",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.loops import Program, run
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.entry_point import CONTEXT
@@ -204,7 +205,6 @@ class Pick(Builder):
 
 # -- random masks ---------------------------------------------------------------------------------
 
-COST = 8  # of an element, in additions
 MIX = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))  # shifts and factors; Wellons 2018, lowbias32
 
 
@@ -219,49 +219,29 @@ def mask(shape: Any, dtype: Any, p: float, key: int) -> Any:
     """
     made = np.empty(shape, dtype)
     limit = min(round(p * (1 << 32)), (1 << 32) - 1)
-    if made.size >= jit.SMALLEST and made.dtype.char in "fd" and jit.works():
-        scale = np.array([1 / (1 - p)], made.dtype)
-        words = (key & 0xFFFFFFFF, key >> 32, limit, scale.ctypes.data, made.ctypes.data)
-        mask_kernel(made.dtype.char)(made.size, made.size * COST, *words)
-        return made
-    i = np.arange(made.size, dtype=np.uint64)
-    low, high = (i & 0xFFFFFFFF).astype(np.uint32), (i >> 32).astype(np.uint32)
-    h = _mixed(_mixed(low + np.uint32(key & 0xFFFFFFFF)) ^ (np.uint32(key >> 32) + high))
-    np.multiply(h >= limit, made.dtype.type(1 / (1 - p)), out=made.reshape(-1), casting="unsafe")
+    program = mask_program(made.dtype.name)
+    run(program, made.reshape(-1), 1 / (1 - p), *map(signed, (key, key >> 32, limit ^ 1 << 31)))
     return made
 
 
-def _mixed(h: Any) -> Any:
-    """A permutation of 32-bit numbers in which every bit depends on every bit."""
-    for shift, factor in MIX:
-        h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)
-    return h
+def signed(number: int) -> int:
+    """The lower 32 bits of a number as an integer with a sign."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 @functools.cache
-def mask_kernel(kind: str) -> Call:
-    """The compiled kernel."""
-    return Call(f"mask {kind}", lambda name: Mask(name, kind))
-
-
-class Mask(Native):
-    """LLVM for `mask`; the range is the elements. By hand: programs have no 32-bit numbers without
-    a sign and no element's number, which nothing else would use."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        super().__init__(name, kind, ("low", "high", "limit", "scale", "to"))
-        b, word, half = self.b, self.word_of, self.half
-        low, limit = (b.trunc(word[n], half) for n in ("low", "limit"))
-        one, zero, made = b.load(self.array("scale")), self.real(0.0), self.array("to")
-
-        def mixed(h: Any) -> Any:
-            for shift, factor in MIX:
-                h = b.mul(b.xor(h, b.lshr(h, half(shift))), half(factor))
-            return h
-
-        def element(i: Any) -> None:
-            upper = b.trunc(b.add(word["high"], b.lshr(i, self.word(32))), half)
-            h = mixed(b.xor(mixed(b.add(b.trunc(i, half), low)), upper))
-            b.store(b.select(b.icmp_unsigned(">=", h, limit), one, zero), b.gep(made, [i]))
-
-        self.loop(self.lo, self.hi, 1, element)
+def mask_program(type: str) -> Program:
+    """The hash as a program. Its numbers have a sign: what `>>` shifts in is cut off, and numbers
+    without a sign are compared with their upper bits turned over."""
+    mixed = "".join(
+        f"    h = (h ^ ((h >> {shift}) & {(1 << 32 - shift) - 1})) * {signed(factor)}\n"
+        for shift, factor in MIX
+    )
+    return Program.parse(
+        f"""scale, low int32, high int32, limit int32 -> y[i]
+    k = index(i)
+    h = int32(k) + low
+{mixed}    h = h ^ (high + int32(k >> 32))
+{mixed}    y = scale if (h ^ -2147483648) >= limit else 0""",
+        type,
+    )

@@ -91,6 +91,10 @@ def one_block(
     for s in program.steps:
         if isinstance(s, Reduce):
             values[s.name] = reduced(s, values[s.arg], dims, sizes)
+        elif s.op == "index":
+            d = str(s.args[0])
+            along = np.arange(sizes[d])[part.get(d, slice(None))]
+            values[s.name] = along.reshape([-1 if d == other else 1 for other in dims])
         else:
             values[s.name] = stepped(s, values, sizes)
     for o, given in zip(program.outputs, arrays):

@@ -2,8 +2,9 @@
 
 The first line names arrays (with dimensions), scalars (without) and, after `->`, what is written.
 The others are assignments in the words of Python; `max[j](x)` reduces x over j, `mean[j](x)` is
-sum[j](x) / extent(j). A name may be assigned again. Comments and blank lines are skipped. What
-`str(program)` prints, with dimensions and types before each `=`, is read in the same way.
+sum[j](x) / extent(j), and index(j) is an element's place along j. A name may be assigned again.
+Comments and blank lines are skipped. What `str(program)` prints, with dimensions and types before
+each `=`, is read in the same way.
 
     >>> arrays, scalars, steps, outputs = parse("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
     >>> print(*steps, sep="\\n")
@@ -212,7 +213,7 @@ class Parser:
         return self.step(op, args, name)
 
     def call(self, e: ast.Call, name: str | None) -> Argument:
-        """f(x), sum[j](x), extent(j), or a type's name as in float32(x)."""
+        """f(x), sum[j](x), extent(j), index(j), or a type's name as in float32(x)."""
         if isinstance(e.func, ast.Subscript) and isinstance(e.func.value, ast.Name):
             return self.reduction(e, name)
         op = e.func.id if isinstance(e.func, ast.Name) else ""
@@ -220,6 +221,8 @@ class Parser:
         if op == "extent" and isinstance(first, ast.Name):
             type = self.declared or (self.inputs[0].type if self.inputs else "float32")
             return self.extent(first.id, computed(type), name)
+        if op == "index" and isinstance(first, ast.Name):
+            return self.index(first.id, name)
         args = [self.value(a) for a in e.args]
         if op in TYPES and len(args) == 1:
             return self.step("cast", args, name, op)
@@ -235,6 +238,14 @@ class Parser:
         name = name or self.fresh()
         self.define(name, type, ())
         self.steps.append(Step(name, "extent", (dim,), type))
+        return name
+
+    def index(self, dim: str, name: str | None) -> str:
+        if dim not in self.dims:
+            raise NameError(f"index({dim}): no array has the dimension {dim!r}")
+        name = name or self.fresh()
+        self.define(name, "int64", (dim,))
+        self.steps.append(Step(name, "index", (dim,), "int64", (dim,)))
         return name
 
     def reduction(self, e: ast.Call, name: str | None) -> str:

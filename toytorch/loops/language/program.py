@@ -25,6 +25,7 @@ from typing import Any
 from toytorch.loops.language.parse import parse
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES, supports
 from toytorch.loops.language.steps import (
+    OF_DIMENSIONS,
     RESERVED,
     SIZES,
     Array,
@@ -108,7 +109,7 @@ def check(program: Program) -> None:
     known = set(program.dims)
     for step in program.steps:
         for a in step.args:
-            if isinstance(a, str) and a not in types and step.op != "extent":
+            if isinstance(a, str) and a not in types and step.op not in OF_DIMENSIONS:
                 raise NameError(f"{step}: {a!r} is not defined before it")
         if isinstance(step, Reduce):
             _check_reduce(step, types, dims, known)
@@ -127,6 +128,10 @@ def check(program: Program) -> None:
 
 
 def _check_step(s: Step, types: dict[str, str], dims: dict[str, set[str]], known: set[str]) -> None:
+    if s.op == "index":
+        if len(s.args) != 1 or s.args[0] not in known or s.dims != s.args or s.type != "int64":
+            raise ValueError(f"{s}: index takes one of the dimensions {sorted(known)} and is int64")
+        return
     if s.op == "extent":
         if len(s.args) != 1 or s.args[0] not in known or s.dims:
             raise ValueError(f"{s}: extent takes one of the dimensions {sorted(known)}")

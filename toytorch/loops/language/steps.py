@@ -27,6 +27,7 @@ RESERVED = (
     | frozenset(keyword.kwlist)
     | {"lo", "hi"}
 )
+OF_DIMENSIONS = ("extent", "index")
 SIZES = re.compile(r"n\d+$|size_")
 
 
@@ -59,7 +60,10 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Step:
-    """name = op(args...) for each element. The op "extent" takes a dimension and is its size."""
+    """name = op(args...) for each element.
+
+    Two ops take a dimension: "extent" is its size, "index" an element's place along it (int64).
+    """
 
     name: str
     op: str

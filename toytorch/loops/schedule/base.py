@@ -144,8 +144,19 @@ class Schedule:
                 if step.op == "extent":
                     self.add(Let(made, step.type, "cast", (f"size_{step.args[0]}",)))
                     continue
+                if step.op == "index":
+                    self.add(Let(made, step.type, "cast", (self.index_along(step.args[0], where),)))
+                    continue
                 args = tuple(env[a] if isinstance(a, str) else a for a in step.args)
                 self.add(Let(made, step.type, step.op, args))
+
+    def index_along(self, dim: Argument, where: Where) -> Index:
+        """The index along a dimension, which is an axis of its own, at this point of the loops."""
+        axis = next(a for a, group in enumerate(self.layout.axes) if dim in group)
+        first, *others = where[axis]
+        for other in others:
+            first = self.let("at", "add", first, other)
+        return first
 
     def store_outputs(self, outputs: list[int], env: dict[str, Argument], where: Where) -> None:
         for k in outputs:

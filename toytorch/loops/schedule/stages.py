@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from toytorch.loops.language.primitives import EXPENSIVE, PRIMITIVES
 from toytorch.loops.language.program import Program
-from toytorch.loops.language.steps import Reduce, Step
+from toytorch.loops.language.steps import OF_DIMENSIONS, Reduce, Step
 from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.layout import Layout
 
@@ -32,7 +32,7 @@ class Plan:
         self.full = {name for name, dims in varies.items() if dims & over or not over}
         self.stage = dict.fromkeys([*self.inputs, *self.scalars], 0)
         for s in program.steps:
-            named = [a for a in s.args if isinstance(a, str) and s.op != "extent"]
+            named = [a for a in s.args if isinstance(a, str) and s.op not in OF_DIMENSIONS]
             last = max((self.stage[a] for a in named), default=0)
             self.stage[s.name] = last + isinstance(s, Reduce)
         # An output without the reduced dimensions is stored once a row.
@@ -60,7 +60,7 @@ class Plan:
         """What has to be computed for the roots beyond what is known, in order."""
         wanted = {r for r in roots if r not in known}
         for s in reversed(self.program.steps):
-            if s.name in wanted and not isinstance(s, Reduce) and s.op != "extent":
+            if s.name in wanted and not isinstance(s, Reduce) and s.op not in OF_DIMENSIONS:
                 wanted |= {a for a in s.args if isinstance(a, str) and a not in known}
         names = (*self.inputs, *(n.name for n in self.program.scalars), *self.steps)
         return [name for name in names if name in wanted]
@@ -84,7 +84,7 @@ class Plan:
 
         for s in self.program.steps:
             for a in s.args:
-                if isinstance(a, str) and a in self.full and s.op != "extent":
+                if isinstance(a, str) and a in self.full and s.op not in OF_DIMENSIONS:
                     use(a, self.stage[a] if isinstance(s, Reduce) else self.stage[s.name])
         for k, stage in self.stored_in.items():
             use(self.program.outputs[k].name, stage)
