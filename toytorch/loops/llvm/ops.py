@@ -100,11 +100,11 @@ class Operations:
         )
 
     def sign(self, type: str, x: Any) -> Any:
+        """-1, 0 or 1; 0 for NaN, as PyTorch has it."""
         zero, one = self.constant(0, type), self.constant(1, type)
         low = zero if kind(type) == "u" else self.constant(-1, type)
         made = self.b.select(self.lt(type, x, zero), low, zero)
-        made = self.b.select(self.lt(type, zero, x), one, made)
-        return self.b.select(self.isnan(type, x), x, made) if kind(type) == "f" else made
+        return self.b.select(self.lt(type, zero, x), one, made)
 
     # -- division that rounds down or towards zero ------------------------------------------------
 
