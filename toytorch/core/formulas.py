@@ -142,8 +142,9 @@ class Derivative:
     def __init__(self, text: str, schema: Schema, known: Callable[[str], bool], late: Any) -> None:
         first = [n for n in Formula(text, ()).names if known(n)]
         tensors = [n for n in first if n == "g" or n.startswith("result") or is_tensor(n, schema)]
+        tensors.sort(key=lambda n: n != "g")
         self.formula = Formula(text, tensors, units(schema))
-        self.params = tuple(first)
+        self.params = (*tensors, *(n for n in first if n not in tensors))
         constant = not self.formula.varies(self.formula.result) and not self.formula.lines
         if constant:
             self.formula = Formula(f"filled(g, {text})", ("g",))

@@ -40,9 +40,11 @@ class Loop:
              that is assigned and no array is a value in between.
     arrays   names of the arrays, in the order of the call
     numbers  names of the numbers that follow them
+    smallest elements from which it runs; fewer are left to NumPy
     """
 
-    def __init__(self, text: str, arrays: str, numbers: str = "") -> None:
+    def __init__(self, text: str, arrays: str, numbers: str = "", smallest: int = SMALLEST) -> None:
+        self.smallest = smallest
         self.text, self.arrays, self.numbers = text, arrays.split(), numbers.split()
         written, read = written_and_read(text)
         self.outputs = [k for k, name in enumerate(self.arrays) if name in written]
@@ -59,7 +61,7 @@ class Loop:
         """Runs the loop and says so; False, and nothing done, where NumPy has to do it."""
         count = len(self.arrays)
         first = args[0]
-        if first.size < SMALLEST:
+        if first.size < self.smallest:
             return False
         if self.last is not None and self.last(*[args[k] for k in self.order]):
             return True  # it looked at the arrays itself

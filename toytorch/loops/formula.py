@@ -309,24 +309,22 @@ def safe(name: str) -> str:
 
 
 class OnePass:
-    """A formula as compiled loops: one for each choice of its conditions on numbers.
+    """A formula as compiled loops: one for each outcome of its conditions on numbers.
 
     A call gives the result, or None where NumPy has to do it: for few elements, other types than
-    float32 and float64, operands of several shapes.
+    float32 and float64, operands of several shapes. Tensors come before numbers.
     """
 
     def __init__(self, formula: Formula, params: Sequence[str]) -> None:
         self.formula, self.params = formula, tuple(params)
-        self.is_tensor = tuple(p in formula.tensors for p in params)
-        self.first = self.is_tensor.index(True)
-        single = len(formula.primitives) == 1 and formula.cost > 4
-        self.smallest = LARGE if single else SMALLEST
-        self.conditions = any(
-            isinstance(n, ast.IfExp) and not formula.varies(n.test)
-            for tree in formula.trees
-            for n in ast.walk(tree)
-        )
-        self.loops: dict[Any, Loop] = {}
+        self.tensors = sum(p in formula.tensors for p in params)
+        self.slow = is_slow(formula)
+        self.smallest = SMALLEST // 8 if self.slow else smallest(formula)
+        asked, tested = conditions(formula)
+        self.asked = [k for k, p in enumerate(params) if p in asked]  # whether there is a value
+        self.tested = [k for k, p in enumerate(params) if p in tested]  # which value it is
+        self.kinds: dict[Any, Loop | None] = {}
+        self.loops: dict[Any, tuple[Loop, list[int], list[int]]] = {}  # as calls look them up
 
     @staticmethod
     def serves(formula: Formula) -> bool:
@@ -340,43 +338,94 @@ class OnePass:
         return only != "pow" and (chooses or PRIMITIVES[only].cost > 4)
 
     def __call__(self, *args: Any) -> Any:
-        like = args[self.first]
+        like = args[0]
         if like.__class__ is not np.ndarray or like.size < self.smallest:
             return None
-        arrays, numbers, varying = [], [], []
-        for name, is_tensor, a in zip(self.params, self.is_tensor, args):
-            if is_tensor and a.__class__ is np.ndarray and a.ndim:
+        key = (
+            *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
+            *[args[k] for k in self.tested],
+        )
+        found = self.loops.get(key)
+        if found is not None:
+            loop, arrays, numbers = found
+            made = np.empty_like(like)
+            if loop(made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]):
+                return made
+        made = self.by_kind(args, key)
+        if made is None and self.slow and like.dtype.char in "fd":
+            rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
+            made = self.by_kind(rows, key)
+        return made
+
+    def by_kind(self, given: Sequence[Any], key: Any) -> Any:
+        """Finds or makes the loop for operands of these kinds: arrays, numbers, nothing."""
+        args, like = list(given), None
+        arrays, numbers = [], []  # places of operands
+        for k, a in enumerate(args):
+            if a.__class__ is np.ndarray and a.ndim and not any(a.strides) and a.size:
+                a = args[k] = a[(0,) * a.ndim]  # one number everywhere: the gradient of a sum
+            if k < self.tensors and a.__class__ is np.ndarray and a.ndim:
+                like = a if like is None else like
                 if a.shape != like.shape:
                     return None
-                arrays.append(a)
-                varying.append(name)
+                arrays.append(k)
             elif isinstance(a, (bool, int, float, np.number, np.ndarray)):
-                if a.__class__ is np.ndarray and a.dtype.kind == "c":
+                if isinstance(a, (np.number, np.ndarray)) and a.dtype.kind == "c":
                     return None
-                numbers.append(float(a))
+                numbers.append(k)
             elif a is not None and not isinstance(a, str):
                 return None
-        lines = None
-        outcomes: tuple[bool, ...] = ()
-        if self.conditions:
-            outcomes, lines = self.formula.straight(dict(zip(self.params, args)))
-        key = (outcomes, tuple(varying), len(numbers))
-        loop = self.loops.get(key)
-        if loop is None:
-            lines = lines or self.formula.straight({})[1]
-            scalars = [
-                name
-                for name, a in zip(self.params, args)
-                if name not in varying and a is not None and not isinstance(a, str)
-            ]
-            loop = self.loops[key] = self.loop(lines, varying, scalars)
+        if like is None or like.shape != given[0].shape:
+            return None
+        loop = self.loop(args, arrays, numbers)
         made = np.empty_like(like)
-        return made if loop(made, *arrays, *numbers) else None
+        if loop is None or not loop(
+            made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]
+        ):
+            return None
+        if all(a is b for a, b in zip(args, given)):
+            self.loops[key] = loop, arrays, numbers
+        return made
 
-    def loop(self, lines: list[tuple[str, Any]], arrays: list[str], numbers: list[str]) -> Loop:
-        """The loop for one choice."""
-        text = "\n".join(
-            f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
-            for n, e in lines
-        )
-        return Loop(text, " ".join(["made", *map(safe, arrays)]), " ".join(map(safe, numbers)))
+    def loop(self, args: list[Any], arrays: list[int], numbers: list[int]) -> Loop | None:
+        """The loop over some of the operands as arrays and others as numbers."""
+        choices = [args[k] is None for k in self.asked], [args[k] for k in self.tested]
+        key = (tuple(arrays), tuple(numbers), *map(tuple, choices))
+        if key not in self.kinds:
+            lines = self.formula.straight(dict(zip(self.params, args)))[1]
+            text = "\n".join(
+                f"{safe(n) if n else 'made'} = {ast.unparse(Renamed().visit(copy.deepcopy(e)))}"
+                for n, e in lines
+            )
+            own, fixed = ([self.params[k] for k in places] for places in (arrays, numbers))
+            varies = not {*names_in(*(e for _, e in lines))}.isdisjoint(own)
+            names = " ".join(["made", *map(safe, own)])
+            self.kinds[key] = (
+                Loop(text, names, " ".join(map(safe, fixed)), self.smallest) if varies else None
+            )
+        return self.kinds[key]
+
+
+def smallest(formula: Formula) -> int:
+    """The number of elements from which a loop is worth compiling."""
+    return LARGE if len(formula.primitives) == 1 and formula.cost > 4 else SMALLEST
+
+
+def is_slow(formula: Formula) -> bool:
+    """Whether it has words that NumPy lacks and that take many of its functions, such as erf."""
+    words = [w for w in formula.words if w in PRIMITIVES and PRIMITIVES[w].cost > 10]
+    return any(not isinstance(FUNCTIONS[w], np.ufunc) for w in words)
+
+
+def conditions(formula: Formula) -> tuple[set[str], set[str]]:
+    """What conditions that are decided once a call ask for: whether a name has a value, and which."""
+    asked: set[str] = set()
+    tested: set[str] = set()
+    for node in (n for tree in formula.trees for n in ast.walk(tree)):
+        if isinstance(node, ast.IfExp) and not formula.varies(node.test):
+            for part in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+                is_none = isinstance(part, ast.Compare) and isinstance(
+                    part.ops[0], (ast.Is, ast.IsNot)
+                )
+                (asked if is_none else tested).update(names_in(part))
+    return asked, tested
