@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import toytorch as torch
-from tests.backends.loops import nvrtc
-from tests.backends.loops.test_cuda import built, printed, ran
-from tests.backends.loops.test_loops import close
 from tests.jit.test_fusion import CASES, values
+from tests.loops import nvrtc
+from tests.loops.test_cuda import built, printed, ran
+from tests.loops.test_loops import close
 from toytorch.jit.fuser.kernels import group_of, stand_in
 
 NAMES = [f"{name}, {where}" for name in CASES for where in ("forward", "backward")]

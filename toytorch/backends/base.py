@@ -10,11 +10,12 @@ from toytorch.facts.device import device as device_class
 class Backend(Protocol):
     """One kind of device: an array module that speaks NumPy's API, and what NumPy does not say.
 
-    Op kernels are written once over `xp`; a backend that has a faster way for a kernel puts it in
-    `kernels` under the op's name.
+    Op kernels are written once over `xp`; what a backend has a faster way for stands in `kernels`
+    under a name by which ops `attempt` it.
     """
 
     name: str
+    module: str  # the name of the array module, which need not be imported yet
     kernels: dict[str, Any]
 
     @property
@@ -74,11 +75,27 @@ class Backend(Protocol):
 
 _by_kind: dict[str, Backend] = {}
 _by_array: dict[type, Backend] = {}
+_kernels: dict[str, dict[str, Any]] = {}  # by the name of the array module
 
 
 def register(kind: str, backend: Backend) -> None:
     """Makes `backend` the one for devices of type `kind`."""
     _by_kind[kind] = backend
+    _kernels[backend.module] = backend.kernels
+
+
+def attempt(xp: Any, name: str, *args: Any) -> Any:
+    """What the kernel of that name makes for arrays of a module; None where there is no such
+    kernel, or where it has nothing faster than the module's own functions.
+
+    >>> import numpy as np
+    >>> attempt(np, "repeat", np.array(2.0), (3,))
+    array([2., 2., 2.])
+    >>> attempt(np, "no such kernel", 1)
+    """
+    table = _kernels.get(xp.__name__)
+    kernel = None if table is None else table.get(name)
+    return None if kernel is None else kernel(*args)
 
 
 def of_device(where: device_class) -> Backend:

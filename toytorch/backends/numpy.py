@@ -14,6 +14,7 @@ import numpy as np
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
+from toytorch.kernels.table import KERNELS
 
 
 class NumpyBackend:
@@ -21,10 +22,10 @@ class NumpyBackend:
 
     name = "cpu"
     xp: Any = np
+    module = "numpy"
     array_type = np.ndarray
 
-    def __init__(self) -> None:
-        self.kernels: dict[str, Any] = {}
+    kernels = KERNELS
 
     def is_available(self) -> bool:
         return True

@@ -1,8 +1,8 @@
 """Sparse arrays in coordinates, and the backend through which ops meet them.
 
 A SparseArray stands where a dense array stands, in `Tensor._array`; the sparse tensor is therefore
-an ordinary Tensor, and the short cut of `core.fast_path`, which wants plain NumPy arrays, passes by it
-without a test of its own. The general path asks `Kernels` for an op's sparse kernel; what has none
+an ordinary Tensor, and the fast path of `core.fast_path`, which wants plain NumPy arrays, passes by it
+without a test of its own. The slow path asks `Kernels` for an op's sparse kernel; what has none
 is refused in PyTorch's words.
 """
 
@@ -158,9 +158,12 @@ def positions(indices: Any, sizes: Any) -> Any:
 
 def sum_runs(xp: Any, values: Any, first: Any) -> Any:
     """The sums of runs of rows; `first` marks where each run starts."""
-    if xp is np:
-        starts = np.flatnonzero(first)
-        return np.add.reduceat(values, starts, 0, values.dtype) if len(starts) else values[:0]
+    starts = xp.flatnonzero(first)
+    if not len(starts):
+        return values[:0]
+    made = base.attempt(xp, "add_runs", values, starts, 0)
+    if made is not None:
+        return made
     run = xp.cumsum(first) - 1
     made = xp.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
     xp.add.at(made, run, values)
@@ -210,7 +213,7 @@ def unsupported(name: str, where: str) -> str:
 class SparseBackend:
     """Sparse arrays live on the device of their values."""
 
-    name = "sparse"
+    name = module = "sparse"
     array_type = SparseArray
 
     def __init__(self) -> None:

@@ -24,8 +24,8 @@ import numpy as np
 
 from toytorch.kernels.conv_tile import WORDS, most_rows, rows, tile
 from toytorch.kernels.memory_format import (
-    CHUNK,
     channels_last,
+    chunk_of,
     empty_images,
     lines_of,
     pack,
@@ -33,9 +33,8 @@ from toytorch.kernels.memory_format import (
     plain,
     unpack,
 )
-from toytorch.kernels.split import in_parts
 from toytorch.loops import processor
-from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import jit, threads
 
 ACROSS = 8  # images, from which a tile of the pixels in a corner is made
 SMALLEST = 1 << 18  # multiplications; below, a call of NumPy's is as fast
@@ -115,7 +114,7 @@ def phases(
 
 
 def forward(
-    x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, bias: Any = None
 ) -> Any:
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
     if not fits(x, w, x.shape[0], w.shape[0], groups):
@@ -174,8 +173,8 @@ def fits(x: Any, w: Any, images: int, outputs: int, groups: int) -> bool:
     return bool(x.size and w.size and (each % lanes == 0 or (groups == 1 and each >= lanes // 2)))
 
 
-def blocks_of(columns: int) -> int:
-    """How many vectors a tile should have, of so many altogether."""
+def vectors_of(columns: int) -> int:
+    """How many vectors a row of the register tile should have, of so many altogether."""
     return next(k for k in (2, 3, 1) if columns % k == 0)
 
 
@@ -196,27 +195,21 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     direct_out = wide == shape[1] and lines_of(y) is not None
     line = x.shape[3] + left + right
     each = max(x[0].size, math.prod(shape[1:]))
-    chunk = len(x) if direct_in and direct_out else max(1, CHUNK // each)
-
-    def part(first: int, end: int) -> None:
-        step = min(chunk, end - first)
-        inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
-        outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
-        fewest = (end - first) % step or step
-        calls = [plan(job, x.shape, line, left, wide, shape, groups, fewest) for job in jobs]
-        for i in range(first, end, step):
-            images, made = x[i : min(i + step, end)], y[i : min(i + step, end)]
-            source = lines_of(images) if direct_in else inside
-            if not direct_in:
-                pack(images, inside, left)
-            result = lines_of(made) if direct_out else outside
-            for job in calls:
-                job.run(len(images), source, job.weights, result, start)
-            if not direct_out:
-                unpack(outside, made)
-
-    products = y.size // shape[1] * sum(taps.size for taps, _, _ in jobs) // len(jobs)
-    in_parts(len(x), products // 32, part)
+    step = len(x) if direct_in and direct_out else min(chunk_of(each, x.itemsize), len(x))
+    inside = None if direct_in else np.zeros((step, x.shape[2], line, x.shape[1]), x.dtype)
+    outside = None if direct_out else np.empty((step, *shape[2:], wide), x.dtype)
+    fewest = len(x) % step or step
+    calls = [plan(job, x.shape, line, left, wide, shape, groups, fewest) for job in jobs]
+    for i in range(0, len(x), step):
+        images, made = x[i : i + step], y[i : i + step]
+        source = lines_of(images) if direct_in else inside
+        if not direct_in:
+            pack(images, inside, left)
+        result = lines_of(made) if direct_out else outside
+        for job in calls:
+            job.run(len(images), source, job.weights, result, start)
+        if not direct_out:
+            unpack(outside, made)
     return y
 
 
@@ -237,10 +230,13 @@ def borders(jobs: Any, size: int) -> tuple[int, int]:
 class Calls:
     """Runs of the kernel on some images, and the outputs that see nothing (they get the bias).
 
-    calls     the kernels, each with its places in A, B, C and `start`, in elements
+    calls     the kernels, each with its rows and its places in A, B, C and `start`, in elements
     words     a line for each of them: what it is told
     images    for each line, which of its words is the number of images
     """
+
+    N0, N3, C1, SPLIT = (WORDS.index(w) for w in ("n0", "n3", "c1", "split"))
+    SIZES = tuple(k for k, w in enumerate(WORDS) if w[0] == "n" or w in ("sum0", "sum1", "sum2"))
 
     def __init__(
         self,
@@ -254,16 +250,26 @@ class Calls:
         self.words = words.copy()  # two threads may run the same: each has its own
         self.images, self.fills, self.weights = (np.arange(len(words)), images), fills, weights
         first, line = self.words.ctypes.data, words.strides[0]
-        self.calls = [
-            (kernel, first + k * line, *(p * item for p in places))
-            for k, (kernel, *places) in enumerate(calls)
-        ]
+        self.kernels = [(kernel, first + k * line) for k, (kernel, *_) in enumerate(calls)]
+        self.rows = np.array([rows for _, rows, *_ in calls], np.int64)
+        self.places = np.array([p for _, _, *p in calls], np.int64).reshape(-1, 4) * item
 
     def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
-        self.words[self.images] = images
-        at_a, at_b, at_c, at_start = (m.ctypes.data for m in (a, b, c, start))
-        for kernel, words, i, j, k, s in self.calls:
-            kernel(words, at_a + i, at_b + j, at_c + k, at_start + s)
+        """Runs them; large ones are divided by images, or by tiles where there is one image."""
+        words = self.words
+        words[self.images] = images
+        words[:, -4:] = self.places + [m.ctypes.data for m in (a, b, c, start)]
+        if threads.thread_count() > 1:
+            several = words[:, self.N0] > 1
+            words[:, self.SPLIT] = np.where(several, 0, 3)
+            totals = np.where(several, words[:, self.N0], -(-words[:, self.N3] // self.rows))
+            work = words[:, self.SIZES].prod(1) * words[:, self.C1]
+            for (kernel, at), total, cost in zip(self.kernels, totals.tolist(), work.tolist()):
+                kernel.on(at, total, cost)
+        else:
+            words[:, self.SPLIT] = 0
+            for (kernel, at), total in zip(self.kernels, words[:, self.N0].tolist()):
+                kernel.run(at, 0, total)
         for grid, part in self.fills:
             c[(slice(images), *grid)][(slice(None), *part)] = start
 
@@ -282,13 +288,13 @@ def plan(
     """
     taps, down, along = job
     lanes, outer = processor.this().lanes(taps.dtype.char), taps.shape[4]
-    blocks = blocks_of(-(-outer // lanes))
+    vectors = vectors_of(-(-outer // lanes))
     layout = Layout(tuple(size), line, left, wide, tuple(shape), groups)
     weights = taps
     if taps.size:
-        weights = np.stack([padded_taps(t, lanes, blocks) for t in taps])
+        weights = np.stack([padded_taps(t, lanes, vectors) for t in taps])
     calls, words, images, fills = pieces(
-        taps.dtype.char, down, along, layout, taps.shape[1:], blocks, fewest >= ACROSS
+        taps.dtype.char, down, along, layout, taps.shape[1:], vectors, fewest >= ACROSS
     )
     return Calls(calls, words, images, taps.itemsize, fills, weights)
 
@@ -313,7 +319,7 @@ def pieces(
     along: Grid,
     layout: Layout,
     taps: tuple[int, ...],
-    blocks: int,
+    vectors: int,
     many: bool,
 ) -> tuple[list[Any], Any, Any, list[Any]]:
     """Calls, their words and which of those are the images, and fills: for each group and block of
@@ -334,7 +340,7 @@ def pieces(
             fills.append((grid, (slice(*i[:2]), slice(*j[:2]))))
             continue
         for group in range(layout.groups):
-            call, told = block_call(kind, (down, i), (along, j), layout, taps, blocks, group, many)
+            call, told = block_call(kind, (down, i), (along, j), layout, taps, vectors, group, many)
             calls.append(call)
             words.append(table(told))
             images.append(WORDS.index("n3" if "step" in told else "n0"))
@@ -347,21 +353,21 @@ def block_call(
     columns: Any,
     layout: Layout,
     taps: Any,
-    blocks: int,
+    vectors: int,
     group: int,
     many: bool,
 ) -> tuple[Any, dict[str, int]]:
     """The call for outputs (i, end) x (j, end), which see taps (m, last) x (q, last)."""
     (down, (i, i_end, m, m_end)), (along, (j, j_end, q, q_end)) = lines, columns
     _, kw, inner, outer = taps
-    channels, vector = layout.size[1], blocks * processor.this().lanes(kind)
+    channels, vector = layout.size[1], vectors * processor.this().lanes(kind)
     line, height, breadth, wide = layout.line, *layout.shape[2:], layout.wide
     # How far it is, in A and in C, from a line to the next and from a column to the next.
     ways = [
         (i_end - i, down.stride * line * channels, down.every * breadth * wide),
         (j_end - j, along.stride * channels, along.every * wide),
     ]
-    if ways[1][0] < min(ways[0][0], most_rows(kind, blocks)):
+    if ways[1][0] < min(ways[0][0], most_rows(kind, vectors)):
         ways.reverse()  # tiles lie along the longer side
     (n2, a2, c2), (n3, step, row) = ways
     # Where windows do not step over pixels, a line of a window is one run of memory.
@@ -402,10 +408,11 @@ def block_call(
             "row": words["c0"],
             "step": words["a0"],
         }
-        kernel = tile(kind, min(ACROSS, most_rows(kind, blocks)), blocks, 0, False)
+        tall, step = min(ACROSS, most_rows(kind, vectors)), 0
     else:
-        kernel = tile(kind, rows(n3, kind, blocks), blocks, step, False)
-    return (kernel, a, b, c, group * outer), words
+        tall = rows(n3, kind, vectors)
+    kernel = tile(kind, tall, vectors, step, False)
+    return (kernel, tall, a, b, c, group * outer), words
 
 
 # -- sums over pixels -----------------------------------------------------------------------------
@@ -433,47 +440,39 @@ def weight_gradient(
     )
     run = along.dilation == 1 and groups == 1
     runs, length = (1, kw * inner) if run else (kw, inner)
-    blocks = blocks_of(-(-outer // lanes))
-    tall = rows(length, x.dtype.char, blocks)
+    vectors = vectors_of(-(-outer // lanes))
+    tall = rows(length, x.dtype.char, vectors)
     length = -(-length // tall) * tall  # rows past the end are computed and left out
     wide = -(-g.shape[1] // lanes) * lanes
     left, right = padding[1], max(0, along.at(along.count - 1, kw - 1) + 1 - x.shape[3])
     line = x.shape[3] + left + right
-    chunk = max(1, CHUNK // max(x[0].size, g[0].size))
+    step = min(chunk_of(max(x[0].size, g[0].size), x.itemsize), len(x))
     direct = wide == g.shape[1] and lines_of(g) is not None
-
-    def part(first: int, end: int) -> Any:
-        step = min(chunk, end - first)
-        made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
-        room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
-        inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
-        outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
-        job = Calls(
-            *pixel_calls(
-                x.dtype.char,
-                (down, along),
-                (x.shape[2], line, x.shape[1]),
-                (*g.shape[2:], wide),
-                outer,
-                made.shape,
-                tall,
-                blocks,
-            ),
-            WORDS.index("sum0"),
-            x.itemsize,
-        )
-        for i in range(first, end, step):
-            images, share = x[i : min(i + step, end)], g[i : min(i + step, end)]
-            pack(images, inside, left)
-            if not direct:
-                pack(share, outside, 0)
-            seen = lines_of(share) if direct else outside
-            job.run(len(images), inside, seen, made, made)
-        return made
-
-    made, *others = in_parts(len(x), g.size * inner * kh * kw // 32, part)
-    for other in others:
-        made += other
+    made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
+    room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
+    inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
+    outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
+    job = Calls(
+        *pixel_calls(
+            x.dtype.char,
+            (down, along),
+            (x.shape[2], line, x.shape[1]),
+            (*g.shape[2:], wide),
+            outer,
+            made.shape,
+            tall,
+            vectors,
+        ),
+        WORDS.index("sum0"),
+        x.itemsize,
+    )
+    for i in range(0, len(x), step):
+        images, share = x[i : i + step], g[i : i + step]
+        pack(images, inside, left)
+        if not direct:
+            pack(share, outside, 0)
+        seen = lines_of(share) if direct else outside
+        job.run(len(images), inside, seen, made, made)
     made = made[:, :, :, : kw * inner // runs, :outer].reshape(groups, kh, kw, inner, outer)
     w = made.transpose(0, 4, 3, 1, 2).reshape(g.shape[1], inner, kh, kw)
     if last:
@@ -490,7 +489,7 @@ def pixel_calls(
     outer: int,
     made: tuple[int, ...],
     tall: int,
-    blocks: int,
+    vectors: int,
 ) -> tuple[list[Any], Any]:
     """One call for each group, line of the window, and run of memory in it; and their words.
 
@@ -499,8 +498,8 @@ def pixel_calls(
     """
     (down, along), (height, line, channels), (h, w, wide) = grids, images, pixels
     groups, kh, runs, length, columns = made
-    vector = blocks * processor.this().lanes(kind)
-    kernel = tile(kind, tall, blocks, 1, True)
+    vector = vectors * processor.this().lanes(kind)
+    kernel = tile(kind, tall, vectors, 1, True)
     words = {
         "n1": columns // vector,
         "b1": vector,
@@ -527,6 +526,6 @@ def pixel_calls(
         )
         b = inside[0] * w * wide + group * outer
         c = ((group * kh + m) * runs + q) * length * columns
-        calls.append((kernel, a, b, c, c))
+        calls.append((kernel, tall, a, b, c, c))
         lines.append(table({**words, "sum1": len(inside)}))
     return calls, np.array(lines, np.int64).reshape(-1, len(WORDS))

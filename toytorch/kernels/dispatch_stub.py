@@ -15,6 +15,7 @@ import numpy as np
 
 from toytorch.loops import run
 from toytorch.loops.elementwise import Loop
+from toytorch.loops.llvm import builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime import threads as parallel
 from toytorch.loops.runtime.entry_point import CONTEXT
@@ -85,17 +86,16 @@ def gate(plain: Any, large: Any) -> Any:
 @once
 def address() -> int:
     """Where the compiled function is."""
-    from llvmlite import ir
-
-    return jit.target().linked(write(ir), "gate", ("call",))["call"]
+    return jit.addresses("gate", write, ("call",))["call"]
 
 
-def write(ir: Any) -> str:
+def write(name: str) -> str:
     """LLVM's text of `object call_gate(self, objects, count)`."""
-    module = ir.Module("gate")
+    ir = builder.ir()
+    module = ir.Module(name)
     word, half = ir.IntType(64), ir.IntType(32)
     function = ir.Function(
-        module, ir.FunctionType(word, [word, word.as_pointer(), word]), "call_gate"
+        module, ir.FunctionType(word, [word, word.as_pointer(), word]), f"call_{name}"
     )
     self, objects, count = function.args
     b = ir.IRBuilder(function.append_basic_block("entry"))
@@ -108,10 +108,10 @@ def write(ir: Any) -> str:
         return b.load(b.gep(b.inttoptr(base, type.as_pointer()), [place]))
 
     table = at(self, DATA)
-    name = {w: k for k, w in enumerate(WORDS)}
+    at_word = {w: k for k, w in enumerate(WORDS)}
     array = b.load(objects)
-    is_array = b.icmp_unsigned("==", at(array, HEAD - 1), at(table, name["ndarray"]))
-    threads = at(at(table, name["context"]), CONTEXT.index("threads"))
+    is_array = b.icmp_unsigned("==", at(array, HEAD - 1), at(table, at_word["ndarray"]))
+    threads = at(at(table, at_word["context"]), CONTEXT.index("threads"))
     b.cbranch(b.and_(is_array, b.icmp_signed(">", threads, word(1))), seen, plain)
     b.position_at_end(seen)
     rank = b.zext(at(array, RANK, half), word)
@@ -126,10 +126,10 @@ def write(ir: Any) -> str:
     product.add_incoming(made, loop)
     b.cbranch(b.icmp_signed("<", following, rank), loop, size)
     b.position_at_end(size)
-    large = at(table, name["large"])
+    large = at(table, at_word["large"])
     b.cbranch(b.icmp_signed(">=", made, word(LARGE)), go, plain)
     b.position_at_end(plain)
-    little = at(table, name["plain"])
+    little = at(table, at_word["plain"])
     b.branch(go)
     b.position_at_end(go)
     chosen = b.phi(word)
@@ -137,7 +137,7 @@ def write(ir: Any) -> str:
     chosen.add_incoming(little, plain)
     call = ir.FunctionType(word, [word, word.as_pointer(), word, word]).as_pointer()
     result = b.call(
-        b.inttoptr(at(table, name["call"]), call), [chosen, objects, count, word(0)], tail=True
+        b.inttoptr(at(table, at_word["call"]), call), [chosen, objects, count, word(0)], tail=True
     )
     b.ret(result)
     return str(module)

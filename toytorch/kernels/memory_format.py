@@ -1,22 +1,28 @@
 """Images as convolutions want them: channels last, with a border at both ends of a line.
 
 Images come as (N, C, H, W) in one of two orders of memory. Where channels lie last already, a few
-are copied at a time with their border; else they are turned in blocks of registers on the way. A
-few at a time, so that what was copied is still in the second-level cache when it is used.
+are copied at a time with their border; else they are transposed in blocks of registers on the way.
+A few at a time, so that what was copied is still in the second-level cache when it is used.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any
 
 import numpy as np
 
-from toytorch.kernels.llvm_builder import Emitter, linked
-from toytorch.kernels.matmul import BLOCK, transposed
+from toytorch.loops import processor
+from toytorch.loops.llvm.builder import BLOCK
+from toytorch.loops.runtime import jit, threads
+from toytorch.loops.runtime.native import Call, Native
 
-CHUNK = 1 << 18  # elements of images that are copied at a time
+
+def chunk_of(size: int, itemsize: int) -> int:
+    """How many images of a size are copied at a time: what the second-level caches hold of the
+    cores that work on them."""
+    room = processor.this().l2 * threads.thread_count()
+    return max(1, room // max(size * itemsize, 1))
 
 
 def channels_last(a: Any) -> bool:
@@ -50,6 +56,15 @@ def plain(a: Any) -> Any:
     return a if a.flags.c_contiguous or channels_last(a) else np.ascontiguousarray(a)
 
 
+def in_order(a: Any, last: bool) -> Any:
+    """Images in the order of memory that is asked for."""
+    if last == channels_last(a):
+        return plain(a)
+    if not last:
+        return np.ascontiguousarray(a)
+    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
 def lines_of(a: Any) -> Any:
     """Images whose channels lie last as (N, H, W, C), else None."""
     moved = a.transpose(0, 2, 3, 1)
@@ -68,20 +83,10 @@ def pack(images: Any, into: Any, left: int) -> None:
         place = into.ctypes.data + left * into.strides[2]
         if into.shape[2] == w and images.strides[2] == w * images.strides[3]:
             h, w = 1, h * w
-        turn(images.dtype.char, True)(
-            place,
-            images.ctypes.data,
-            n,
-            into.strides[0],
-            images.strides[0],
-            h,
-            into.strides[1],
-            images.strides[2],
-            c,
-            w,
-            into.strides[2],
-            images.strides[1],
-        )
+        across = (c, w, into.strides[2], images.strides[1])
+        lines = (h, into.strides[1], images.strides[2])
+        steps = (n, into.strides[0], images.strides[0])
+        transpose(images.dtype.char, True, (place, images.ctypes.data, *steps, *lines, *across))
 
 
 def unpack(lines: Any, into: Any) -> None:
@@ -90,26 +95,16 @@ def unpack(lines: Any, into: Any) -> None:
     if lines_of(into) is not None or min(c, h * w) < BLOCK or not into.flags.c_contiguous:
         into.transpose(0, 2, 3, 1)[...] = lines[:n, ..., :c]
         return
-    turn(into.dtype.char, False)(
-        into.ctypes.data,
-        lines.ctypes.data,
-        n,
-        into.strides[0],
-        lines.strides[0],
-        1,
-        0,
-        0,
-        h * w,
-        c,
-        into.strides[1],
-        lines.strides[2],
-    )
+    across = (h * w, c, into.strides[1], lines.strides[2])
+    steps = (n, into.strides[0], lines.strides[0])
+    places = into.ctypes.data, lines.ctypes.data
+    transpose(into.dtype.char, False, (*places, *steps, 1, 0, 0, *across))
 
 
-def padded_taps(taps: Any, lanes: int, blocks: int) -> Any:
-    """Weights (kh, kw, C, F) as vectors of F: (F / (blocks·lanes), kh, kw, C, blocks·lanes)."""
+def padded_taps(taps: Any, lanes: int, vectors: int) -> Any:
+    """Weights (kh, kw, C, F) as packed panels: (F / (vectors·lanes), kh, kw, C, vectors·lanes)."""
     kh, kw, c, f = taps.shape
-    wide = blocks * lanes
+    wide = vectors * lanes
     if f % wide:
         full = np.zeros((kh, kw, c, -(-f // wide) * wide), taps.dtype)
         full[..., :f] = taps
@@ -117,76 +112,80 @@ def padded_taps(taps: Any, lanes: int, blocks: int) -> Any:
     return np.ascontiguousarray(taps.reshape(kh, kw, c, -1, wide).transpose(3, 0, 1, 2, 4))
 
 
-# -- blocks turned in registers -------------------------------------------------------------------
+# -- transposing blocks in registers --------------------------------------------------------------
+
+WORDS = (
+    *("to", "from", "count", "to's step", "from's step", "lines", "to's line", "from's line"),
+    *("rows", "columns", "to's row", "from's row"),
+)
+
+
+def transpose(kind: str, by_rows: bool, words: tuple[int, ...]) -> None:
+    """Transposes matrices: to[j, i] = from[i, j] for i < rows, j < columns, both at least BLOCK.
+
+    The words are WORDS. There are count x lines matrices; steps are bytes, those of columns one
+    element. Planes lie far apart, often in places that share a line of the cache; so a few rows
+    (by_rows) or columns are gone along from end to end.
+    """
+    count, lines, rows, columns = words[2], words[5], words[8], words[9]
+    long = rows if by_rows else columns
+    each = 8 if kind == "d" else 4
+    work = count * lines * rows * columns * each // 4 * jit.TRAFFIC * 2
+    transposition(kind, by_rows)(count * lines * -(-long // BLOCK), work, *words)
 
 
 @functools.cache
-def turn(kind: str, by_rows: bool) -> Any:
-    """turn(to, from, n, its strides, m, its strides, rows, columns, strides of rows).
+def transposition(kind: str, by_rows: bool) -> Call:
+    """The compiled kernel."""
+    what = f"transpose {kind} {by_rows}"
+    return Call(what, lambda name: Transposition(name, kind, by_rows))
 
-    For each of n·m matrices, to[j, i] = from[i, j] for i < rows, j < columns, both at least 8.
-    Strides are bytes; those of columns are one element. Planes lie far apart, often in places that
-    share a line of the cache; so a few rows (by_rows) or columns are gone along from end to end.
+
+class Transposition(Native):
+    """LLVM for `transpose`; the last block of a row or column overlaps the one before it.
+
+    By hand, since a program of loops would read or write one element at a time: its loops cannot
+    hold a block of rows and of columns at once.
     """
 
-    def build(name: str) -> str:
-        from llvmlite import ir
+    def __init__(self, name: str, kind: str, by_rows: bool) -> None:
+        super().__init__(name, kind, WORDS)
+        b, word = self.b, self.word_of
+        self.to, self.source = self.array("to", "byte"), self.array("from", "byte")
+        self.vector = self.ir.VectorType(self.real, BLOCK)
+        self.latest = [b.sub(word[n], self.word(BLOCK)) for n in ("rows", "columns")]
+        long, short = ("rows", "columns") if by_rows else ("columns", "rows")
+        bands = b.sdiv(b.add(word[long], self.word(BLOCK - 1)), self.word(BLOCK))
 
-        return str(Turn(ir, name, kind, by_rows).module)
-
-    return linked(f"turn {kind} {by_rows}", build, [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 10)
-
-
-class Turn(Emitter):
-    """LLVM for `turn`; the last block of a row or column overlaps the one before it."""
-
-    def __init__(self, ir: Any, name: str, kind: str, by_rows: bool) -> None:
-        super().__init__(ir, name, kind, "bb" + "w" * 10)
-        self.by_rows = by_rows
-        self.block = ir.VectorType(self.real, BLOCK)
-        (
-            self.to,
-            self.source,
-            n,
-            self.to0,
-            self.from0,
-            m,
-            self.to1,
-            self.from1,
-            self.rows,
-            self.columns,
-            self.down,
-            self.across,
-        ) = self.function.args
-        self.count(n, lambda i: self.count(m, lambda k: self.matrix(i, k)))
-        self.b.ret_void()
-
-    def matrix(self, i: Any, k: Any) -> None:
-        """One of the matrices, block by block."""
-        b = self.b
-        to = b.gep(self.to, [b.add(b.mul(i, self.to0), b.mul(k, self.to1))])
-        source = b.gep(self.source, [b.add(b.mul(i, self.from0), b.mul(k, self.from1))])
-        latest = [b.sub(n, self.size(BLOCK)) for n in (self.rows, self.columns)]
-
-        def place(base: Any, r: Any, stride: Any, c: Any) -> Any:
-            return self.at(
-                base, b.add(b.mul(r, stride), b.mul(c, self.size(self.bytes))), self.block
+        def band(i: Any) -> None:
+            """A band of BLOCK rows or columns of one matrix."""
+            matrix, which = b.udiv(i, bands), b.mul(b.urem(i, bands), self.word(BLOCK))
+            first, line = b.udiv(matrix, word["lines"]), b.urem(matrix, word["lines"])
+            to, source = (
+                b.gep(
+                    p, [b.add(b.mul(first, word[f"{n}'s step"]), b.mul(line, word[f"{n}'s line"]))]
+                )
+                for p, n in ((self.to, "to"), (self.source, "from"))
             )
-
-        def piece(r: Any, c: Any) -> None:
-            r, c = self.smaller(r, latest[0]), self.smaller(c, latest[1])
-            lines = [
-                b.load(place(source, b.add(r, self.size(q)), self.across, c), align=self.bytes)
-                for q in range(BLOCK)
-            ]
-            for q, line in enumerate(transposed(self.ir, b, lines)):
-                b.store(line, place(to, b.add(c, self.size(q)), self.down, r), align=self.bytes)
-
-        if self.by_rows:
             self.count(
-                self.rows, lambda r: self.count(self.columns, lambda c: piece(r, c), BLOCK), BLOCK
+                word[short],
+                lambda k: self.piece(to, source, *((which, k) if by_rows else (k, which))),
+                BLOCK,
             )
-        else:
-            self.count(
-                self.columns, lambda c: self.count(self.rows, lambda r: piece(r, c), BLOCK), BLOCK
-            )
+
+        self.loop(self.lo, self.hi, 1, band)
+
+    def piece(self, to: Any, source: Any, r: Any, c: Any) -> None:
+        """One block of a matrix."""
+        b, word = self.b, self.word_of
+        r, c = (self.smaller(i, last) for i, last in zip((r, c), self.latest))
+
+        def place(base: Any, r: Any, step: str, c: Any) -> Any:
+            return b.gep(base, [b.add(b.mul(r, word[step]), b.mul(c, self.word(self.bytes)))])
+
+        lines = [
+            self.read(place(source, b.add(r, self.word(q)), "from's row", c), 0, self.vector)
+            for q in range(BLOCK)
+        ]
+        for q, line in enumerate(self.transposed(lines)):
+            self.write(line, place(to, b.add(c, self.word(q)), "to's row", r), 0)

@@ -47,11 +47,11 @@ BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
 
 
-def fits(xp: Any, *arrays: Any) -> bool:
+def fits(*arrays: Any) -> bool:
     """Whether there is enough to do, and the arrays are of one type that is compiled."""
     first = arrays[0]
     return (
-        xp is np
+        first.__class__ is np.ndarray
         and first.size >= SMALLEST
         and first.dtype.char in "fd"
         and jit.works()
@@ -80,9 +80,9 @@ def _made_like(a: Any) -> tuple[Any, Any, bool]:
     return made, as_table(made, last), last or a.ndim == 2
 
 
-def batch(xp: Any, a: Any, w: Any, b: Any, eps: float) -> Any:
+def batch(a: Any, w: Any, b: Any, eps: float) -> Any:
     """(y, mean, variance, rstd) of images normalised by channel, or None."""
-    if not fits(xp, a, w, b):
+    if not fits(a, w, b):
         return None
     made, y, last = _made_like(a)
     m, v, r = (np.empty(a.shape[1], a.dtype) for _ in range(3))
@@ -90,9 +90,9 @@ def batch(xp: Any, a: Any, w: Any, b: Any, eps: float) -> Any:
     return made, m, v, r
 
 
-def affine(xp: Any, a: Any, mean: Any, scale: Any, bias: Any) -> Any:
+def affine(a: Any, mean: Any, scale: Any, bias: Any) -> Any:
     """(x - mean)·scale + bias by channel, or None."""
-    if not fits(xp, a, mean, scale, bias):
+    if not fits(a, mean, scale, bias):
         return None
     made, y, last = _made_like(a)
     AFFINE[last](y, as_table(a, last), mean, scale, _ones(bias, a, 0))
@@ -101,7 +101,7 @@ def affine(xp: Any, a: Any, mean: Any, scale: Any, bias: Any) -> Any:
 
 def batch_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
     """The gradients (of x, of the weight, of the bias) from that of the result, or None."""
-    if not fits(np, a, g, w, mean, rstd):
+    if not fits(a, g, w, mean, rstd):
         return None
     made, dx, last = _made_like(a)
     dw, db = np.empty(a.shape[1], a.dtype), np.empty(a.shape[1], a.dtype)
@@ -181,9 +181,9 @@ def _group_weight(w: Any, a: Any, groups: int, value: float = 1) -> Any:
     return np.ascontiguousarray(_ones(w, a, value)).reshape(groups, -1)
 
 
-def group(xp: Any, a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
+def group(a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
     """(y, mean, rstd) of images normalised by groups of channels, or None."""
-    if not fits(xp, a, w, b) or a.ndim < 3 or a.size // a.shape[0] // a.shape[1] < 8:
+    if not fits(a, w, b) or a.ndim < 3 or a.size // a.shape[0] // a.shape[1] < 8:
         return None
     n, c = a.shape[:2]
     last = channels_last(a)
@@ -205,7 +205,7 @@ def group_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
     With d = x - mean, t = Σg·w and s = Σg·w·d over a group of M elements, that of x is
     rstd·(g·w - t/M - d·rstd²·s/M).
     """
-    if not fits(np, a, g, w, mean, rstd) or a.ndim < 3 or (a.size // a.shape[0] // a.shape[1] < 8):
+    if not fits(a, g, w, mean, rstd) or a.ndim < 3 or (a.size // a.shape[0] // a.shape[1] < 8):
         return None
     n, c = a.shape[:2]
     groups, last = mean.shape[1], channels_last(a)
@@ -226,6 +226,11 @@ def group_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
 
 # -- last dimensions ------------------------------------------------------------------------------
 
+LAYER = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
+    m = mean[j](x)
+    d = x - m
+    r = rsqrt(mean[j](d*d) + eps)
+    y = d*r*w + b""")
 LAYER_INPUT = Recipe("""g[i,j], x[i,j], w[j], m[i], r[i] -> dx[i,j]
     k = g * w
     h = (x - m) * r
@@ -235,9 +240,21 @@ LAYER_WEIGHT = Recipe("""g[i,j], x[i,j], m[i], r[i] -> dw[j], db[j]
     db = sum[i](g)""")
 
 
+def layer(a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
+    """(y, mean, rstd) of rows of n elements, each normalised by itself, or None."""
+    if not n or not fits(a, weight, bias) or not a.flags.c_contiguous:
+        return None
+    w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
+    b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
+    y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
+    rstd = np.empty_like(mean)
+    LAYER(y.reshape(-1, n), mean, rstd, a.reshape(-1, n), w, b, eps)
+    return y, mean, rstd
+
+
 def layer_input(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
-    if not fits(np, a, g, w, mean, rstd):
+    if not fits(a, g, w, mean, rstd):
         return None
     n = a.size // max(mean.size, 1)
     made = np.empty(a.shape, a.dtype)
@@ -250,7 +267,7 @@ def layer_input(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
 def layer_weight(g: Any, a: Any, shape: Any, mean: Any, rstd: Any) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
-    if not fits(np, a, g, mean, rstd) or mean.size < 2:
+    if not fits(a, g, mean, rstd) or mean.size < 2:
         return None
     dw, db = np.empty(n, a.dtype), np.empty(n, a.dtype)
     rows = [np.ascontiguousarray(v).reshape(-1, n) for v in (g, a)]

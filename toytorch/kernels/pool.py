@@ -9,22 +9,22 @@ one of columns of the source is gone over, and the channels are combined:
     mean backward  the sum of the pooled gradients, each times its factor
 
 So nothing is added at scattered places, and the result is written once. Images in plain order are
-turned, so that planes lie last, a few at a time.
+transposed, so that planes lie last, a few at a time.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from toytorch.kernels.llvm_builder import Emitter, linked
 from toytorch.kernels.memory_format import (
     channels_last,
+    chunk_of,
     empty_images,
+    in_order,
     lines_of,
     pack,
     plain,
@@ -32,8 +32,8 @@ from toytorch.kernels.memory_format import (
 )
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.native import Call, Native
 
-PART = 1 << 17  # elements of planes that are turned at a time
 WORDS = (
     "images",
     "lines",
@@ -43,51 +43,54 @@ WORDS = (
     "source columns",
     "down",
     "along",
+    "lines seen",
+    "seen",
+    "source",
+    "places",
+    "made",
+    "factor",
 )
 
 
-class Pool(Emitter):
-    """LLVM for pool(words, ranges of lines, ranges of columns, source, places, result, factor)."""
+class Pool(Native):
+    """LLVM for a pool; the range is the lines of the result, of all images.
 
-    def __init__(self, ir: Any, name: str, kind: str, rule: str, lanes: int) -> None:
-        super().__init__(ir, name, kind, "iiipipp")
-        self.vector = ir.VectorType(self.real, lanes)
-        self.short = ir.VectorType(ir.IntType(32), lanes)
-        self.long = ir.VectorType(self.size, lanes)
-        words, self.lines, self.columns, self.source, self.places, self.made, self.factor = (
-            self.function.args
-        )
-        b = self.b
-        self.word = {w: b.load(b.gep(words, [self.size(k)])) for k, w in enumerate(WORDS)}
+    By hand: a program's reductions go over whole dimensions, and a window's end depends on where it
+    is.
+    """
+
+    def __init__(self, name: str, kind: str, rule: str, lanes: int) -> None:
+        super().__init__(name, kind, WORDS)
+        self.vector = self.ir.VectorType(self.real, lanes)
+        self.short = self.ir.VectorType(self.half, lanes)
+        self.long = self.ir.VectorType(self.word, lanes)
+        self.lines, self.columns = self.array("lines seen", "word"), self.array("seen", "word")
+        self.places = self.array("places", "word")
+        self.source, self.made, self.factor = (self.array(n) for n in ("source", "made", "factor"))
         self.rule, self.lanes = rule, lanes
-        self.latest = b.sub(self.word["channels"], self.size(lanes))
-        self.count(self.word["images"], self.image)
-        b.ret_void()
+        self.latest = self.b.sub(self.word_of["channels"], self.word(lanes))
+        self.loop(self.lo, self.hi, 1, self.line)
 
-    def image(self, n: Any) -> None:
-        """All pixels of one image of the result."""
+    def line(self, i: Any) -> None:
+        """All pixels of one line of the result."""
+        b, word = self.b, self.word_of
+        n, y = b.udiv(i, word["lines"]), b.urem(i, word["lines"])
+        down = self.range(self.lines, y)
 
-        def line(y: Any) -> None:
-            down = self.range(self.lines, y)
+        def pixel(x: Any) -> None:
+            along = self.range(self.columns, x)
+            self.count(word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes)
 
-            def pixel(x: Any) -> None:
-                along = self.range(self.columns, x)
-                self.count(
-                    self.word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes
-                )
-
-            self.count(self.word["columns"], pixel)
-
-        self.count(self.word["lines"], line)
+        self.count(word["columns"], pixel)
 
     def range(self, table: Any, i: Any) -> list[Any]:
         """Start and end of a range of the source."""
-        first = self.b.mul(i, self.size(2))
-        return [self.b.load(self.b.gep(table, [self.b.add(first, self.size(k))])) for k in (0, 1)]
+        first = self.b.mul(i, self.word(2))
+        return [self.get(table, self.b.add(first, self.word(k))) for k in (0, 1)]
 
     def pixel(self, n: Any, y: Any, x: Any, c: Any, lines: Any, columns: Any) -> None:
         """Some channels of one pixel of the result, from ranges of lines and columns."""
-        b, word = self.b, self.word
+        b, word = self.b, self.word_of
         c = self.smaller(c, self.latest)
         own = b.add(b.mul(y, word["columns"]), x)
         image = b.mul(n, word["source lines"])
@@ -108,15 +111,15 @@ class Pool(Emitter):
             first = b.add(b.mul(lines[0], word["source columns"]), columns[0])
             start = [
                 self.ir.Constant(self.vector, [float("-inf")] * self.lanes),
-                self.number(first),
+                self.index_of(first),
             ]
         values = self.loop(lines[0], lines[1], word["down"], down, start)
         pixels = b.mul(word["lines"], word["columns"])
-        self.write(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
+        self.finish(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
 
-    def number(self, i: Any) -> Any:
+    def index_of(self, i: Any) -> Any:
         """An index in all places of a vector."""
-        return self.spread(self.b.trunc(i, self.ir.IntType(32)), self.short)
+        return self.spread(self.b.trunc(i, self.half), self.short)
 
     def scale(self, i: Any) -> Any:
         return self.spread(self.b.load(self.b.gep(self.factor, [i])), self.vector)
@@ -124,37 +127,31 @@ class Pool(Emitter):
     def combine(self, place: Any, here: Any, own: Any, best: Any, which: Any = None) -> list[Any]:
         """The values with those of one pixel of the source."""
         b = self.b
-        x = b.load(self.at(self.source, place, self.vector), align=self.bytes)
+        x = self.read(self.source, place, self.vector)
         if self.rule == "max":  # the first of equal ones; of several NaNs the last
             wins = b.or_(b.fcmp_ordered(">", x, best), b.fcmp_unordered("uno", x, x))
-            return [b.select(wins, x, best), b.select(wins, self.number(here), which)]
+            return [b.select(wins, x, best), b.select(wins, self.index_of(here), which)]
         if self.rule == "max backward":
-            places = b.load(self.at(self.places, place, self.long), align=8)
+            places = self.load(self.places, place, self.long, 8)
             mine = b.icmp_signed("==", places, self.spread(own, self.long))
             x = b.select(mine, x, self.ir.Constant(self.vector, [0.0] * self.lanes))
         elif self.rule == "mean backward":
             x = b.fmul(x, self.scale(here))
         return [b.fadd(best, x)]
 
-    def write(self, place: Any, own: Any, values: Any) -> None:
+    def finish(self, place: Any, own: Any, values: Any) -> None:
         b, value = self.b, values[0]
         if self.rule == "mean":
             value = b.fmul(value, self.scale(own))
-        b.store(value, self.at(self.made, place, self.vector), align=self.bytes)
+        self.write(value, self.made, place)
         if self.rule == "max":
-            b.store(b.sext(values[1], self.long), self.at(self.places, place, self.long), align=8)
+            self.store(b.sext(values[1], self.long), self.places, place, 8)
 
 
 @functools.cache
-def kernel(kind: str, rule: str, lanes: int) -> Any:
-    """The compiled kernel, called with addresses."""
-
-    def build(name: str) -> str:
-        from llvmlite import ir
-
-        return str(Pool(ir, name, kind, rule, lanes).module)
-
-    return linked(f"pool {kind} {rule} {lanes}", build, [ctypes.c_void_p] * 7)
+def kernel(kind: str, rule: str, lanes: int) -> Call:
+    """The compiled kernel."""
+    return Call(f"pool {kind} {rule} {lanes}", lambda name: Pool(name, kind, rule, lanes))
 
 
 # -- from images to the kernel --------------------------------------------------------------------
@@ -199,7 +196,7 @@ class Run:
             return
         reads = self.rule == "max backward"
         area = max(math.prod(v.shape[2:]) for v in (source, made))
-        step = max(16, PART // max(area, 1) // 16 * 16)
+        step = max(16, chunk_of(2 * area, made.itemsize) // 16 * 16)  # and what is made of them
         for i in range(0, source.shape[1], step):
             if source.shape[1] - i < 8:  # too few for a vector: some are done twice
                 i = source.shape[1] - 8
@@ -218,18 +215,18 @@ class Run:
     def run(self, source: Any, places: Any, made: Any) -> None:
         """The same over arrays (N, H, W, C)."""
         n, h, w, c = made.shape
-        words = np.array([n, h, w, c, *source.shape[1:3], *self.steps], np.int64)
         lanes = 16 if c >= 16 and processor.this().vector >= 32 and made.itemsize == 4 else 8
+        arrays = (self.lines, self.columns, source, places, made, self.factor)
         kernel(made.dtype.char, self.rule, lanes)(
-            *(
-                0 if v is None else v.ctypes.data
-                for v in (words, self.lines, self.columns, source, places, made, self.factor)
-            )
+            n * h,
+            max(source.size, made.size) * 2 * jit.TRAFFIC,
+            *(n, h, w, c, *source.shape[1:3], *self.steps),
+            *(0 if v is None else v.ctypes.data for v in arrays),
         )
 
 
 def as_numbers(a: Any) -> Any:
-    """Places as floating-point numbers of the same bits, which can be turned."""
+    """Places as floating-point numbers of the same bits, which can be transposed."""
     return a.view(np.float64) if a.dtype == np.int64 else a
 
 
@@ -293,15 +290,6 @@ def max_pool_backward(
     )
     rule(as_images(in_order(g, last)), as_images(places), as_images(made))
     return made
-
-
-def in_order(a: Any, last: bool) -> Any:
-    """Images in the order of memory that is asked for."""
-    if last == channels_last(a):
-        return plain(a)
-    if not last:
-        return np.ascontiguousarray(a)
-    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
 
 
 def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: Any) -> Any:

@@ -7,23 +7,24 @@
     >>> loops.run(p, y, x, w); y
     array([3., 3.], dtype=float32)
 
-A Program (`program`, or its `text`) says what is to be computed. With the `layout` of the arrays,
-`schedule` makes a `nest` of loops of it, which is printed as Python (`print_python`), LLVM
-(`print_llvm`) and CUDA C (`print_cuda`). `machine` compiles and keeps it, `kernel` picks and calls.
+A Program (`language`) says what is to be computed. With the layout of the arrays,
+`schedule` makes a nest of loops of it, for which the `generators` write Python, LLVM's text and CUDA
+C. `runtime` compiles, keeps, picks and calls kernels, and shares their work among threads.
 """
 
 from toytorch.loops.language.primitives import supports
-from toytorch.loops.language.program import Array, Number, Program, Reduce, Step, Unsupported
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Array, Reduce, Scalar, Step, Unsupported
 from toytorch.loops.runtime.kernel import Kernel, Recipe, compile_program, run
 from toytorch.loops.runtime.threads import set_thread_count, thread_count
 
 __all__ = [
     "Array",
     "Kernel",
-    "Number",
     "Program",
     "Recipe",
     "Reduce",
+    "Scalar",
     "Step",
     "Unsupported",
     "compile_program",

@@ -35,7 +35,7 @@ from toytorch.loops.elementwise import Loop
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import RESERVED
+from toytorch.loops.language.steps import RESERVED
 from toytorch.loops.runtime.jit import SMALLEST
 
 LARGE = 1 << 16  # elements, from which a loop is worth compiling for a single function

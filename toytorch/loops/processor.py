@@ -7,9 +7,13 @@ x86-64-v2 (vectors of 128 bits), avx2 x86-64-v3 (256 bits), avx512 x86-64-v4 (51
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache as once
+from pathlib import Path
 from typing import NamedTuple
 
 LEVELS = {  # LLVM's name, and the features of each level that kernels are written differently for
@@ -28,9 +32,11 @@ class Processor(NamedTuple):
     vector: int  # bytes of a vector register
     registers: int  # vector registers
     fma: bool  # x·y + z in one instruction, rounded once
-    halves: bool  # converts float16 to float32 and back
+    half: bool  # converts float16 to float32 and back
     masks: bool  # any lanes of a vector can be left out (AVX-512)
     scales: bool  # x·2ⁿ in one instruction, of which LLVM makes vectors (AVX-512, from LLVM 22 on)
+    l1: int  # bytes of a core's first-level cache for data
+    l2: int  # bytes of its second-level cache
 
     def lanes(self, kind: str) -> int:
         """Numbers of a type ("f" or "d") in one vector register."""
@@ -57,6 +63,32 @@ def host() -> tuple[str, dict[str, bool], tuple[int, ...]]:
     except ImportError:
         return "", {}, (0,)
     return llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()), llvm.llvm_version_info
+
+
+@once
+def caches() -> tuple[int, int]:
+    """Bytes of a core's first-level cache for data, and of its second-level cache.
+
+    They are what Linux and macOS say; where nobody says, 32 KiB and 512 KiB, which most processors
+    of the last ten years have at least.
+    """
+    found = {1: 32 << 10, 2: 512 << 10}
+    if sys.platform == "darwin":
+        for level, name in ((1, b"hw.l1dcachesize"), (2, b"hw.l2cachesize")):
+            size, length = ctypes.c_int64(), ctypes.c_size_t(8)
+            with contextlib.suppress(OSError, AttributeError):
+                ask = ctypes.CDLL(None).sysctlbyname
+                if not ask(name, ctypes.byref(size), ctypes.byref(length), None, 0) and size.value:
+                    found[level] = size.value
+    for cache in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        with contextlib.suppress(OSError, ValueError):
+            level, kind, size_ = (
+                (cache / name).read_text().strip() for name in ("level", "type", "size")
+            )
+            if kind != "Instruction" and int(level) in found:
+                unit = {"K": 10, "M": 20}.get(size_[-1])
+                found[int(level)] = int(size_[:-1]) << unit if unit else int(size_)
+    return found[1], found[2]
 
 
 def levels() -> list[str]:
@@ -95,9 +127,11 @@ def described(
         vector=64 if wide else 32 if able.get("avx") else 16,
         registers=32 if wide or neon else 16,
         fma=bool(able.get("fma") or neon),
-        halves=bool(able.get("f16c") or neon),
+        half=bool(able.get("f16c") or neon),
         masks=bool(able.get("avx512bw")),
         scales=wide and version >= (22,),
+        l1=caches()[0],
+        l2=caches()[1],
     )
 
 

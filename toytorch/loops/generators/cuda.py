@@ -21,7 +21,7 @@ totals are joined by shuffles within a warp and through shared memory between wa
         }
     }
     >>> made.parameters
-    (('array', 'y'), ('array', 'x'), ('number', 's'), ('range', 'hi'))
+    (('array', 'y'), ('array', 'x'), ('scalar', 's'), ('range', 'hi'))
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toytorch.loops.generators import cuda_prelude
-from toytorch.loops.generators.llvm import strides_of
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.schedule.nest import (
     Buffer,
@@ -48,6 +47,8 @@ from toytorch.loops.schedule.nest import (
     Store,
     Update,
     Var,
+    statements,
+    strides_of,
 )
 
 THREADS = 256  # of a block; divides the blocks of 1024 elements in which rows are added
@@ -73,9 +74,9 @@ KEYWORDS = frozenset(WORDS.split())
 class CudaSource:
     """A kernel in CUDA C, and what it is launched with.
 
-    parameters   in order: ("array", name), ("number", name), ("size", n of an axis or size_d),
+    parameters   in order: ("array", name), ("scalar", name), ("size", n of an axis or size_d),
                  ("stride", "name axis"), ("scratch", name), ("range", "hi")
-    by_block     whether a turn of the range is a block of threads (otherwise one thread)
+    by_block     whether an iteration of the range is a block of threads (otherwise one thread)
     scratch      elements of each scratch array that one block needs, as factors
     """
 
@@ -88,30 +89,30 @@ class CudaSource:
 
 def cuda_source(nest: Nest) -> CudaSource:
     """The kernel of a nest; of an elementwise one scheduled with flat=True."""
-    printer = Printer(nest)
-    body = "\n".join(printer.lines(nest.body, 1))
-    head = ", ".join(printer.declarations)
+    generator = Generator(nest)
+    body = "\n".join(generator.lines(nest.body, 1))
+    head = ", ".join(generator.declarations)
     first = f'extern "C" __global__ void __launch_bounds__({THREADS}, {BLOCKS}) kernel({head}) {{'
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
-    lines = [cuda_prelude.of(body), first, *printer.opening, body]
+    lines = [cuda_prelude.of(body), first, *generator.opening, body]
     return CudaSource(
         "\n".join(filter(None, lines)) + "\n}",
-        tuple(printer.parameters),
-        printer.by_block,
+        tuple(generator.parameters),
+        generator.by_block,
         THREADS,
-        printer.scratch,
+        generator.scratch,
     )
 
 
-class Printer:
-    """Prints statements; knows the types of all values."""
+class Generator:
+    """Writes statements; knows the types of all values."""
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
         self.buffers = {b.name: b for b in nest.buffers}
         self.types: dict[str, str] = {}
-        self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in _inside(nest.body))
+        self.by_block = any(isinstance(s, For) and s.kind == "lanes" for s in statements(nest.body))
         self.parameters: list[tuple[str, str]] = []
         self.declarations: list[str] = []
         self.opening: list[str] = []
@@ -127,8 +128,8 @@ class Printer:
                 self.parameter(
                     "array", b.name, f"{'' if written else 'const '}{TYPES[b.type].cuda}*{alone}"
                 )
-        for n in nest.numbers:
-            self.parameter("number", n.name, TYPES[n.type].cuda)
+        for n in nest.scalars:
+            self.parameter("scalar", n.name, TYPES[n.type].cuda)
             self.types[n.name] = n.type
         for a in range(len(nest.axes)):
             if f"n{a}" in used or any(f"n{a}" in s for s in self.scratch.values()):
@@ -290,10 +291,3 @@ class Printer:
         if computed(buffer.type) != buffer.type:
             value = f"to_{buffer.type}({value})"
         return f"{self.element(buffer, s.place)} = {value};"
-
-
-def _inside(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for s in body:
-        yield s
-        if isinstance(s, For):
-            yield from _inside(s.body)

@@ -1,4 +1,4 @@
-"""Functions that printed CUDA C uses; a kernel is given those that it names."""
+"""Functions that generated CUDA C uses; a kernel is given those that it names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ template <class T> __device__ T minimum(T x, T y) {
     "absolute(": """
 template <class T> __device__ T absolute(T x) { return x < 0 ? -x : x == 0 ? T(0) : x; }""",
     "sign(": """
-template <class T> __device__ T sign(T x) { return x != x ? x : T((x > 0) - (x < 0)); }""",
+template <class T> __device__ T sign(T x) { return T((x > 0) - (x < 0)); }  // 0 for NaN""",
     "c_remainder(": """
 template <class T> __device__ T c_remainder(T x, T y) { return x % y; }
 template <> __device__ float c_remainder(float x, float y) { return fmodf(x, y); }

@@ -1,6 +1,6 @@
 """A Nest as LLVM instructions: the function `core_NAME`.
 
-core(array pointer..., number..., size..., stride..., lo, hi) does the part lo..hi of the nest's
+core(array pointer..., scalar..., size..., stride..., lo, hi) does the part lo..hi of the nest's
 range and returns whether an angle was too large for the fast sine. What no two arrays share is
 told to LLVM (`noalias`): outputs are no input's memory, or exactly an input's, which the layout
 knows.
@@ -8,12 +8,12 @@ knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed, kind
+from toytorch.loops.llvm.builder import Builder, ir
 from toytorch.loops.llvm.ops import Operations
 from toytorch.loops.processor import Processor
 from toytorch.loops.schedule.nest import (
@@ -27,89 +27,69 @@ from toytorch.loops.schedule.nest import (
     Store,
     Update,
     Var,
+    statements,
+    strides_of,
 )
 
 ANGLES = ("sin", "cos", "tan")
 REMAINDERS = ("fmod", "remainder", "floordiv")
-LOOP = "its own name"  # of a loop's note; `machine` puts it there
+LOOP = "its own name"  # of a loop's note; `jit` puts it there
 # Additions in the body of a loop, from which it is two vectors at a time and what is left with a
 # mask; and from which everything is done with a mask, in half the code.
 MIDDLE, LONG = 8, 40
 BOTH = 2
 
 
-def strides_of(nest: Nest) -> list[tuple[str, int]]:
-    """The (buffer, axis) pairs whose strides are values of the call."""
-    last = len(nest.axes) - 1
-    return [
-        (b.name, a)
-        for b in nest.buffers
-        for a in b.axes
-        if a >= 0 and not b.same and not (a == last and b.inner in "01")
-    ]
-
-
 def has_angles(nest: Nest) -> bool:
     """Whether there is a sine: then there is a second, slow function for large angles."""
-    return any(isinstance(s, Let) and s.op in ANGLES for s in _statements(nest.body))
+    return any(isinstance(s, Let) and s.op in ANGLES for s in statements(nest.body))
 
 
 def cost_of(body: tuple[Statement, ...]) -> int:
-    """What a turn costs, in additions; 0 where totals are added up, for which LLVM knows best."""
+    """What an iteration costs, in additions; 0 where totals are added up, for which LLVM knows best."""
     if any(isinstance(s, Update) for s in body):
         return 0
     return sum(PRIMITIVES[s.op].cost for s in body if isinstance(s, Let) and s.op in PRIMITIVES)
 
 
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for s in body:
-        yield s
-        if isinstance(s, For):
-            yield from _statements(s.body)
-
-
-class Core:
-    """Writes core_NAME into a module. The parameters are in `signature`."""
+class Core(Builder):
+    """Writes core_NAME into a module."""
 
     def __init__(
-        self, ir: Any, module: Any, nest: Nest, name: str, processor: Processor, slow: bool = False
+        self, module: Any, nest: Nest, name: str, processor: Processor, slow: bool = False
     ) -> None:
-        self.ir, self.nest, self.processor, self.slow = ir, nest, processor, slow
-        self.size = ir.IntType(64)
-        probe = Operations(ir, ir.IRBuilder(), processor, slow, None)
+        self.nest, self.processor, self.slow = nest, processor, slow
+        probe = Operations(ir(), ir().IRBuilder(), processor, slow, None)
         pointers = [b for b in nest.buffers if not b.same]
         types = [probe.element(b.type).as_pointer() for b in pointers]
-        types += [probe.llvm(n.type) for n in nest.numbers]
+        types += [probe.llvm(s.type) for s in nest.scalars]
         sizes = [*(f"n{a}" for a in range(len(nest.axes))), *(f"size_{d}" for d in nest.extents)]
         strides = strides_of(nest)
-        types += [self.size] * (len(sizes) + len(strides) + 2)
-        self.function = ir.Function(module, ir.FunctionType(ir.IntType(32), types), name)
+        types += ["word"] * (len(sizes) + len(strides) + 2)
+        super().__init__(name, "half", types, module)
         self.function.linkage = "internal"
-        for attribute in ("noinline", "nounwind"):
-            self.function.attributes.add(attribute)
+        self.function.attributes.add("noinline")
         args = iter(self.function.args)
         self.base: dict[str, Any] = {}
         for b in pointers:
             self.base[b.name] = pointer = next(args)
             pointer.add_attribute("noalias")
         self.base |= {b.name: self.base[b.same] for b in nest.buffers if b.same}
-        self.values: dict[str, Any] = {n.name: next(args) for n in nest.numbers}
-        self.types: dict[str, str] = {n.name: n.type for n in nest.numbers}
-        for name in sizes:
-            self.values[name], self.types[name] = next(args), "index"
+        self.values: dict[str, Any] = {s.name: next(args) for s in nest.scalars}
+        self.types: dict[str, str] = {s.name: s.type for s in nest.scalars}
+        for size in sizes:
+            self.values[size], self.types[size] = next(args), "index"
         found = {pair: next(args) for pair in strides}
         same = {b.name: b.same or b.name for b in nest.buffers}
         self.strides = {
             (b.name, a): found.get((same[b.name], a)) for b in nest.buffers for a in b.axes
         }
-        for name in ("lo", "hi"):
-            self.values[name], self.types[name] = next(args), "index"
+        for bound in ("lo", "hi"):
+            self.values[bound], self.types[bound] = next(args), "index"
         self.buffers = {b.name: b for b in nest.buffers}
-        self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
-        large = self.b.alloca(ir.IntType(32))
-        self.b.store(ir.Constant(ir.IntType(32), 0), large)
-        self.ops = Operations(ir, self.b, processor, slow, large)
-        self.entry = self.b.block
+        large = self.alloca("half")
+        self.b.store(self.half(0), large)
+        self.ops = Operations(self.ir, self.b, processor, slow, large)
         self.places: dict[str, Any] = {}
         self.lanes: set[str] | None = None  # inside a loop of vectors: what varies along it
         self.made: set[Argument] = set()  # values that were computed, by their names
@@ -122,14 +102,14 @@ class Core:
         """Writes statements; `innermost` is the index of the loop around them."""
         for s in statements:
             if isinstance(s, For):
-                self.loop(s)
+                self.nested(s)
             elif isinstance(s, Let):
                 self.values[s.name], self.types[s.name] = self.let(s), s.type
                 self.made.add(s.name)
                 if self.lanes and not self.lanes.isdisjoint(s.args):
                     self.lanes.add(s.name)
             elif isinstance(s, Load):
-                self.load(s, innermost)
+                self.element(s, innermost)
             elif isinstance(s, Store):
                 buffer = self.buffers[s.buffer]
                 value = self.value(s.value, computed(buffer.type))
@@ -145,8 +125,7 @@ class Core:
                 self.update(s)
 
     def variable(self, s: Var) -> None:
-        with self.b.goto_block(self.entry):
-            self.places[s.name] = self.b.alloca(self.ops.llvm(s.type))
+        self.places[s.name] = self.alloca(self.ops.llvm(s.type))
         self.types[s.name] = s.type
         self.b.store(self.value(s.start, s.type), self.places[s.name])
 
@@ -165,7 +144,7 @@ class Core:
             made = self.ops.do(s.op, type, [before, value])
         self.b.store(made, place)
 
-    def loop(self, s: For) -> None:
+    def nested(self, s: For) -> None:
         """for index in range(start, stop, step), in the way that suits its body."""
         start, stop = self.value(s.start, "index"), self.value(s.stop, "index")
         cost = cost_of(s.body)
@@ -173,7 +152,7 @@ class Core:
             self.turns(s, start, stop)
         elif cost < LONG:
             together = BOTH * self.width(s.body)
-            whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.size(-together)))
+            whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.word(-together)))
             self.turns(
                 s,
                 start,
@@ -190,19 +169,19 @@ class Core:
         return not ops.isdisjoint(REMAINDERS) or (self.slow and not ops.isdisjoint(ANGLES))
 
     def turns(self, s: For, start: Any, stop: Any, advice: Any = None) -> None:
-        """A loop, with the test before the first turn."""
+        """A loop, with the test before the first iteration."""
         b = self.b
-        head, after = (self.function.append_basic_block() for _ in range(2))
+        head, after = (self.block() for _ in range(2))
         before = b.block
         b.cbranch(b.icmp_signed("<", start, stop), head, after)
         b.position_at_end(head)
-        i = b.phi(self.size)
+        i = b.phi(self.word)
         i.add_incoming(start, before)
         self.values[s.index], self.types[s.index] = i, "index"
         self.lanes = {s.index} if s.kind == "lanes" else None
         self.body(s.body, s.index)
         self.lanes = None
-        following = b.add(i, self.size(s.step), flags=["nsw"])
+        following = b.add(i, self.word(s.step), flags=["nsw"])
         i.add_incoming(following, b.block)
         back = b.cbranch(b.icmp_signed("<", following, stop), head, after)
         if advice is not None:
@@ -214,7 +193,7 @@ class Core:
         widest = max(
             TYPES[s.type].bytes for s in body if isinstance(s, (Let, Load)) and s.type != "index"
         )
-        return 64 // max(widest, 4)
+        return self.processor.vector // max(widest, 4)
 
     def advice(self, **words: int) -> Any:
         """A note to LLVM's vectorizer, of a loop's own."""
@@ -239,14 +218,14 @@ class Core:
     def value(self, a: Argument, type: str) -> Any:
         """A named value or a constant of this type."""
         if not isinstance(a, str):
-            return self.size(a) if type == "index" else self.ops.constant(a, type)
+            return self.word(a) if type == "index" else self.ops.constant(a, type)
         if a in self.places:
             return self.b.load(self.places[a])
         return self.values[a]
 
     def let(self, s: Let) -> Any:
         if s.type == "index":
-            return self.index(s)
+            return self.counted(s)
         if s.op == "cast":
             a = s.args[0]
             source = self.types[a] if isinstance(a, str) else s.type
@@ -260,7 +239,7 @@ class Core:
             return self.ops.div_by(type, *args)
         return self.ops.do(s.op, type, args)
 
-    def index(self, s: Let) -> Any:
+    def counted(self, s: Let) -> Any:
         b = self.b
         x, y = (self.value(a, "index") for a in s.args)
         if s.op == "minimum":
@@ -271,7 +250,7 @@ class Core:
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def load(self, s: Load, innermost: str) -> None:
+    def element(self, s: Load, innermost: str) -> None:
         buffer = self.buffers[s.buffer]
         place = self.address(buffer, s.place, innermost)
         self.types[s.name] = computed(buffer.type)

@@ -12,7 +12,8 @@ import numpy as np
 
 from toytorch.loops.language.functions import FUNCTIONS, converter
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Program, Reduce, Step
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Reduce, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 from toytorch.loops.schedule.layout import arrays_of, sizes_of
 
@@ -50,13 +51,13 @@ def element(type: str, value: Any) -> Any:
 
 
 def run(program: Program, args: Any) -> None:
-    """Computes the outputs, the first arguments, from the inputs and the numbers."""
+    """Computes the outputs, the first arguments, from the inputs and the scalars."""
     arrays = args[: len(arrays_of(program))]
     sizes = sizes_of(program, arrays)
-    numbers = {n.name: element(n.type, v) for n, v in zip(program.numbers, args[len(arrays) :])}
+    scalars = {n.name: element(n.type, v) for n, v in zip(program.scalars, args[len(arrays) :])}
     with np.errstate(all="ignore"):
         for part in blocks(program, sizes):
-            one_block(program, arrays, sizes, numbers, part)
+            one_block(program, arrays, sizes, scalars, part)
 
 
 def blocks(program: Program, sizes: dict[str, int]) -> Iterator[dict[str, slice]]:
@@ -77,12 +78,12 @@ def one_block(
     program: Program,
     arrays: Any,
     sizes: dict[str, int],
-    numbers: dict[str, Any],
+    scalars: dict[str, Any],
     part: dict[str, slice],
 ) -> None:
     """All steps on a part of the arrays, each with one NumPy dimension for each dimension."""
     dims = program.dims
-    values: dict[str, Any] = dict(numbers)
+    values: dict[str, Any] = dict(scalars)
     count = len(program.outputs)
     for a, given in zip(program.inputs, arrays[count:]):
         view = spread(given, a.dims, dims, part)
@@ -90,6 +91,10 @@ def one_block(
     for s in program.steps:
         if isinstance(s, Reduce):
             values[s.name] = reduced(s, values[s.arg], dims, sizes)
+        elif s.op == "index":
+            d = str(s.args[0])
+            along = np.arange(sizes[d])[part.get(d, slice(None))]
+            values[s.name] = along.reshape([-1 if d == other else 1 for other in dims])
         else:
             values[s.name] = stepped(s, values, sizes)
     for o, given in zip(program.outputs, arrays):

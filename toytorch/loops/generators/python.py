@@ -25,7 +25,7 @@ import numpy as np
 
 from toytorch.loops.language import functions
 from toytorch.loops.language.primitives import PRIMITIVES
-from toytorch.loops.language.program import Argument
+from toytorch.loops.language.steps import Argument
 from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.layout import span
 from toytorch.loops.schedule.nest import (
@@ -51,18 +51,18 @@ INDEX = {
 
 
 def parameters(nest: Nest) -> list[str]:
-    """The parameters of a printed kernel: arrays, numbers, sizes that are used, and the range."""
+    """The parameters of a generated kernel: arrays, scalars, sizes that are used, and the range."""
     used = str(nest)
     sizes = [f"n{a}" for a in range(len(nest.axes)) if f"n{a}" in used]
     return (
         [b.name for b in nest.buffers if b.axes != (-1,)]
-        + [n.name for n in nest.numbers]
+        + [n.name for n in nest.scalars]
         + [*sizes, *(f"size_{d}" for d in nest.extents), "lo", "hi"]
     )
 
 
 def python_source(nest: Nest) -> str:
-    """The source of a function `kernel(arrays..., numbers..., sizes..., lo, hi)`."""
+    """The source of a function `kernel(arrays..., scalars..., sizes..., lo, hi)`."""
     lines = [f"def kernel({', '.join(parameters(nest))}):"]
     for b in nest.buffers:
         if b.axes == (-1,):
@@ -130,7 +130,7 @@ def python_function(nest: Nest) -> Callable[..., Any]:
 
 
 def axis_views(nest: Nest, arrays: list[Any], sizes: dict[str, int]) -> list[Any]:
-    """The arrays as the printed kernel wants them: one dimension for each axis they vary over."""
+    """The arrays as the generated kernel wants them: one dimension for each axis they vary over."""
     views = []
     for buffer, record, array in zip(nest.buffers, nest.arrays, arrays):
         own = {

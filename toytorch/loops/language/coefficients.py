@@ -1,7 +1,7 @@
 """Polynomials for functions that a processor does not have, the highest power first.
 
 Each is the Chebyshev interpolation (close to the best polynomial of its degree) of the named
-expression, computed with 50 digits; the error stands beside it. `tests/backends/loops` holds every
+expression, computed with 50 digits; the error stands beside it. `tests/loops` holds every
 function built of them against a wider type.
 """
 

@@ -1,4 +1,4 @@
-"""NumPy's word for each primitive: what an op computes on arrays, in printed Python, and where no
+"""NumPy's word for each primitive: what an op computes on arrays, in generated Python, and where no
 compiler is.
 
 Most are NumPy's own functions; the rest are composed here. They take arrays and single elements, of

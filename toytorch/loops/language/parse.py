@@ -1,14 +1,15 @@
 """Programs as text.
 
-The first line names arrays (with dimensions), numbers (without) and, after `->`, what is written.
+The first line names arrays (with dimensions), scalars (without) and, after `->`, what is written.
 The others are assignments in the words of Python; `max[j](x)` reduces x over j, `mean[j](x)` is
-sum[j](x) / extent(j). A name may be assigned again. Comments and blank lines are skipped. What
-`str(program)` prints, with dimensions and types before each `=`, is read in the same way.
+sum[j](x) / extent(j), and index(j) is an element's place along j. A name may be assigned again.
+Comments and blank lines are skipped. What `str(program)` prints, with dimensions and types before
+each `=`, is read in the same way.
 
-    >>> print(parse("p[i], g[i], lr -> p[i]\\n p = p - lr * g", "float64"))
-    p[i] float64, g[i] float64, lr float64 -> p_1[i] float64
-        a[i] float64 = mul(lr, g)
-        p_1[i] float64 = sub(p, a)
+    >>> arrays, scalars, steps, outputs = parse("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
+    >>> print(*steps, sep="\\n")
+    a[i] float32 = mul(lr, g)
+    p_1[i] float32 = sub(p, a)
 """
 
 from __future__ import annotations
@@ -20,15 +21,7 @@ from itertools import count
 from typing import Any
 
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES
-from toytorch.loops.language.program import (
-    RESERVED,
-    Argument,
-    Array,
-    Number,
-    Program,
-    Reduce,
-    Step,
-)
+from toytorch.loops.language.steps import RESERVED, Argument, Array, Reduce, Scalar, Step
 from toytorch.loops.language.types import TYPES, computed, kind
 
 ITEM = re.compile(r"\s*(\w+)\s*(\[[\w\s,]*\])?\s*(\w+)?\s*(?:,|$)")
@@ -62,39 +55,42 @@ LETTERS = "abcdefghklmopqrstuvw"  # without n (of sizes), i and j
 CONSTANTS = {"inf": float("inf"), "nan": float("nan")}
 
 
-def parse(text: str, type: str = "float32") -> Program:
-    """The Program of a text; see the module."""
+Parts = tuple[tuple[Array, ...], tuple[Scalar, ...], tuple[Step | Reduce, ...], tuple[Array, ...]]
+
+
+def parse(text: str, type: str = "float32") -> Parts:
+    """The inputs, scalars, steps and outputs of a text; see the module."""
     lines = [
         line for line in (line.split("#")[0].rstrip() for line in text.splitlines()) if line.strip()
     ]
     head, arrow, written = lines[0].partition("->") if lines else ("", "", "")
     if not arrow:
         raise SyntaxError(f"a program begins with 'inputs -> outputs', got {text[:60]!r}")
-    reader = Reader(text)
+    parser = Parser(text)
     for name, dims, given in items(head):
         if dims is None:
-            reader.numbers.append(Number(name, given or type))
-            reader.define(name, given or type, ())
+            parser.scalars.append(Scalar(name, given or type))
+            parser.define(name, given or type, ())
         else:
-            reader.inputs.append(Array(name, given or type, dims))
-            reader.define(name, given or type, dims)
+            parser.inputs.append(Array(name, given or type, dims))
+            parser.define(name, given or type, dims)
     outputs = list(items(written))
-    reader.dims = {d for a in reader.inputs for d in a.dims} | {
+    parser.dims = {d for a in parser.inputs for d in a.dims} | {
         d for _, dims, _ in outputs for d in dims or ()
     }
     for line in lines[1:]:
-        reader.line(line)
+        parser.line(line)
     made = []
     for name, dims, given in outputs:
-        if name not in reader.current:
+        if name not in parser.current:
             raise NameError(f"output {name!r} is never assigned")
-        value = reader.current[name]
-        made.append(Array(value, given or reader.types[value], dims or ()))
-    return Program(tuple(reader.inputs), tuple(reader.numbers), tuple(reader.steps), tuple(made))
+        value = parser.current[name]
+        made.append(Array(value, given or parser.types[value], dims or ()))
+    return tuple(parser.inputs), tuple(parser.scalars), tuple(parser.steps), tuple(made)
 
 
 def items(text: str) -> Any:
-    """(name, dimensions or None, type or "") for each array or number of a list."""
+    """(name, dimensions or None, type or "") for each array or scalar of a list."""
     at = 0
     while at < len(text.rstrip()):
         found = ITEM.match(text, at)
@@ -108,12 +104,12 @@ def items(text: str) -> Any:
 
 
 @dataclass
-class Reader:
+class Parser:
     """Turns assignments into steps."""
 
     text: str
     inputs: list[Array] = field(default_factory=list)
-    numbers: list[Number] = field(default_factory=list)
+    scalars: list[Scalar] = field(default_factory=list)
     steps: list[Step | Reduce] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     varies: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -217,7 +213,7 @@ class Reader:
         return self.step(op, args, name)
 
     def call(self, e: ast.Call, name: str | None) -> Argument:
-        """f(x), sum[j](x), extent(j), or a type's name as in float32(x)."""
+        """f(x), sum[j](x), extent(j), index(j), or a type's name as in float32(x)."""
         if isinstance(e.func, ast.Subscript) and isinstance(e.func.value, ast.Name):
             return self.reduction(e, name)
         op = e.func.id if isinstance(e.func, ast.Name) else ""
@@ -225,6 +221,8 @@ class Reader:
         if op == "extent" and isinstance(first, ast.Name):
             type = self.declared or (self.inputs[0].type if self.inputs else "float32")
             return self.extent(first.id, computed(type), name)
+        if op == "index" and isinstance(first, ast.Name):
+            return self.index(first.id, name)
         args = [self.value(a) for a in e.args]
         if op in TYPES and len(args) == 1:
             return self.step("cast", args, name, op)
@@ -240,6 +238,14 @@ class Reader:
         name = name or self.fresh()
         self.define(name, type, ())
         self.steps.append(Step(name, "extent", (dim,), type))
+        return name
+
+    def index(self, dim: str, name: str | None) -> str:
+        if dim not in self.dims:
+            raise NameError(f"index({dim}): no array has the dimension {dim!r}")
+        name = name or self.fresh()
+        self.define(name, "int64", (dim,))
+        self.steps.append(Step(name, "index", (dim,), "int64", (dim,)))
         return name
 
     def reduction(self, e: ast.Call, name: str | None) -> str:

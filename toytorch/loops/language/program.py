@@ -19,104 +19,34 @@ dimension that it lacks is broadcast; a reduction makes dimensions vanish.
 
 from __future__ import annotations
 
-import keyword
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toytorch.loops.language.functions import FUNCTIONS
+from toytorch.loops.language.parse import parse
 from toytorch.loops.language.primitives import JOINS, PRIMITIVES, supports
-from toytorch.loops.language.types import TYPES, computed, kind
-
-Constant = float | int | bool
-Argument = str | float | int | bool  # the name of a value, or a constant of its neighbours' type
-
-
-# Words that printed kernels use themselves.
-RESERVED = (
-    frozenset(FUNCTIONS)
-    | frozenset(PRIMITIVES)
-    | frozenset(TYPES)
-    | frozenset(keyword.kwlist)
-    | {"lo", "hi"}
+from toytorch.loops.language.steps import (
+    OF_DIMENSIONS,
+    RESERVED,
+    SIZES,
+    Array,
+    Reduce,
+    Scalar,
+    Step,
+    Unsupported,
 )
-SIZES = re.compile(r"n\d+$|size_")
-
-
-class Unsupported(ValueError):
-    """A program, or arrays for it, that these loops cannot do; the caller does it otherwise."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """An array that is read, or written: its elements' type and the dimensions it varies over."""
-
-    name: str
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.name}[{','.join(self.dims)}] {self.type}"
-
-
-@dataclass(frozen=True)
-class Number:
-    """A Python number that is passed at the call."""
-
-    name: str
-    type: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.type}"
-
-
-@dataclass(frozen=True)
-class Step:
-    """name = op(args...) for each element. The op "extent" takes a dimension and is its size."""
-
-    name: str
-    op: str
-    args: tuple[Argument, ...]
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        args = ", ".join(a if isinstance(a, str) else repr(a) for a in self.args)
-        return f"{self.name}[{','.join(self.dims)}] {self.type} = {self.op}({args})"
-
-
-@dataclass(frozen=True)
-class Reduce:
-    """name = sum, prod, max, min, any or all of arg over the dimensions `over`, which vanish."""
-
-    name: str
-    op: str
-    arg: str
-    over: tuple[str, ...]
-    type: str
-    dims: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name}[{','.join(self.dims)}] {self.type} = "
-            f"{self.op}[{','.join(self.over)}]({self.arg})"
-        )
-
-    @property
-    def args(self) -> tuple[str, ...]:
-        return (self.arg,)
+from toytorch.loops.language.types import TYPES, computed, kind
 
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs, numbers and steps in order, and the arrays that are written.
+    """Inputs, scalars and steps in order, and the arrays that are written.
 
     An output has the name of a step (or of an input); its dims are the order in which the array
     has them, and its type may be float16 or bfloat16 where the value is float32.
     """
 
     inputs: tuple[Array, ...]
-    numbers: tuple[Number, ...]
+    scalars: tuple[Scalar, ...]
     steps: tuple[Step | Reduce, ...]
     outputs: tuple[Array, ...]
     # What is made of the program later (its kernels); no part of what it is.
@@ -127,10 +57,8 @@ class Program:
 
     @staticmethod
     def parse(text: str, type: str = "float32") -> Program:
-        """The Program that a text describes; `type` is that of arrays and numbers without one."""
-        from toytorch.loops.language.parse import parse
-
-        return parse(text, type)
+        """The Program that a text describes; `type` is that of arrays and scalars without one."""
+        return Program(*parse(text, type))
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -150,7 +78,7 @@ class Program:
         return sum(PRIMITIVES[s.op].cost if s.op in PRIMITIVES else 1 for s in self.steps)
 
     def __str__(self) -> str:
-        ins = ", ".join(str(v) for v in (*self.inputs, *self.numbers))
+        ins = ", ".join(str(v) for v in (*self.inputs, *self.scalars))
         outs = ", ".join(str(a) for a in self.outputs)
         return "\n    ".join([f"{ins} -> {outs}".strip(), *map(str, self.steps)])
 
@@ -176,12 +104,12 @@ def check(program: Program) -> None:
         if len(set(array.dims)) < len(array.dims):
             raise ValueError(f"{array} has a dimension twice")
         define(array.name, array.type, array.dims)
-    for n in program.numbers:
+    for n in program.scalars:
         define(n.name, n.type, ())
     known = set(program.dims)
     for step in program.steps:
         for a in step.args:
-            if isinstance(a, str) and a not in types and step.op != "extent":
+            if isinstance(a, str) and a not in types and step.op not in OF_DIMENSIONS:
                 raise NameError(f"{step}: {a!r} is not defined before it")
         if isinstance(step, Reduce):
             _check_reduce(step, types, dims, known)
@@ -200,6 +128,10 @@ def check(program: Program) -> None:
 
 
 def _check_step(s: Step, types: dict[str, str], dims: dict[str, set[str]], known: set[str]) -> None:
+    if s.op == "index":
+        if len(s.args) != 1 or s.args[0] not in known or s.dims != s.args or s.type != "int64":
+            raise ValueError(f"{s}: index takes one of the dimensions {sorted(known)} and is int64")
+        return
     if s.op == "extent":
         if len(s.args) != 1 or s.args[0] not in known or s.dims:
             raise ValueError(f"{s}: extent takes one of the dimensions {sorted(known)}")

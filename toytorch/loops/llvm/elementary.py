@@ -225,7 +225,7 @@ class Elementary(Emit):
         w = self.sub(self.num(1), half)
         return self.add(w, self.add(self.sub(self.sub(self.num(1), w), half), rest))
 
-    def turn(self, x: Any, ahead: int) -> Any:
+    def quadrant(self, x: Any, ahead: int) -> Any:
         """sin(x + ahead·π/2)."""
         r, n = self.split_angle(x)
         n = self.b.add(n, self.int(ahead))
@@ -245,11 +245,11 @@ class Elementary(Emit):
         return fast()
 
     def sin(self, x: Any) -> Any:
-        y = self.angle("sin", x, lambda: self.turn(x, 0))
+        y = self.angle("sin", x, lambda: self.quadrant(x, 0))
         return self.select(self.equal(x, self.num(0)), x, y)
 
     def cos(self, x: Any) -> Any:
-        return self.angle("cos", x, lambda: self.turn(x, 1))
+        return self.angle("cos", x, lambda: self.quadrant(x, 1))
 
     def tan(self, x: Any) -> Any:
         def fast() -> Any:

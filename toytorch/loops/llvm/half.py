@@ -78,5 +78,5 @@ def functions(text: str, processor: Processor) -> str:
     """What has to be added to the text of a kernel."""
     if "half" not in text:
         return ""
-    own = "" if processor.halves else FROM_FLOAT + TO_FLOAT
+    own = "" if processor.half else FROM_FLOAT + TO_FLOAT
     return own + (FROM_DOUBLE if "double" in text else "")

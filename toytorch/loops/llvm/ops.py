@@ -1,4 +1,4 @@
-"""What each primitive is in LLVM's instructions, for numbers of any type.
+"""What each primitive is in LLVM's instructions, for values of any type.
 
 A primitive `name` is the method `name` of Operations; real functions without a method here are in
 `elementary` and `power`. Truth values are i1 while they are computed with, and bytes in memory.
@@ -100,11 +100,11 @@ class Operations:
         )
 
     def sign(self, type: str, x: Any) -> Any:
+        """-1, 0 or 1; 0 for NaN, as PyTorch has it."""
         zero, one = self.constant(0, type), self.constant(1, type)
         low = zero if kind(type) == "u" else self.constant(-1, type)
         made = self.b.select(self.lt(type, x, zero), low, zero)
-        made = self.b.select(self.lt(type, zero, x), one, made)
-        return self.b.select(self.isnan(type, x), x, made) if kind(type) == "f" else made
+        return self.b.select(self.lt(type, zero, x), one, made)
 
     # -- division that rounds down or towards zero ------------------------------------------------
 

@@ -1,7 +1,8 @@
 """From LLVM's text to functions that Python can call.
 
-A kernel becomes an object file, which is kept (`cache`) and linked into the process. Its entry is
-wrapped as a builtin function, which CPython calls in 0.1 µs; ctypes would take ten times as long.
+A kernel becomes an object file, which is kept (`cache`) and linked into the process: that of a
+program as `Compiled`, whatever is written by hand through `addresses`. A program's kernel is called
+as a builtin function, which takes CPython 0.1 µs; ctypes would take ten times as long.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import os
 import re
 import threading
+from collections.abc import Callable
 from functools import cache as once
 from pathlib import Path
 from typing import Any
@@ -19,28 +21,29 @@ import numpy as np
 from toytorch.loops import processor
 from toytorch.loops.generators.llvm import LOOP
 from toytorch.loops.llvm import half
+from toytorch.loops.llvm.builder import ir
 from toytorch.loops.runtime import cache
-from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS
+from toytorch.loops.runtime.entry_point import CONTEXT, FUNCTIONS, EntryPoint
 from toytorch.loops.runtime.trampoline import (
     DATA,
-    DESCRIPTOR,
+    DTYPE,
     RANK,
     SHAPE,
     STRIDES,
     TYPE_NUMBER,
-    Reader,
-    card,
+    Trampoline,
+    kernel_descriptor,
 )
 from toytorch.loops.schedule.nest import Nest
 
 SMALLEST = 4096  # elements; below, a call of compiled code costs more than it saves
-VECTORS = "512"  # bits; LLVM prefers 256 where 512 would slow older processors down
 WORK = 1 << 21  # additions on one thread, some 20 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 METH_FASTCALL = 0x80
 _lock = threading.RLock()
 _kept: list[Any] = []  # what compiled code refers to
 _linked: dict[str, tuple[Any, dict[str, int]]] = {}  # what keeps code, and addresses in it, by name
+_by_hand: dict[str, dict[str, int]] = {}  # addresses of code that is written by hand, by what it is
 
 
 @once
@@ -63,7 +66,7 @@ def works() -> bool:
         and word(here, RANK, ctypes.c_int32) == 2
         and [word(word(here, SHAPE), k) for k in (0, 1)] == [2, 3]
         and [word(word(here, STRIDES), k) for k in (0, 1)] == [12, 4]
-        and word(here, DESCRIPTOR) == id(probe.dtype)
+        and word(here, DTYPE) == id(probe.dtype)
         and word(id(probe.dtype), TYPE_NUMBER, ctypes.c_int32) == probe.dtype.num
         and word(here, object.__basicsize__ // 8 - 1) == id(np.ndarray)
     )
@@ -75,7 +78,7 @@ def context() -> Any:
     words = {
         "ndarray": id(np.ndarray),
         "threads": 1,
-        "board": 0,
+        "queue": 0,
         "post": 0,
         "bfloat16": -1,
         "True": id(True),
@@ -110,7 +113,7 @@ class Target:
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault"
         )
         self.linker = llvm.create_lljit_compiler(self.machine, use_jit_link=True)
-        self.words = f"{llvmlite.__version__} {llvm.llvm_version_info} {self.cpu} {self.features}"
+        self.words = f"{llvmlite.__version__} {llvm.llvm_version_info} {self.processor}"
 
     def compile(self, text: str) -> bytes:
         """The object file of a module."""
@@ -136,14 +139,10 @@ class Target:
                 _linked[name] = tracker, {p: int(tracker[f"{p}_{name}"]) for p in parts}
             return _linked[name][1]
 
-    def linked(self, text: str, name: str, parts: tuple[str, ...]) -> dict[str, int]:
-        """The addresses of the functions PART_NAME in a module's text, whose code is kept."""
-        key = name[0] + cache.digest(text, self.words)
-        code = cache.read(key)
-        if code is None:
-            code = self.compile(text)
-            cache.write(key, code)
-        return self.link(code, name, parts)
+    @property
+    def is_x86(self) -> bool:
+        """Whether this is one of Intel's or AMD's processors."""
+        return "x86" in self.machine.triple or "amd64" in self.machine.triple
 
 
 @once
@@ -152,24 +151,48 @@ def target() -> Target:
 
 
 @once
-def emitter() -> str:
+def sources() -> str:
     """A digest of the files that write kernels: other code makes other kernels."""
-    loops = Path(__file__).parents[1]
-    return cache.digest(*(p.read_text("utf-8") for p in sorted(loops.rglob("*.py"))))
+    package = Path(__file__).parents[2]
+    files = sorted((*package.glob("loops/**/*.py"), *package.glob("kernels/**/*.py")))
+    return cache.digest(*(p.read_text("utf-8") for p in files))
+
+
+def object_code(name: str, write: Callable[[], str]) -> tuple[bytes, bool]:
+    """The object file of a module, and whether it was kept; else it is compiled, and kept."""
+    code = cache.read(name)
+    if code is not None:
+        return code, True
+    code = target().compile(write())
+    cache.write(name, code)
+    return code, False
+
+
+def addresses(what: str, write: Callable[[str], str], parts: tuple[str, ...]) -> dict[str, int]:
+    """The addresses of the functions PART_NAME in the module write(NAME), compiled when it is
+    first needed. `what` says what is written, beyond the files that write it."""
+    with _lock:
+        if what not in _by_hand:
+            name = "c" + cache.digest(what, target().words, sources())
+            code, _ = object_code(name, lambda: write(name))
+            _by_hand[what] = target().link(code, name, parts)
+        return _by_hand[what]
+
+
+def families() -> set[str]:
+    """The first words of all that is written by hand and has been used."""
+    return {what.split()[0] for what in _by_hand}
 
 
 def llvm_text(nest: Nest, name: str) -> str:
     """The module of a kernel."""
-    from llvmlite import ir
-
-    from toytorch.loops.runtime.entry_point import Entry
-
-    module = ir.Module(name)
-    Entry(ir, module, nest, name, target().processor)
+    module = ir().Module(name)
+    EntryPoint(module, nest, name, target().processor)
     # A loop's note has to name itself, which llvmlite cannot write.
     text = re.sub(rf'(!\d+) = !{{ !"{LOOP}", ', r"\1 = distinct !{ \1, ", str(module))
     text += half.functions(text, target().processor)
-    wide = f'"prefer-vector-width"="{VECTORS}"'
+    # LLVM itself prefers 256 bits where 512 would slow older processors down.
+    wide = f'"prefer-vector-width"="{8 * target().processor.vector}"'
     return text.replace("noinline nounwind", f"noinline nounwind {wide}")
 
 
@@ -179,26 +202,18 @@ class Compiled:
     def __init__(self, words: str, nest: Nest, cost: int) -> None:
         """words: what the kernel is; cost: that of an element, in additions."""
         with _lock:
-            t = target()
-            self.name = "k" + cache.digest(words, t.words, emitter())
-            code = cache.read(self.name)
-            self.cached = code is not None
-            if code is None:
-                code = t.compile(llvm_text(nest, self.name))
-                cache.write(self.name, code)
-            run = t.link(code, self.name, ("run",))["run"]
+            self.name = "k" + cache.digest(words, target().words, sources())
+            code, self.cached = object_code(self.name, lambda: llvm_text(nest, self.name))
+            run = target().link(code, self.name, ("run",))["run"]
             limit = max(WORK // (cost + TRAFFIC * len(nest.arrays)), 1)
-            self.call = builtin(reader(), "kernel", card(nest, run, context(), limit))
+            descriptor = kernel_descriptor(nest, run, context(), limit)
+            self.call = builtin(trampoline(), "kernel", descriptor)
 
 
 @once
-def reader() -> int:
-    """The address of the function through which all kernels are called."""
-    from llvmlite import ir
-
-    module = ir.Module("reader")
-    Reader(ir, module)
-    return target().linked(str(module), "reader", ("call",))["call"]
+def trampoline() -> int:
+    """The address of the function through which all kernels of programs are called."""
+    return addresses("trampoline", lambda name: Trampoline(name).text(), ("call",))["call"]
 
 
 class MethodDef(ctypes.Structure):

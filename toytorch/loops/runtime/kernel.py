@@ -25,8 +25,7 @@ from toytorch.loops.generators.python import (
     python_source,
 )
 from toytorch.loops.language.program import Program
-from toytorch.loops.runtime import jit
-from toytorch.loops.runtime import threads as parallel
+from toytorch.loops.runtime import jit, threads
 from toytorch.loops.schedule.build import schedule
 from toytorch.loops.schedule.layout import Layout, arrays_of, layout_of, sizes_of
 from toytorch.loops.schedule.nest import Nest
@@ -38,7 +37,7 @@ _lock = threading.RLock()
 class Kernel:
     """A Program for one layout of its arrays.
 
-    `kernel(outputs..., inputs..., numbers...)` runs it and says True; False, and nothing is done,
+    `kernel(outputs..., inputs..., scalars...)` runs it and says True; False, and nothing is done,
     if the arrays do not fit this kernel (`run` then finds the right one). `kernel.function` is the
     same as a builtin function, which leaves it to the caller (None) to use several threads.
     """
@@ -48,17 +47,17 @@ class Kernel:
         self.nest: Nest = schedule(program, layout)
         self.native = jit.works()
         if self.native:
-            words = f"{program}\n{layout}\n{layout.reduced}\n{jit.VECTORS}"
+            words = f"{program}\n{layout}\n{layout.reduced}"
             self.compiled = jit.Compiled(words, self.nest, program.cost)
             self.function = self.compiled.call
-            parallel.note_threads()
+            threads.note_threads()
         else:
             self.function = self.blocked
 
     def __call__(self, *args: Any) -> bool:
         done = self.function(*args)
         if done is None:
-            parallel.make_team()
+            threads.thread_pool()
             done = self.function(*args)
         return bool(done)
 
@@ -81,6 +80,7 @@ class Kernel:
     @property
     def sources(self) -> dict[str, str]:
         """The loops as "python", "llvm" and "cuda"."""
+        # Only for whoever wants to see it: importing toytorch does not load it.
         from toytorch.loops.generators.cuda import cuda_source
 
         made = {"nest": str(self.nest), "python": python_source(self.nest)}
@@ -94,7 +94,7 @@ class Kernel:
         return sum(a.nbytes for a in arrays[: len(arrays_of(self.program))])
 
     def interpret(self, *args: Any) -> None:
-        """Runs the printed Python, element by element: slow, and what the others have to equal."""
+        """Runs the generated Python, element by element: slow, and what the others have to equal."""
         count = len(arrays_of(self.program))
         sizes = sizes_of(self.program, args[:count])
         table: dict[str, int] = {f"size_{d}": n for d, n in sizes.items()}
@@ -106,7 +106,7 @@ class Kernel:
         views = axis_views(self.nest, list(args[:count]), sizes)
         types = {
             n.name: numpy_blocked.element(n.type, v)
-            for n, v in zip(self.program.numbers, args[count:])
+            for n, v in zip(self.program.scalars, args[count:])
         }
         names = parameters(self.nest)[count + len(types) :]
         python_function(self.nest)(*views, *types.values(), *(table[n] for n in names))
@@ -132,7 +132,7 @@ def compile_program(program: Program, *arrays: Any) -> Kernel:
 
 
 def run(program: Program, *args: Any) -> None:
-    """Runs a program on arrays (outputs, then inputs) and numbers, compiling it if need be.
+    """Runs a program on arrays (outputs, then inputs) and scalars, compiling it if need be.
 
     Raises ValueError or TypeError for arrays that do not fit the program, Unsupported for those
     that these loops cannot do.
@@ -141,9 +141,9 @@ def run(program: Program, *args: Any) -> None:
     for kernel in recent:
         if kernel(*args):
             return
-    wanted = len(arrays_of(program)) + len(program.numbers)
+    wanted = len(arrays_of(program)) + len(program.scalars)
     if len(args) != wanted:
-        raise TypeError(f"expected {wanted} arrays and numbers, got {len(args)}")
+        raise TypeError(f"expected {wanted} arrays and scalars, got {len(args)}")
     kernel = compile_program(program, *args)
     if not kernel(*args):
         raise ValueError(f"the arrays do not fit the program {str(program).splitlines()[0]}")

@@ -1,4 +1,4 @@
-"""Large kernels on several threads: how many there are, and the team that shares the work."""
+"""Large kernels on several threads: how many there are, and the pool that shares the work."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 
 from toytorch.loops.runtime import blas_threads, jit
 from toytorch.loops.runtime.entry_point import CONTEXT
-from toytorch.loops.runtime.thread_pool import Team
+from toytorch.loops.runtime.thread_pool import ThreadPool
 
 _lock = threading.Lock()
-_teams: dict[int, Team] = {}  # by the number of threads; their memory is never given back
+_pools: dict[int, ThreadPool] = {}  # by the number of threads; their memory is never given back
 _count = 0
 
 
@@ -29,38 +29,39 @@ def set_thread_count(count: int) -> None:
 
 
 def note_threads() -> None:
-    """Tells compiled code how many threads there are; the team is made when it is asked for."""
+    """Tells compiled code how many threads there are; the pool is made when it is asked for."""
     if jit.works.cache_info().currsize and jit.works():  # only where there may be kernels
         count = thread_count()
-        tell(count, _teams.get(count))
+        tell(count, _pools.get(count))
 
 
-def tell(count: int, team: Team | None) -> None:
+def tell(count: int, pool: ThreadPool | None) -> None:
     """Writes down for compiled code how many threads there are, and where jobs are posted."""
     words = jit.context()
-    words[CONTEXT.index("board")] = 0  # first of all: where there is none, nothing is posted
-    words[CONTEXT.index("post")] = team.post if team else 0
+    words[CONTEXT.index("queue")] = 0  # first of all: where there is none, nothing is posted
+    words[CONTEXT.index("post")] = pool.post if pool else 0
     words[CONTEXT.index("threads")] = count
-    words[CONTEXT.index("board")] = team.board if team else 0
+    words[CONTEXT.index("queue")] = pool.queue if pool else 0
 
 
 blas_threads.listeners.append(set_thread_count)
 
 
-def make_team() -> None:
-    """Makes the helpers for the present number of threads."""
+def thread_pool() -> ThreadPool:
+    """The pool for the present number of threads, made at first need."""
     with _lock:
         count = thread_count()
-        if count not in _teams:
-            _teams[count] = Team(count)
-        tell(count, _teams[count])
+        if count not in _pools:
+            _pools[count] = ThreadPool(count)
+        tell(count, _pools[count])
+        return _pools[count]
 
 
 def forget() -> None:
-    """In a forked process there are no helpers."""
+    """In a forked process there are no workers."""
     global _lock
     _lock = threading.Lock()
-    _teams.clear()
+    _pools.clear()
     note_threads()
 
 

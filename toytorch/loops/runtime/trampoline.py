@@ -1,43 +1,41 @@
 """The way from Python into a kernel: one compiled function, which reads the array objects itself.
 
-It is a function of CPython's METH_FASTCALL kind. Its `self` is the card of a kernel, an array of
-64-bit words that says what the kernel was made for (`card`): types, dimensions, which strides are
-fixed. It gets the Python objects, checks them against the card, writes the table that run_NAME
-reads (`entry`), and runs the loops: at once, on several threads, or, if it will take long, without
-Python's lock. It returns True; False if the arrays do not fit and nothing was done; None if several
-threads should do it but have not been made yet (`parallel.make_team`).
+It is a function of CPython's METH_FASTCALL kind. Its `self` is a kernel's descriptor, an array of
+64-bit words that says what the kernel was made for (`kernel_descriptor`): types, dimensions, which
+strides are fixed. It gets the Python objects, checks them against the descriptor, writes the table
+that run_NAME reads (`entry_point`), and runs the loops: at once, on several threads, or, if it will
+take long, without Python's lock. It returns True; False if the arrays do not fit and nothing was
+done; None if several threads should do it but have not been made yet (`threads.thread_pool`).
 
-One reader for all kernels costs some 50 ns a call, and saves 10 ms in which each kernel's own would
-be compiled.
+One trampoline for all kernels costs some 50 ns a call, and saves 10 ms in which each kernel's own
+would be compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from toytorch.loops.generators.llvm import strides_of
 from toytorch.loops.language.types import TYPES, kind
+from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime.entry_point import CONTEXT, arrays_in, slots
-from toytorch.loops.schedule.nest import Nest
+from toytorch.loops.schedule.nest import Nest, strides_of
 
-# Where NumPy's array object keeps things, in words of 8 bytes from its beginning. `machine.works`
+# Where NumPy's array object keeps things, in words of 8 bytes from its beginning. `jit.works`
 # looks whether it is so.
 HEAD = object.__basicsize__ // 8
-DATA, SHAPE, STRIDES, DESCRIPTOR = HEAD, HEAD + 2, HEAD + 3, HEAD + 5
+DATA, SHAPE, STRIDES, DTYPE = HEAD, HEAD + 2, HEAD + 3, HEAD + 5
 RANK = (HEAD + 1) * 2  # in words of 4 bytes
-TYPE_NUMBER = HEAD * 2 + 3  # of the descriptor, in words of 4 bytes
+TYPE_NUMBER = HEAD * 2 + 3  # of the dtype, in words of 4 bytes
 
 PARTS = 4  # of the range for each thread: a thread that comes late takes fewer
 LONG = 16  # times the work that is shared: from there on other Python threads may run meanwhile
 MOST = 64  # dimensions of a program: as many as a NumPy array may have
 
-# A card begins with these words. `at_...` says where in the card a list begins, `to_...` where in
+# A descriptor begins with these words. `at_...` says where in it a list begins, `to_...` where in
 # the table its results go.
-CARD = (
+FIELDS = (
     "context",
     "run",
     "limit",
@@ -45,36 +43,36 @@ CARD = (
     "table",
     "arrays",
     "outputs",
-    "numbers",
+    "scalars",
     "dims",
     "axes",
     "extents",
     "at_arrays",
     "at_axes",
-    "at_numbers",
+    "at_scalars",
     "at_extents",
-    "to_numbers",
+    "to_scalars",
     "to_axes",
     "to_extents",
 )
-# For each array: its type's number for NumPy and bytes, its dimensions (by number, in the card at
-# `dims`), the input that is the same memory, and how it varies over axes (in the card at `steps`).
+# For each array: its type's number for NumPy and bytes, its dimensions (by number, in the descriptor at
+# `dims`), the input that is the same memory, and how it varies over axes (in the descriptor at `steps`).
 ARRAY = ("type", "bytes", "rank", "dims", "same", "steps", "count")
 # How an array varies over an axis: over the last one its stride is FIXED (one element), or NONE; a
 # FREE stride is a word of the table; of an output in an input's memory (SAME) nothing is asked.
 STEP = ("axis", "kind", "slot")
 SAME, FIXED, NONE, FREE = range(4)
-AXIS = ("first", "count", "counts", "tiled")  # dimensions (in the card), whether in the range, ...
+AXIS = ("first", "count", "counts", "tiled")  # dimensions (listed), whether in the range, ...
 
 
-def card(nest: Nest, run: int, context: Any, limit: int) -> Any:
-    """The card of a kernel whose loops are compiled at an address; fewer elements than `limit` are
+def kernel_descriptor(nest: Nest, run: int, context: Any, limit: int) -> Any:
+    """The descriptor of a kernel whose loops are compiled at an address; fewer elements than `limit` are
     done on one thread."""
     arrays, slot = arrays_in(nest), slots(nest)
     dims = list(dict.fromkeys(d for a in nest.arrays for d in a.dims))
     if len(dims) > MOST:
         raise ValueError(f"a program can have {MOST} dimensions, not {len(dims)}")
-    words = [0] * len(CARD)
+    words = [0] * len(FIELDS)
 
     def add(values: list[int]) -> int:
         words.extend(values)
@@ -120,123 +118,86 @@ def card(nest: Nest, run: int, context: Any, limit: int) -> Any:
         "table": len(slot),
         "arrays": len(arrays),
         "outputs": nest.outputs,
-        "numbers": len(nest.numbers),
+        "scalars": len(nest.scalars),
         "dims": len(dims),
         "axes": len(axes),
         "extents": len(nest.extents),
         "at_arrays": add([n for record in records for n in record]),
         "at_axes": add([n for axis in axes for n in axis]),
-        "at_numbers": add([int(kind(n.type) == "f") for n in nest.numbers]),
+        "at_scalars": add([int(kind(n.type) == "f") for n in nest.scalars]),
         "at_extents": add([dims.index(d) for d in nest.extents]),
-        "to_numbers": 2 + len(arrays),
-        "to_axes": 2 + len(arrays) + len(nest.numbers),
-        "to_extents": 2 + len(arrays) + len(nest.numbers) + len(axes),
+        "to_scalars": 2 + len(arrays),
+        "to_axes": 2 + len(arrays) + len(nest.scalars),
+        "to_extents": 2 + len(arrays) + len(nest.scalars) + len(axes),
     }
-    words[: len(CARD)] = [values[name] for name in CARD]
+    words[: len(FIELDS)] = [values[name] for name in FIELDS]
     return np.array(words, np.int64)
 
 
-class Reader:
-    """Writes `object call_reader(card, objects, count)` into a module."""
+class Trampoline(Builder):
+    """Writes `object call_NAME(descriptor, objects, count)` into a module of its own."""
 
-    def __init__(self, ir: Any, module: Any) -> None:
-        self.ir, self.word, self.half = ir, ir.IntType(64), ir.IntType(32)
-        words = self.word.as_pointer()
-        self.call = ir.Function(
-            module, ir.FunctionType(self.word, [self.word, words, self.word]), "call_reader"
-        )
-        given, self.objects, count = self.call.args
-        self.entry = ir.IRBuilder(self.call.append_basic_block("entry"))
-        self.b = ir.IRBuilder(self.call.append_basic_block("start"))
-        self.refuse, self.fail = (self.call.append_basic_block(n) for n in ("refuse", "fail"))
-        self.card = self.pointer(self.at(given, DATA))
-        self.field = {name: self.get(self.card, k) for k, name in enumerate(CARD)}
+    def __init__(self, name: str) -> None:
+        super().__init__(f"call_{name}", "word", ["word", "word*", "word"])
+        given, self.objects, count = self.function.args
+        b = self.b
+        start, self.refuse, self.fail = (self.block(n) for n in ("start", "refuse", "fail"))
+        entry = b.block
+        b.position_at_end(start)
+        self.descriptor = self.pointer(self.at(given, DATA))
+        self.field = {name: self.get(self.descriptor, k) for k, name in enumerate(FIELDS)}
         self.context_ = self.pointer(self.field["context"])
-        self.table = self.b.alloca(self.word, size=self.field["table"])
+        self.table = b.alloca(self.word, size=self.field["table"])
         self.put(self.table, 0, self.field["context"])
-        self.sizes, self.own = (self.entry.alloca(self.word, size=MOST) for _ in range(2))
-        expected = self.b.add(self.field["arrays"], self.field["numbers"])
-        self.insist(self.b.icmp_signed("==", count, expected))
+        self.sizes, self.own = (self.alloca("word", MOST) for _ in range(2))
+        expected = b.add(self.field["arrays"], self.field["scalars"])
+        self.insist(b.icmp_signed("==", count, expected))
         self.read_sizes()
         self.check_arrays()
         total, elements = self.read_axes()
         self.read_strides()
         self.read_extents()
-        self.read_numbers()
+        self.read_scalars()
         self.run(total, elements)
-        self.entry.branch(self.call.blocks[1])
-        self.b = ir.IRBuilder(self.refuse)
+        b.position_at_end(self.refuse)
         self.answer("False")
-        ir.IRBuilder(self.fail).ret(self.word(0))
+        b.position_at_end(self.fail)
+        b.ret(self.word(0))
+        b.position_at_end(entry)
+        b.branch(start)
 
-    # -- words ------------------------------------------------------------------------------------
-
-    def index(self, k: Any) -> Any:
-        return self.word(k) if isinstance(k, int) else k
-
-    def get(self, base: Any, k: Any) -> Any:
-        return self.b.load(self.b.gep(base, [self.index(k)]))
-
-    def put(self, base: Any, k: Any, value: Any) -> None:
-        self.b.store(value, self.b.gep(base, [self.index(k)]))
-
-    def pointer(self, address: Any, type: Any = None) -> Any:
-        return self.b.inttoptr(address, (type or self.word).as_pointer())
-
-    def at(self, address: Any, k: int, type: Any = None) -> Any:
-        """The value at a place in memory that is given by an address in a word."""
-        return self.get(self.pointer(address, type), k)
+    def text(self) -> str:
+        """The finished module."""
+        return str(self.module)
 
     def context(self, name: str) -> Any:
         return self.get(self.context_, CONTEXT.index(name))
 
     def python(self, name: str, result: Any, *args: Any) -> Any:
         """Calls a function of the CONTEXT."""
-        type = self.ir.FunctionType(result, [a.type for a in args])
-        return self.b.call(self.pointer(self.context(name), type), args)
+        return self.call(self.context(name), result, *args)
 
     def insist(self, condition: Any) -> None:
         """Goes on only if the condition holds."""
-        onward = self.call.append_basic_block()
+        onward = self.block()
         self.b.cbranch(condition, onward, self.refuse)
         self.b.position_at_end(onward)
 
     def answer(self, name: str) -> None:
         """Returns True, False or None."""
         made = self.context(name)
-        self.python("Py_IncRef", self.ir.VoidType(), made)
+        self.python("Py_IncRef", "void", made)
         self.b.ret(made)
 
-    @contextmanager
-    def loop(self, count: Any, first: Any = 0) -> Iterator[Any]:
-        """for k in range(first, count)"""
-        b, place = self.b, self.entry.alloca(self.word)
-        head, body, after = (self.call.append_basic_block() for _ in range(3))
-        b.store(self.index(first), place)
-        b.branch(head)
-        b.position_at_end(head)
-        k = b.load(place)
-        b.cbranch(b.icmp_signed("<", k, count), body, after)
-        b.position_at_end(body)
-        yield k
-        b.store(b.add(k, self.word(1)), place)
-        b.branch(head)
-        b.position_at_end(after)
-
-    def var(self, value: Any) -> Any:
-        place = self.entry.alloca(self.word)
-        self.b.store(self.index(value), place)
-        return place
-
     def record(self, at: str, names: tuple[str, ...], k: Any) -> dict[str, Any]:
-        """The k-th record of a list in the card."""
+        """The k-th record of a list in the descriptor."""
         return self.record_at(
             self.b.add(self.field[at], self.b.mul(k, self.word(len(names)))), names
         )
 
     def record_at(self, first: Any, names: tuple[str, ...]) -> dict[str, Any]:
         return {
-            name: self.get(self.card, self.b.add(first, self.word(n)))
+            name: self.get(self.descriptor, self.b.add(first, self.word(n)))
             for n, name in enumerate(names)
         }
 
@@ -246,13 +207,13 @@ class Reader:
         """Classes, types and ranks; the address of each array; the size of each dimension (inputs
         of size 1 are broadcast)."""
         b, one = self.b, self.word(1)
-        with self.loop(self.field["dims"]) as d:
+        with self.counting(self.field["dims"]) as d:
             self.put(self.sizes, d, one)
-        with self.loop(self.field["arrays"]) as k:
+        with self.counting(self.field["arrays"]) as k:
             array, record = self.get(self.objects, k), self.record("at_arrays", ARRAY, k)
             self.insist(b.icmp_signed("==", self.at(array, HEAD - 1), self.context("ndarray")))
             rank = b.zext(self.at(array, RANK, self.half), self.word)
-            number = b.sext(self.at(self.at(array, DESCRIPTOR), TYPE_NUMBER, self.half), self.word)
+            number = b.sext(self.at(self.at(array, DTYPE), TYPE_NUMBER, self.half), self.word)
             self.insist(
                 b.and_(
                     b.icmp_signed("==", rank, record["rank"]),
@@ -261,8 +222,8 @@ class Reader:
             )
             self.put(self.table, b.add(k, self.word(2)), self.at(array, DATA))
             shape = self.pointer(self.at(array, SHAPE))
-            with self.loop(rank) as r:
-                d = self.get(self.card, b.add(record["dims"], r))
+            with self.counting(rank) as r:
+                d = self.get(self.descriptor, b.add(record["dims"], r))
                 size = self.get(self.sizes, d)
                 fresh = b.icmp_signed("==", size, one)
                 self.put(self.sizes, d, b.select(fresh, self.get(shape, r), size))
@@ -270,16 +231,16 @@ class Reader:
     def check_arrays(self) -> None:
         """Sizes agree; outputs are exactly the inputs that the layout says, and no others."""
         b, outputs = self.b, self.field["outputs"]
-        with self.loop(self.field["arrays"]) as k:
+        with self.counting(self.field["arrays"]) as k:
             array, record = self.get(self.objects, k), self.record("at_arrays", ARRAY, k)
             shape = self.pointer(self.at(array, SHAPE))
             is_input = b.icmp_signed(">=", k, outputs)
-            with self.loop(record["rank"]) as r:
+            with self.counting(record["rank"]) as r:
                 n = self.get(shape, r)
-                size = self.get(self.sizes, self.get(self.card, b.add(record["dims"], r)))
+                size = self.get(self.sizes, self.get(self.descriptor, b.add(record["dims"], r)))
                 one = b.and_(is_input, b.icmp_signed("==", n, self.word(1)))
                 self.insist(b.or_(b.icmp_signed("==", n, size), one))
-            with self.loop(outputs) as o:
+            with self.counting(outputs) as o:
                 mine, its = (self.get(self.table, b.add(j, self.word(2))) for j in (k, o))
                 told = b.icmp_signed("==", self.record("at_arrays", ARRAY, o)["same"], k)
                 same = b.icmp_signed("==", mine, its)
@@ -289,10 +250,10 @@ class Reader:
         """Writes the lengths of the axes; the range, and the number of elements."""
         b, one = self.b, self.word(1)
         total, elements = self.var(1), self.var(1)
-        with self.loop(self.field["axes"]) as a:
+        with self.counting(self.field["axes"]) as a:
             axis, n = self.record("at_axes", AXIS, a), self.var(1)
-            with self.loop(axis["count"]) as j:
-                d = self.get(self.card, b.add(axis["first"], j))
+            with self.counting(axis["count"]) as j:
+                d = self.get(self.descriptor, b.add(axis["first"], j))
                 b.store(b.mul(b.load(n), self.get(self.sizes, d)), n)
             length = b.load(n)
             self.put(self.table, b.add(self.field["to_axes"], a), length)
@@ -309,16 +270,16 @@ class Reader:
     def read_strides(self) -> None:
         """Writes the strides along the axes; this is `layout.span`, at each call."""
         b, one, zero = self.b, self.word(1), self.word(0)
-        with self.loop(self.field["arrays"]) as k:
+        with self.counting(self.field["arrays"]) as k:
             array, record = self.get(self.objects, k), self.record("at_arrays", ARRAY, k)
             shape, strides = (self.pointer(self.at(array, p)) for p in (SHAPE, STRIDES))
-            with self.loop(self.field["dims"]) as d:
+            with self.counting(self.field["dims"]) as d:
                 self.put(self.own, d, zero)
-            with self.loop(record["rank"]) as r:
-                d = self.get(self.card, b.add(record["dims"], r))
+            with self.counting(record["rank"]) as r:
+                d = self.get(self.descriptor, b.add(record["dims"], r))
                 single = b.icmp_signed("==", self.get(shape, r), one)
                 self.put(self.own, d, b.select(single, zero, self.get(strides, r)))
-            with self.loop(record["count"]) as j:
+            with self.counting(record["count"]) as j:
                 step = self.record_at(b.add(record["steps"], b.mul(j, self.word(len(STEP)))), STEP)
                 stride, length = self.span(self.record("at_axes", AXIS, step["axis"]))
                 kinds = [b.icmp_signed("==", step["kind"], self.word(n)) for n in range(4)]
@@ -336,9 +297,9 @@ class Reader:
         lie together."""
         b, one = self.b, self.word(1)
         size, stride = self.var(1), self.var(0)
-        with self.loop(axis["count"]) as j:  # from the last dimension to the first
+        with self.counting(axis["count"]) as j:  # from the last dimension to the first
             back = b.sub(b.sub(b.add(axis["first"], axis["count"]), one), j)
-            d = self.get(self.card, back)
+            d = self.get(self.descriptor, back)
             n, s, before, along = (
                 self.get(self.sizes, d),
                 self.get(self.own, d),
@@ -354,17 +315,17 @@ class Reader:
 
     def read_extents(self) -> None:
         b = self.b
-        with self.loop(self.field["extents"]) as k:
-            d = self.get(self.card, b.add(self.field["at_extents"], k))
+        with self.counting(self.field["extents"]) as k:
+            d = self.get(self.descriptor, b.add(self.field["at_extents"], k))
             self.put(self.table, b.add(self.field["to_extents"], k), self.get(self.sizes, d))
 
-    def read_numbers(self) -> None:
+    def read_scalars(self) -> None:
         """Python numbers into their slots, as the bits of a double or as integers."""
         b, double = self.b, self.ir.DoubleType()
-        with self.loop(self.field["numbers"]) as k:
+        with self.counting(self.field["scalars"]) as k:
             given = self.get(self.objects, b.add(self.field["arrays"], k))
-            real = self.get(self.card, b.add(self.field["at_numbers"], k))
-            place = b.add(self.field["to_numbers"], k)
+            real = self.get(self.descriptor, b.add(self.field["at_scalars"], k))
+            place = b.add(self.field["to_scalars"], k)
             with b.if_else(b.icmp_signed("!=", real, self.word(0))) as (then, otherwise):
                 with then:
                     value = self.python("PyFloat_AsDouble", double, given)
@@ -380,7 +341,7 @@ class Reader:
         b = self.b
         with b.if_then(doubt):
             error = self.python("PyErr_Occurred", self.word)
-            fine = self.call.append_basic_block()
+            fine = self.block()
             b.cbranch(b.icmp_signed("==", error, self.word(0)), fine, self.fail)
             b.position_at_end(fine)
 
@@ -390,14 +351,14 @@ class Reader:
         """Little work is done at once; more of it is shared; long work lets go of the GIL."""
         b, word, none = self.b, self.word, self.word(0)
         limit, table = self.field["limit"], b.ptrtoint(self.table, word)
-        threads, board = self.context("threads"), self.context("board")
+        threads, queue = self.context("threads"), self.context("queue")
         more = b.icmp_signed(">=", elements, limit)
         step = self.step_of(total, threads)
         shared = b.and_(
             b.and_(more, b.icmp_signed(">", threads, word(1))), b.icmp_signed("<", step, total)
         )
-        wait, ready = (self.call.append_basic_block(n) for n in ("wait", "ready"))
-        b.cbranch(b.and_(shared, b.icmp_signed("==", board, none)), wait, ready)
+        wait, ready = (self.block(n) for n in ("wait", "ready"))
+        b.cbranch(b.and_(shared, b.icmp_signed("==", queue, none)), wait, ready)
         b.position_at_end(wait)
         self.answer("None")
         b.position_at_end(ready)
@@ -408,16 +369,15 @@ class Reader:
         with b.if_then(shared):
             b.store(
                 b.zext(
-                    self.python("post", self.half, board, self.field["run"], table, total, step),
+                    self.python("post", self.half, queue, self.field["run"], table, total, step),
                     word,
                 ),
                 done,
             )
         with b.if_then(b.icmp_signed("==", b.load(done), none)):
-            kernel = self.ir.FunctionType(self.ir.VoidType(), [word] * 3)
-            b.call(self.pointer(self.field["run"], kernel), [table, none, total])
+            self.call(self.field["run"], "void", table, none, total)
         with b.if_then(long):
-            self.python("PyEval_RestoreThread", self.ir.VoidType(), b.load(state))
+            self.python("PyEval_RestoreThread", "void", b.load(state))
         self.answer("True")
 
     def step_of(self, total: Any, threads: Any) -> Any:

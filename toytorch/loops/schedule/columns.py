@@ -1,6 +1,6 @@
 """Reductions down columns: the last axis is kept, its elements lie side by side.
 
-A turn of the outer loop is a block of columns. The totals of its columns are a row of scratch
+An iteration of the outer loop is a block of columns. The totals of its columns are a row of scratch
 memory; several rows are added at once, so that the totals so far are read and written once for all
 of them. Sums of float32 are folded into float64 every so many rows.
 """
@@ -8,11 +8,13 @@ of them. Sums of float32 are folded into float64 every so many rows.
 from __future__ import annotations
 
 from toytorch.loops.language.primitives import EXPENSIVE, JOINS, PRIMITIVES, start_of
-from toytorch.loops.language.program import Argument, Reduce, Step
-from toytorch.loops.schedule.build import Where
+from toytorch.loops.language.steps import Argument, Reduce, Step
+from toytorch.loops.schedule.base import Where
 from toytorch.loops.schedule.nest import Buffer, Index, Let, Load, Nest, Place, Store
 from toytorch.loops.schedule.rows import Rows
 
+# The same on every processor, as GPUs run the same loops; eight rows of a block and the totals fit
+# every first-level cache.
 WIDTH = 512  # columns of a block
 TOGETHER = 8  # rows added at once; 2 where computing what is added takes longer than adding
 FOLD = 256  # rows whose sums are taken in the array's own type
@@ -26,7 +28,7 @@ class Columns(Rows):
         self.lane = count - 1
         self.kept_axes = [a for a in range(count - 1) if not self.layout.reduced[a]]
         self.gone_axes = [a for a in range(count - 1) if self.layout.reduced[a]]
-        self.homes = {name: self.home(name) for name in self.plan.kept}
+        self.kept_in = {name: self.kept_buffer(name) for name in self.plan.kept}
         self.lane_rows: dict[str, Buffer] = {}
         with self.loop("t", "lo", "hi", "rows") as t:
             tiles = self.let("tiles", "add", f"n{self.lane}", WIDTH - 1)
@@ -44,9 +46,9 @@ class Columns(Rows):
             self.column_outputs(row)
         return self.finish((*self.kept_axes, self.lane), WIDTH)
 
-    def home(self, name: str) -> Buffer:
-        if name in self.plan.homes:
-            return self.buffers[self.plan.homes[name]]
+    def kept_buffer(self, name: str) -> Buffer:
+        if name in self.plan.kept_in:
+            return self.buffers[self.plan.kept_in[name]]
         size: tuple[Index, ...] = (*(f"n{a}" for a in self.gone_axes), WIDTH)
         made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
         self.scratch.append(made)
@@ -190,8 +192,8 @@ class Columns(Rows):
         offset: Place,
     ) -> None:
         """Rows start..end, by eights, and the ones that are left one by one."""
-        dear = any(self.plan.costs(s.arg) for s in reduces)
-        together = (2 if dear else TOGETHER) if reduces else 1
+        expensive = any(self.plan.costs(s.arg) for s in reduces)
+        together = (2 if expensive else TOGETHER) if reduces else 1
         first: Index = start
         last = self.gone_axes[-1]
         for count in dict.fromkeys((together, 1)):
@@ -236,9 +238,9 @@ class Columns(Rows):
         for s in reduces:
             found[s.name].append(env[s.arg])
         for name in keep:
-            home = self.homes[name]
-            if self.plan.homes.get(name) not in outputs or home in self.scratch:
-                self.add(Store(home.name, self.kept_place(home, where, kept_at), env[name]))
+            buffer = self.kept_in[name]
+            if self.plan.kept_in.get(name) not in outputs or buffer in self.scratch:
+                self.add(Store(buffer.name, self.kept_place(buffer, where, kept_at), env[name]))
         self.store_outputs(outputs, env, where)
 
     def join(self, s: Reduce, values: list[Argument], part: Buffer, c: str) -> None:

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.loops.language.program import Array, Program, Unsupported
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import Array, Unsupported
 from toytorch.loops.language.types import TYPES
 
 
@@ -96,7 +97,8 @@ def layout_of(program: Program, arrays: Sequence[Any]) -> Layout:
             )
     order = _order(program, strides)
     groups = [[d for d in order if d not in over], [d for d in order if d in over]]
-    kept, gone = (_merge(g, sizes, strides) for g in groups)
+    alone = {str(s.args[0]) for s in program.steps if s.op == "index"}
+    kept, gone = (_merge(g, sizes, strides, alone) for g in groups)
     varied = [d for d in order if sizes[d] != 1] or list(order)
     if not over:
         mode, axes = "flat", kept or [()]
@@ -135,12 +137,14 @@ def _order(program: Program, strides: list[dict[str, int]]) -> list[str]:
 
 
 def _merge(
-    dims: list[str], sizes: dict[str, int], strides: list[dict[str, int]]
+    dims: list[str], sizes: dict[str, int], strides: list[dict[str, int]], alone: set[str]
 ) -> list[tuple[str, ...]]:
-    """Neighbours that lie together in every array joined to one axis."""
+    """Neighbours that lie together in every array joined to one axis; but dimensions whose index
+    is wanted stay alone."""
     axes: list[tuple[str, ...]] = []
     for d in reversed(dims):
-        if axes and all(_together(d, axes[-1], sizes, s) for s in strides):
+        free = axes and alone.isdisjoint((d, *axes[-1]))
+        if free and all(_together(d, axes[-1], sizes, s) for s in strides):
             axes[-1] = (d, *axes[-1])
         else:
             axes.append((d,))

@@ -1,6 +1,6 @@
 """The loop nest of a kernel: what is loaded, computed and stored, and in which order.
 
-Printers turn a Nest into Python, LLVM or CUDA C. Values are named once (Let, Load); a Var is a
+Code generators turn a Nest into Python, LLVM or CUDA C. Values are named once (Let, Load); a Var is a
 place that loops add to. Index variables and sizes are values of the type "index".
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toytorch.loops.language.program import Argument, Array, Number
+from toytorch.loops.language.steps import Argument, Array, Scalar
 
 Index = str | int  # the name of an index variable or of a size, or a number
 # Where an element is: for each axis the indices that are added up. -1 is the only axis of scratch.
@@ -73,7 +73,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Update:
-    """name = op(name, value), in any order of the loop's turns."""
+    """name = op(name, value), in any order of the loop's iterations."""
 
     name: str
     op: str
@@ -92,7 +92,7 @@ class Join:
 class For:
     """for index in range(start, stop, step).
 
-    kind   "rows": the turns are independent, and divided among threads; "lanes": neighbours in
+    kind   "rows": the iterations are independent, and divided among threads; "lanes": neighbours in
            memory, made for vector instructions; "serial"
     """
 
@@ -115,7 +115,7 @@ class Nest:
     """
 
     buffers: tuple[Buffer, ...]
-    numbers: tuple[Number, ...]
+    scalars: tuple[Scalar, ...]
     axes: tuple[tuple[str, ...], ...]
     extents: tuple[str, ...]  # dimensions whose sizes are wanted as numbers, size_i, size_j
     range: tuple[int, ...]  # axes
@@ -153,7 +153,7 @@ def _lines(body: tuple[Statement, ...], depth: int) -> Iterator[str]:
 def needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements without indices and loads that nobody uses."""
     while True:
-        used = {name for s in _all(body) for name in _uses(s)}
+        used = {name for s in statements(body) for name in _uses(s)}
         made = _without(body, used)
         if made == body:
             return body
@@ -170,12 +170,12 @@ def _without(body: tuple[Statement, ...], used: set[str]) -> tuple[Statement, ..
     )
 
 
-def _all(body: tuple[Statement, ...]) -> Iterator[Statement]:
+def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """All statements, those in loops too."""
     for s in body:
         yield s
         if isinstance(s, For):
-            yield from _all(s.body)
+            yield from statements(s.body)
 
 
 def _uses(s: Statement) -> Iterator[str]:
@@ -202,3 +202,14 @@ def place_text(place: Place) -> str:
     for axis, index in place:
         by_axis.setdefault(axis, []).append(str(index))
     return ", ".join(" + ".join(parts) for parts in by_axis.values()) or "()"
+
+
+def strides_of(nest: Nest) -> list[tuple[str, int]]:
+    """The (buffer, axis) pairs whose strides are values of the call."""
+    last = len(nest.axes) - 1
+    return [
+        (b.name, a)
+        for b in nest.buffers
+        for a in b.axes
+        if a >= 0 and not b.same and not (a == last and b.inner in "01")
+    ]

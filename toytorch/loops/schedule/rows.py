@@ -1,4 +1,4 @@
-"""Reductions along rows: the reduced axes lie innermost, a row is a turn of the outer loop.
+"""Reductions along rows: the reduced axes lie innermost, a row is an iteration of the outer loop.
 
 A sum is taken in blocks of 1024 elements in the array's own type, by vector instructions, and the
 blocks are added in float64.
@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from toytorch.loops.language.primitives import JOINS, start_of
-from toytorch.loops.language.program import Argument, Reduce
+from toytorch.loops.language.steps import Argument, Reduce
 from toytorch.loops.language.types import kind
-from toytorch.loops.schedule.build import Schedule, Where
+from toytorch.loops.schedule.base import Schedule, Where
 from toytorch.loops.schedule.nest import Buffer, Join, Let, Load, Nest, Place, Store, Update, Var
 
+# The same on every processor: the error of a sum follows from it (with 4096 it was four times as
+# large at 128 bits), and GPUs run the same loops.
 BLOCK = 1024
 
 
@@ -25,7 +27,7 @@ class Rows(Schedule):
         reduced = self.layout.reduced
         self.kept_axes = [a for a, gone in enumerate(reduced) if not gone]
         self.gone_axes = [a for a, gone in enumerate(reduced) if gone]
-        self.homes = {name: self.home(name) for name in self.plan.kept}
+        self.kept_in = {name: self.kept_buffer(name) for name in self.plan.kept}
         with self.loop("r", "lo", "hi", "rows") as r:
             row = self.decompose(r, self.kept_axes)
             env: dict[str, Argument] = {}
@@ -38,10 +40,10 @@ class Rows(Schedule):
             self.store_outputs(self.plan.row_outputs, env, row)
         return self.finish(tuple(self.kept_axes))
 
-    def home(self, name: str) -> Buffer:
+    def kept_buffer(self, name: str) -> Buffer:
         """Where a kept value waits: in an output, or in scratch as long as a row."""
-        if name in self.plan.homes:
-            return self.buffers[self.plan.homes[name]]
+        if name in self.plan.kept_in:
+            return self.buffers[self.plan.kept_in[name]]
         size = tuple(f"n{a}" for a in self.gone_axes)
         made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
         self.scratch.append(made)
@@ -178,9 +180,9 @@ class Rows(Schedule):
         for s in reduces:
             self.add(Update(totals[s.name], JOINS[s.op], env[s.arg]))
         for name in keep:
-            home = self.homes[name]
-            if self.plan.homes.get(name) not in outputs or home in self.scratch:
-                self.add(Store(home.name, self.kept_place(home, where, kept_at), env[name]))
+            buffer = self.kept_in[name]
+            if self.plan.kept_in.get(name) not in outputs or buffer in self.scratch:
+                self.add(Store(buffer.name, self.kept_place(buffer, where, kept_at), env[name]))
         self.store_outputs(outputs, env, where)
 
     def load_kept(
@@ -192,11 +194,13 @@ class Rows(Schedule):
             step = self.plan.steps.get(name)
             for a in (name, *(step.args if step else ())):
                 if a in ready and a not in env:
-                    home = self.homes[str(a)]
+                    buffer = self.kept_in[str(a)]
                     env[str(a)] = made = self.fresh(str(a))
                     self.add(
-                        Load(made, home.type, home.name, self.kept_place(home, where, kept_at))
+                        Load(
+                            made, buffer.type, buffer.name, self.kept_place(buffer, where, kept_at)
+                        )
                     )
 
-    def kept_place(self, home: Buffer, where: Where, kept_at: Place) -> Place:
-        return kept_at if home.axes == (-1,) else self.place(home, where)
+    def kept_place(self, buffer: Buffer, where: Where, kept_at: Place) -> Place:
+        return kept_at if buffer.axes == (-1,) else self.place(buffer, where)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from toytorch.loops.language.primitives import EXPENSIVE, PRIMITIVES
-from toytorch.loops.language.program import Program, Reduce, Step
+from toytorch.loops.language.program import Program
+from toytorch.loops.language.steps import OF_DIMENSIONS, Reduce, Step
 from toytorch.loops.language.types import TYPES, computed
 from toytorch.loops.schedule.layout import Layout
 
@@ -22,16 +23,16 @@ class Plan:
         over = set(program.over)
         outs = len(program.outputs)
         self.inputs = {a.name: outs + k for k, a in enumerate(program.inputs)}
-        self.numbers = {n.name for n in program.numbers}
+        self.scalars = {n.name for n in program.scalars}
         self.steps = {s.name: s for s in program.steps}
         self.types = {
-            v.name: computed(v.type) for v in (*program.inputs, *program.numbers, *program.steps)
+            v.name: computed(v.type) for v in (*program.inputs, *program.scalars, *program.steps)
         }
         varies = {v.name: set(v.dims) for v in (*program.inputs, *program.steps)}
         self.full = {name for name, dims in varies.items() if dims & over or not over}
-        self.stage = dict.fromkeys([*self.inputs, *self.numbers], 0)
+        self.stage = dict.fromkeys([*self.inputs, *self.scalars], 0)
         for s in program.steps:
-            named = [a for a in s.args if isinstance(a, str) and s.op != "extent"]
+            named = [a for a in s.args if isinstance(a, str) and s.op not in OF_DIMENSIONS]
             last = max((self.stage[a] for a in named), default=0)
             self.stage[s.name] = last + isinstance(s, Reduce)
         # An output without the reduced dimensions is stored once a row.
@@ -53,15 +54,15 @@ class Plan:
             for p in range(self.last + 1)
         ]
         self.kept = self._kept() if over else []
-        self.homes = self._homes(in_place)
+        self.kept_in = self._outputs_to_keep_in(in_place)
 
     def needed(self, roots: Iterable[str], known: Collection[str]) -> list[str]:
         """What has to be computed for the roots beyond what is known, in order."""
         wanted = {r for r in roots if r not in known}
         for s in reversed(self.program.steps):
-            if s.name in wanted and not isinstance(s, Reduce) and s.op != "extent":
+            if s.name in wanted and not isinstance(s, Reduce) and s.op not in OF_DIMENSIONS:
                 wanted |= {a for a in s.args if isinstance(a, str) and a not in known}
-        names = (*self.inputs, *(n.name for n in self.program.numbers), *self.steps)
+        names = (*self.inputs, *(n.name for n in self.program.scalars), *self.steps)
         return [name for name in names if name in wanted]
 
     def costs(self, name: str) -> bool:
@@ -83,7 +84,7 @@ class Plan:
 
         for s in self.program.steps:
             for a in s.args:
-                if isinstance(a, str) and a in self.full and s.op != "extent":
+                if isinstance(a, str) and a in self.full and s.op not in OF_DIMENSIONS:
                     use(a, self.stage[a] if isinstance(s, Reduce) else self.stage[s.name])
         for k, stage in self.stored_in.items():
             use(self.program.outputs[k].name, stage)
@@ -95,9 +96,9 @@ class Plan:
             and self.costs(s.name)
         ]
 
-    def _homes(self, in_place: set[int]) -> dict[str, int]:
+    def _outputs_to_keep_in(self, in_place: set[int]) -> dict[str, int]:
         """The output in whose memory a kept value can wait."""
-        homes: dict[str, int] = {}
+        found: dict[str, int] = {}
         for name in self.kept:
             for k, stage in self.stored_in.items():
                 o = self.program.outputs[k]
@@ -107,13 +108,13 @@ class Plan:
                 if (
                     (own or free)
                     and alone
-                    and k not in homes.values()
+                    and k not in found.values()
                     and (
                         o.type == self.types[name]
                         and TYPES[o.type].kind == "f"
                         and self.layout.inner[k] == "1"
                     )
                 ):
-                    homes[name] = k
+                    found[name] = k
                     break
-        return homes
+        return found

@@ -16,6 +16,7 @@ import numpy as np
 
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.jit import SMALLEST
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
@@ -40,9 +41,9 @@ LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j]
     back = cell * f""")
 
 
-def in_one_pass(xp: Any, a: Any) -> bool:
+def in_one_pass(a: Any) -> bool:
     """Whether compiled loops do the steps: where they work, and there is enough to do."""
-    return xp is np and a.dtype.char in "fd" and a.size >= 4096 and jit.works()
+    return a.__class__ is np.ndarray and a.dtype.char in "fd" and a.size >= SMALLEST and jit.works()
 
 
 def quarters(a: Any, n: int) -> list[Any]:
@@ -85,7 +86,7 @@ def lstm_forward(
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
     turned = xp.ascontiguousarray(w_hh.T)  # halves the time of a step's product
-    once = w_hr is None and in_one_pass(xp, gates)
+    once = w_hr is None and in_one_pass(gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
         xp.matmul(h[:rows], turned, out=a)
@@ -130,7 +131,7 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
     c_before = before(xp, cells, c0, spans)
     d_gates = xp.empty_like(acts)
     d_projected = xp.empty_like(outputs)
-    once = in_one_pass(xp, acts)
+    once = in_one_pass(acts)
     for lo, hi in reversed(spans):
         rows = hi - lo
         d = d_projected[lo:hi]

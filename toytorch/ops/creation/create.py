@@ -535,7 +535,7 @@ def tensor(
         dtype = as_dtype(dtype)
     array = to_array(data, dtype)
     made = finish(
-        lambda xp: array if xp is np else xp.asarray(array),
+        lambda xp: xp.asarray(array),
         device
         if device is not None
         else getattr(data, "device", None)

@@ -15,12 +15,7 @@ from toytorch.ops.scalars import as_element
 
 def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
     """target[places] += values, counting every place as often as it comes."""
-    if xp is np:
-        np.add.at(target, places, values)
-    else:
-        import cupyx
-
-        cupyx.scatter_add(target, places, values)
+    xp.add.at(target, places, values)
 
 
 # -- x[...] ---------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts import state
 from toytorch.facts.size import broadcast_pair, wrap_dim
-from toytorch.kernels.matmul import SMALLEST, are_twins, is_symmetric
-from toytorch.kernels.matmul import product as small_product
+from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
 
@@ -48,10 +48,10 @@ def same_dtype(a: Any, b: Any) -> None:
 def _product(xp: Any, a: Any, b: Any) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if xp is np and a.ndim == 2 and b.ndim == 2 and a.size * b.shape[1] >= SMALLEST:
-        small = small_product(a, b)
-        if small is not None:
-            return small
+    if len(a) >= LEAST and a.ndim == 2:
+        made = attempt(xp, "product", a, b)
+        if made is not None:
+            return made
     return xp.matmul(a, b)
 
 
@@ -65,25 +65,20 @@ def check_factors(a: Any, b: Any) -> None:
 
 
 def _mm(xp: Any, a: Any, b: Any) -> Any:
-    if (
-        a.dtype is b.dtype
-        and a.dtype.char in "fd"
-        and a.ndim == 2 == b.ndim
-        and (a.shape[1] == b.shape[0] and a.size * b.shape[1] < SMALLEST)
-    ):
-        return xp.matmul(a, b)  # the small call, without the detours
-    for name, m in (("self", a), ("mat2", b)):
-        if m.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix")
-    check_factors(a, b)
-    same_dtype(a, b)
+    fits = a.ndim == 2 == b.ndim and a.shape[1] == b.shape[0] and a.dtype is b.dtype
+    if not fits:  # or, rarely, equal types that are two objects
+        for name, m in (("self", a), ("mat2", b)):
+            if m.ndim != 2:
+                raise RuntimeError(f"{name} must be a matrix")
+        check_factors(a, b)
+        same_dtype(a, b)
     return _product(xp, a, b)
 
 
 def left_share(g: Any, mat2: Any, work: Any = None) -> Any:
     """The gradient of the left factor: g·mat2ᵀ."""
     made = g.mm(mat2.t())
-    if work is not None and made.numel() >= SMALLEST // 8:
+    if work is not None and made.numel() >= SYMMETRIC:
         work["left"] = made, mat2
     return made
 
@@ -99,7 +94,7 @@ def right_share(g: Any, mat1: Any, column_major: Any, work: Any = None) -> Any:
         arrays = [t._array for t in (g, mat1, mat2)]
         if (
             all(a.__class__ is np.ndarray for a in arrays)
-            and are_twins(*arrays[1:])
+            and is_transpose(*arrays[1:])
             and (is_symmetric(arrays[0]))
         ):
             return made.t()
@@ -333,10 +328,6 @@ def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
             f"and {weight.shape[1]}x{weight.shape[0]})"
         )
     same_dtype(x, weight)
-    if xp is np and x.size * weight.shape[0] >= SMALLEST:
-        small = small_product(x, weight.T, bias)
-        if small is not None:
-            return small
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.

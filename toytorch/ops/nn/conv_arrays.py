@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.kernels import conv
+from toytorch.backends.base import attempt
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
 
@@ -41,14 +41,16 @@ def _columns(
 # -- the compiled kernels -------------------------------------------------------------------------
 
 
-def _direct(xp: Any, compute: Any, arrays: Any, sizes: Any, *rest: Any) -> Any:
-    """compute(*arrays, *sizes, *rest) on images or lines, which are images of height 1; or None."""
+def _direct(xp: Any, name: str, arrays: Any, sizes: Any, *rest: Any) -> Any:
+    """The kernel of that name on images or lines, which are images of height 1; or None."""
     n = arrays[0].ndim - 2
-    if xp is not np or n > 2:
+    if n > 2:
         return None
     if n == 2:
-        return compute(*arrays, *sizes, *rest)
-    made = compute(
+        return attempt(xp, name, *arrays, *sizes, *rest)
+    made = attempt(
+        xp,
+        name,
         *(a[:, :, None] for a in arrays),
         *((neutral, *v) for neutral, v in zip((1, 1, 0, 1)[-len(sizes) :], sizes)),
         *rest,
@@ -70,19 +72,13 @@ def conv_arrays(
     xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
-    y = _direct(
-        xp,
-        lambda x, w, *rest: conv.forward(x, w, bias, *rest),
-        (x, w),
-        (stride, padding, dilation),
-        groups,
-    )
+    y = _direct(xp, "convolution", (x, w), (stride, padding, dilation), groups, bias)
     if y is not None:
         return y
     y = _multiplied(xp, x, w, stride, padding, dilation, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * (x.ndim - 2))
-    return _in_order_of(x, y) if xp is np else y
+    return _in_order_of(x, y)
 
 
 def _multiplied(
@@ -135,11 +131,11 @@ def transposed_arrays(
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
-    y = _direct(xp, conv.input_gradient, (x, w), (sizes, stride, padding, dilation), groups)
+    y = _direct(xp, "convolution_input", (x, w), (sizes, stride, padding, dilation), groups)
     if y is not None:
         return y
     y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)
-    return _in_order_of(x, y) if xp is np else y
+    return _in_order_of(x, y)
 
 
 def _spread(
@@ -188,7 +184,7 @@ def weight_arrays(
 ) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
     out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups
-    made = _direct(xp, conv.weight_gradient, (x, g), (kernel, stride, padding, dilation), groups)
+    made = _direct(xp, "convolution_weight", (x, g), (kernel, stride, padding, dilation), groups)
     if made is not None:
         return made
     w = xp.zeros((groups, outputs // groups, inputs * math.prod(kernel)), x.dtype)

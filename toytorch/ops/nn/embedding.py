@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.kernels import rows as rows_native
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
@@ -32,7 +32,7 @@ def _embedding(
     _indices("embedding", indices)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= len(weight)):
         raise IndexError("index out of range in self")
-    made = rows_native.take_rows(weight, indices) if xp is np else None
+    made = attempt(xp, "take_rows", weight, indices)
     if made is not None:
         return made
     return xp.take(weight, indices, 0)
@@ -40,7 +40,7 @@ def _embedding(
 
 def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     """The sums (count, D) of rows (M, D) with the same number."""
-    found = rows_native.add_rows(rows, numbers, count) if xp is np else None
+    found = attempt(xp, "add_rows", rows, numbers, count)
     if found is not None:
         return found
     made = xp.zeros((count, rows.shape[1]), rows.dtype)
@@ -49,12 +49,11 @@ def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     order = xp.argsort(numbers, kind="stable")
     numbers = numbers[order]
     starts = xp.flatnonzero(xp.diff(numbers, prepend=-1))
-    if xp is np:
-        made[numbers[starts]] = np.add.reduceat(rows[order], starts, 0)
+    sums = attempt(xp, "add_runs", rows[order], starts, 0)
+    if sums is not None:
+        made[numbers[starts]] = sums
     else:
-        from toytorch.ops.indexing.by_index import add_at
-
-        add_at(xp, made, numbers, rows[order])
+        xp.add.at(made, numbers, rows[order])
     return made
 
 

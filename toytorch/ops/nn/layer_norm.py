@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
-from toytorch.kernels import norm as kernels
 from toytorch.kernels.memory_format import channels_last
-from toytorch.loops import Recipe
-from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.normalize import at_once, centered, need_float, standardized, taken, through
 from toytorch.ops.nn.windows import sizes_text
@@ -29,7 +26,7 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
     need_float("LayerNormKernelImpl", a)
     lead = a.shape[: a.ndim - len(shape)]
     kept = (*lead, *(1,) * len(shape))
-    large = _large_layer_norm(xp, a, math.prod(shape), weight, bias, eps)
+    large = attempt(xp, "layer_norm", a, math.prod(shape), weight, bias, eps)
     if large is not None:
         made, mean, rstd = large
         return made, mean.reshape(kept), rstd.reshape(kept)
@@ -41,34 +38,6 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
     if bias is not None:
         made += bias.reshape(-1)
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
-
-
-NORM = Recipe("""x[i,j], w[j], b[j], eps -> y[i,j], m[i], r[i]
-    m = mean[j](x)
-    d = x - m
-    r = rsqrt(mean[j](d*d) + eps)
-    y = d*r*w + b""")
-
-
-def _large_layer_norm(xp: Any, a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
-    """(result, mean, 1/deviation) in one compiled pass over the rows, or None."""
-    if (
-        xp is not np
-        or a.size < SMALLEST
-        or not n
-        or a.dtype.char not in "fd"
-        or not a.flags.c_contiguous
-        or not jit.works()
-    ):
-        return None
-    w = np.ones(n, a.dtype) if weight is None else weight.reshape(-1)
-    b = np.zeros(n, a.dtype) if bias is None else bias.reshape(-1)
-    y, mean = np.empty_like(a), np.empty(a.size // n, a.dtype)
-    rstd = np.empty_like(mean)
-    if not a.dtype == w.dtype == b.dtype:
-        return None
-    NORM(y.reshape(-1, n), mean, rstd, a.reshape(-1, n), w, b, eps)
-    return y, mean, rstd
 
 
 def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:
@@ -99,7 +68,7 @@ def _last(normalized_shape: Any) -> list[int]:
 def _layer_norm_input(
     gs: Any, input: Any, normalized_shape: Any, weight: Any, eps: float, result1: Any, result2: Any
 ) -> Any:
-    made = at_once({}, kernels.layer_input, gs[0], input, weight, result1, result2)
+    made = at_once({}, "layer_norm_input", gs[0], input, weight, result1, result2)
     if made:
         return taken(made, 0)
     g = gs[0] if weight is None else gs[0] * weight
@@ -121,14 +90,8 @@ def _layer_norm_at_once(
     gs: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, work: Any
 ) -> Any:
     """The gradients of weight and bias in one compiled loop; or None."""
-    return at_once(
-        work,
-        lambda g, a, m, r: kernels.layer_weight(g, a, normalized_shape, m, r),
-        gs[0],
-        input,
-        result1,
-        result2,
-    )
+    shape = tuple(normalized_shape)
+    return at_once(work, "layer_norm_weight", gs[0], input, shape, result1, result2)
 
 
 def _layer_norm_bias(
@@ -186,7 +149,9 @@ def _group_norm(
     _check_group(a, c, group, weight, bias)
     if a.size != n * c * area:
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.")
-    found = kernels.group(xp, a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
+    found = (
+        attempt(xp, "group_norm", a, weight, bias, group, eps) if a.shape[:2] == (n, c) else None
+    )
     if found is not None:
         return found
     made, mean, _, rstd = centered(xp, a.reshape(n, group, c // group * area), (2,), eps)
@@ -255,7 +220,7 @@ def _group_norm_at_once(
         not state.local.grad and (bool(gs[1].any()) or bool(gs[2].any()))
     ):
         return None
-    return at_once(work, kernels.group_backward, gs[0], input, weight, mean, rstd)
+    return at_once(work, "group_norm_backward", gs[0], input, weight, mean, rstd)
 
 
 def _group_norm_weight(

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toytorch.backends.base import attempt
+
 Array = np.ndarray[Any, Any]
 
 
@@ -31,7 +33,7 @@ def apply(xp: Any, a: Any, axis: int, m: Map) -> Any:
     exact = True
     if m.size <= 64 or m.places.shape[1] > 8:  # a product of matrices is quicker than many sums
         made = _product(xp, a, axis, dense(m))
-        exact = xp is not np or bool(np.isfinite(made.sum()))
+        exact = bool(xp.isfinite(made.sum()))
         if exact:
             return made  # else an infinity or NaN times a 0 of the matrix has spread
     ones = (1,) * (a.ndim - 1 - axis)
@@ -50,7 +52,7 @@ def apply_transposed(xp: Any, g: Any, axis: int, m: Map) -> Any:
     """The derivative of `apply`: every output's gradient goes to the inputs it came from."""
     if m.weights is not None and (m.size <= 64 or m.places.shape[1] > 8):
         made = _product(xp, g, axis, dense(m).T)
-        if xp is not np or bool(np.isfinite(made.sum())):
+        if bool(xp.isfinite(made.sum())):
             return made
     order = np.argsort(m.places.reshape(-1), kind="stable")
     inputs = m.places.reshape(-1)[order]
@@ -66,12 +68,11 @@ def apply_transposed(xp: Any, g: Any, axis: int, m: Map) -> Any:
     made = xp.zeros(shape, g.dtype)
     if len(starts):
         where = (slice(None),) * axis
-        if xp is np:
-            made[(*where, inputs[starts])] = np.add.reduceat(parts, starts, axis)
+        sums = attempt(xp, "add_runs", parts, starts, axis)
+        if sums is not None:
+            made[(*where, inputs[starts])] = sums
         else:
-            from toytorch.ops.indexing.by_index import add_at
-
-            add_at(xp, made, (*where, xp.asarray(inputs)), parts)
+            xp.add.at(made, (*where, xp.asarray(inputs)), parts)
     return made
 
 

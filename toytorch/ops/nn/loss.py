@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.size import broadcast_pair
-from toytorch.kernels import rows as rows_native
 from toytorch.ops.define import general
 
 
@@ -73,7 +73,7 @@ def _rows(logs: Any) -> Any:
 def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
     classes = logs.shape[1]
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
-        mean = rows_native.picked_mean(logs, target)
+        mean = attempt(xp, "picked_mean", logs, target)
         if mean is not None:
             return -mean
     if (
@@ -125,7 +125,7 @@ def _nll_backward(
     flat = target.reshape(-1)
     if len(shape) == 2 and weight is None and reduction == "mean" and ignore < 0 and flat.size:
         full = xp.zeros(shape, g.dtype)
-        if rows_native.put_picked(full, flat, g):
+        if attempt(xp, "put_picked", full, flat, g):
             return full
         if flat.min() >= 0:
             full[xp.arange(flat.size), flat] = -g / g.dtype.type(flat.size)

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.kernels import norm as kernels
 from toytorch.ops.define import general, public
 
 
@@ -170,9 +171,9 @@ def _compiled_batch_norm(
         mean, var = (v.astype(x.dtype, copy=False) for v in (running_mean, running_var))
         scale = 1 / xp.sqrt(var + x.dtype.type(eps))
         scale = scale if weight is None else scale * weight
-        made = kernels.affine(xp, x, mean, scale, bias)
+        made = attempt(xp, "batch_norm_affine", x, mean, scale, bias)
         return None if made is None else (made, xp.zeros(0, x.dtype), xp.zeros(0, x.dtype))
-    found = kernels.batch(xp, x, weight, bias, eps)
+    found = attempt(xp, "batch_norm", x, weight, bias, eps)
     if found is None:
         return None
     made, mean, variance, rstd = found
@@ -209,19 +210,17 @@ def _statistics(
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
 
 
-def at_once(work: Any, compute: Any, *tensors: Any) -> Any:
-    """What compute(*arrays) makes as tensors, computed once for all derivatives of a node.
+def at_once(work: Any, name: str, *given: Any) -> Any:
+    """What a kernel makes of tensors and plain arguments, as tensors; once for all derivatives of
+    a node.
 
     None where a gradient will be differentiated or somebody watches, or where it gives None.
     """
-    if (
-        state.local.grad
-        or state.local.modes
-        or any(t is not None and t._array.__class__ is not np.ndarray for t in tensors)
-    ):
+    if state.local.grad or state.local.modes:
         return None
     if "made" not in work:
-        made = compute(*(None if t is None else t._array for t in tensors))
+        args = [t._array if isinstance(t, Tensor) else t for t in given]
+        made = attempt(base.of_array(args[0]).xp, name, *args)
         work["made"] = None if made is None else [wrap(v) for v in made]
     return work["made"]
 
@@ -244,9 +243,7 @@ def _batch_norm_input(
     result2: Any,
     work: Any,
 ) -> Any:
-    made = training and at_once(
-        work, kernels.batch_backward, gs[0], input, weight, result1, result2
-    )
+    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     if made:
         return taken(made, 0)
     x, dims = _channels(input)
@@ -269,9 +266,7 @@ def _batch_norm_weight(
     result2: Any,
     work: Any,
 ) -> Any:
-    made = training and at_once(
-        work, kernels.batch_backward, gs[0], input, weight, result1, result2
-    )
+    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     if made:
         return taken(made, 1)
     x, dims = _channels(input)
@@ -289,9 +284,7 @@ def _batch_norm_bias(
     result2: Any,
     work: Any,
 ) -> Any:
-    made = training and at_once(
-        work, kernels.batch_backward, gs[0], input, weight, result1, result2
-    )
+    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 

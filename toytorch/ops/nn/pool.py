@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.core.op import Op
-from toytorch.kernels import pool as pool_native
-from toytorch.kernels.memory_format import channels_last
+from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import apply_all
 from toytorch.ops.nn.pool_arrays import (
@@ -109,7 +109,7 @@ def _need(name: str, a: Any, kinds: str) -> None:
 
 def _as(a: Any, made: Any) -> Any:
     """Images in the order of memory of others: channels lie last where they did."""
-    return pool_native.in_order(made, True) if channels_last(a) else made
+    return in_order(made, True) if channels_last(a) else made
 
 
 def _picked(g: Any, indices: Any, n: int) -> Any:
@@ -126,7 +126,9 @@ def _max_pool(n: int) -> Op:
         _need(name, a, "fiu")
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
         out = out_sizes(name, a, n, kernel, stride, padding, dilation, ceil_mode)
-        found = pool_native.max_pool(a, kernel, stride, padding, dilation, out) if n == 2 else None
+        found = (
+            attempt(xp, "max_pool", a, kernel, stride, padding, dilation, out) if n == 2 else None
+        )
         if found is not None:
             return found
         made = max_arrays(xp, a, kernel, stride, padding, dilation, out)
@@ -145,8 +147,8 @@ def _max_pool(n: int) -> Op:
     ) -> Any:
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
         found = (
-            pool_native.max_pool_backward(
-                g, indices, a.shape[-2:], kernel, stride, padding, dilation
+            attempt(
+                xp, "max_pool_backward", g, indices, a.shape[-2:], kernel, stride, padding, dilation
             )
             if n == 2
             else None
@@ -232,7 +234,9 @@ def _average_pool(n: int) -> Op:
             shared = math.prod(np.ix_(*counts)) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
         found = (
-            pool_native.mean_pool(
+            attempt(
+                xp,
+                "mean_pool",
                 a,
                 kernel,
                 stride,
@@ -262,7 +266,9 @@ def _average_pool(n: int) -> Op:
     ) -> Any:
         kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
         found = (
-            pool_native.mean_pool_backward(
+            attempt(
+                xp,
+                "mean_pool_backward",
                 g,
                 shape[-n:],
                 kernel,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 
 def spread_over(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
     """One int, or one for each of n dimensions, as n ints."""
@@ -61,8 +59,7 @@ def windows(xp: Any, a: Any, kernel: Any, stride: Any, dilation: Any, out: Any) 
         *(s * d for s, d in zip(steps, dilation)),
         *(s * t for s, t in zip(steps, stride)),
     )
-    tricks = np.lib.stride_tricks if xp is np else xp.lib.stride_tricks
-    return tricks.as_strided(a, shape, strides)
+    return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 
 def tap_slices(offsets: Any, stride: Any, dilation: Any, out: Any) -> tuple[Any, ...]:

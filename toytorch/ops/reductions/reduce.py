@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends.base import attempt
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import wrap_dim, wrap_dims
-from toytorch.kernels.reduce import total
-from toytorch.loops import Recipe
-from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import reduction, view
@@ -55,10 +53,10 @@ def _need_float(name: str, array: Any) -> None:
 
 def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = False) -> Any:
     """A sum or a mean in one compiled pass, where there is one for these dimensions; else None."""
-    if xp is not np or kind != a.dtype:
+    if kind != a.dtype:
         return None
     over = axes(dim, a.ndim)
-    made = total(a, over, mean)
+    made = attempt(xp, "sum", a, over, mean)
     if made is not None and keepdim:
         return made.reshape([1 if d in over else n for d, n in enumerate(a.shape)])
     return made
@@ -66,7 +64,7 @@ def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = Fal
 
 def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is None and dtype is None and not keepdim and a.size >= SMALLEST:  # the usual call
-        made = total(a)
+        made = attempt(xp, "sum", a)
         if made is not None:
             return made
     kind = sum_type(a, dtype)
@@ -85,8 +83,10 @@ def by_dim(self: Any, dim: Any = None, *rest: Any) -> int:
 
 
 def _spread(xp: Any, g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
-    if not g.ndim and xp is np:  # every element is the one there is
-        return np.ndarray(tuple(shape), g.dtype, g, 0, (0,) * len(shape))
+    if not g.ndim:  # every element is the one there is
+        made = attempt(xp, "repeat", g, shape)
+        if made is not None:
+            return made
     if not keepdim and len(shape):
         over = axes(dim, len(shape))
         g = g.reshape([1 if d in over else n for d, n in enumerate(shape)])
@@ -541,49 +541,9 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     return a - xp.amax(a, axis=d, keepdims=True), d
 
 
-# A NaN in the row makes every result NaN, whatever the largest of the others is.
-SOFTMAX = Recipe("x[i,j] -> y[i,j]\n e = exp(x - fmax[j](x))\n y = e / sum[j](e)")
-LOG_SOFTMAX = Recipe("""x[i,j] -> y[i,j]
-    z = x - fmax[j](x)
-    y = z - log(sum[j](exp(z)))""")
-LOG_SUM = Recipe("x[i,j] -> m[i], s[i]\n m = fmax[j](x)\n s = sum[j](exp(x - m))")
-MINUS = Recipe("x[i,j], l[i] -> y[i,j]\n y = x - l")
-
-
-def _rows(recipe: Any, xp: Any, a: Any, dim: int) -> Any:
-    """A recipe along the last dimension of a large array on the CPU; None where there is none."""
-    if (
-        xp is not np
-        or a.size < SMALLEST
-        or a.dtype.char not in "fd"
-        or not a.ndim
-        or dim not in (-1, a.ndim - 1)
-        or not a.flags.c_contiguous
-        or not jit.works()
-    ):
-        return None
-    y, rows = np.empty_like(a), (-1, a.shape[-1])
-    recipe(y.reshape(rows), a.reshape(rows))
-    return y
-
-
-NARROW = 256  # numbers in a row; for shorter ones, NumPy's logarithm of all totals is faster
-
-
-def _log_rows(y: Any, x: Any) -> None:
-    """y = log softmax of each row of x."""
-    if x.shape[1] >= NARROW:
-        LOG_SOFTMAX(y, x)
-        return
-    largest = np.empty(len(x), x.dtype)
-    total = np.empty_like(largest)
-    LOG_SUM(largest, total, x)
-    MINUS(y, x, largest + np.log(total))
-
-
 def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     wrap_dim(dim, a.ndim)
-    y = _rows(SOFTMAX, xp, a, dim) if dtype is None else None
+    y = attempt(xp, "softmax", a, dim) if dtype is None else None
     if y is not None:
         return y
     z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
@@ -597,7 +557,7 @@ def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
 
 def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
-        y = _rows(_log_rows, xp, a, dim)
+        y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
             return y
         z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
@@ -628,31 +588,8 @@ log_softmax = reduction(
 )
 
 
-SOFTMAX_SHARE = Recipe("g[i,j], y[i,j] -> d[i,j]\n d = (g - sum[j](g * y)) * y")
-LOG_SOFTMAX_SHARE = Recipe("g[i,j], y[i,j] -> d[i,j]\n d = g - exp(y) * sum[j](g)")
-
-
-def _share(xp: Any, recipe: Recipe, g: Any, y: Any, dim: int) -> Any:
-    """A gradient row by row in compiled loops, or None."""
-    if (
-        xp is not np
-        or y.size < SMALLEST
-        or g.dtype != y.dtype
-        or y.dtype.char not in "fd"
-        or (dim % y.ndim != y.ndim - 1 or not jit.works())
-    ):
-        return None
-    made, rows = np.empty(y.shape, y.dtype), (-1, y.shape[-1])
-    recipe(
-        made.reshape(rows),
-        np.ascontiguousarray(g).reshape(rows),
-        np.ascontiguousarray(y).reshape(rows),
-    )
-    return made
-
-
 def _softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
-    made = _share(xp, SOFTMAX_SHARE, g, y, dim)
+    made = attempt(xp, "softmax_backward", g, y, dim)
     if made is not None:
         return made
     weighted = g * y
@@ -682,7 +619,7 @@ reduction(
 
 
 def _log_softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
-    made = _share(xp, LOG_SOFTMAX_SHARE, g, y, dim)
+    made = attempt(xp, "log_softmax_backward", g, y, dim)
     if made is not None:
         return made
     return g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True) if g.ndim else xp.zeros_like(g)

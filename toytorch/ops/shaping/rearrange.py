@@ -370,7 +370,7 @@ def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
         from toytorch.ops.shaping.view import _expand
 
         return _expand(xp, src, a.shape)  # raises PyTorch's error
-    return np.broadcast_to(src, a.shape) if xp is np else xp.broadcast_to(src, a.shape)
+    return xp.broadcast_to(src, a.shape)
 
 
 def _nothing(g: Any) -> Any:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from toytorch.backends.base import attempt
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.op import Op, registry
 from toytorch.facts.dtype import from_numpy_dtype
@@ -137,9 +136,9 @@ class Rows:
             return values.max(self.axis, keepdims=True)
         if not len(values):
             return values
-        if self.xp is np:
-            tops = np.maximum.reduceat(values[self.order], np.flatnonzero(self.first), 0)
-        else:
+        starts = self.xp.flatnonzero(self.first)
+        tops = attempt(self.xp, "max_runs", values[self.order], starts, 0)
+        if tops is None:
             tops = self.xp.full(
                 (int(self.first.sum()), *values.shape[1:]), -self.xp.inf, values.dtype
             )

@@ -80,9 +80,9 @@ def test_numbers_are_rounded_to_the_nearest_and_ties_to_even(convert: Any) -> No
 
 
 def test_only_processors_that_need_them_get_functions() -> None:
-    able = processor.this()._replace(halves=True)
+    able = processor.this()._replace(half=True)
     assert half.functions("float double", able) == ""
     assert half.functions("half float", able) == ""
     assert half.functions("half double", able) == half.FROM_DOUBLE
-    unable = able._replace(halves=False)
+    unable = able._replace(half=False)
     assert "__extendhfsf2" in half.functions("half float", unable)

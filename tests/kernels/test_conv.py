@@ -71,7 +71,7 @@ def test_beside_pytorch(monkeypatch: Any, case: Any, order: str, dtype: str) -> 
     g = values(*y.shape, dtype=dtype)
     y.backward(torch.from_numpy(g))
     x, g = ordered(x, order), ordered(g, order)
-    made = conv.forward(x, w, bias, *how, groups)
+    made = conv.forward(x, w, *how, groups, bias)
     close(made, y.detach().numpy())
     of_x = conv.input_gradient(g, w, sizes, *how, groups)
     if conv.fits(g, w, n, channels, groups):
@@ -164,13 +164,13 @@ def test_order_of_memory() -> None:
 def test_left_to_products(monkeypatch: Any) -> None:
     x, w = values(1, 16, 8, 8, dtype="float32"), values(16, 16, 3, 3, dtype="float32")
     how = (1, 1), (1, 1), (1, 1), 1
-    assert conv.forward(x, w, None, *how) is None  # too little work
+    assert conv.forward(x, w, *how) is None  # too little work
     monkeypatch.setattr(conv, "SMALLEST", 0)
-    assert conv.forward(x.astype("int64"), w.astype("int64"), None, *how) is None
-    assert conv.forward(x, w[:1], None, *how) is None  # one place of a vector
-    assert conv.forward(x[:0], w, None, *how) is None
+    assert conv.forward(x.astype("int64"), w.astype("int64"), *how) is None
+    assert conv.forward(x, w[:1], *how) is None  # one place of a vector
+    assert conv.forward(x[:0], w, *how) is None
     monkeypatch.setattr(jit, "works", lambda: False)
-    assert conv.forward(x, w, None, *how) is None
+    assert conv.forward(x, w, *how) is None
 
 
 def test_tiles_fit_the_registers() -> None:

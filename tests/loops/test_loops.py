@@ -15,6 +15,9 @@ from toytorch.loops.schedule.layout import layout_of
 PROGRAMS = {
     "elementwise": "x[i,j,k], w[k], s -> y[i,j,k]\n y = tanh(x*w + s) if x > 0 else sigmoid(x)",
     "two outputs": "x[i,j], u[i], v[j] -> y[i,j], z[i,j]\n y = maximum(x + u, v) / 2\n z = x*y",
+    "indices": "x[i,j,k] -> y[i,j,k]\n y = x + float32(index(k)) * 0.5 - float32(index(i) >> 1)",
+    "indices of rows": "x[i,j] -> y[i,j], s[i]\n s = sum[j](x * float32(index(j)))\n y = x - s",
+    "indices of columns": "x[i,j] -> s[j]\n s = sum[i](x * float32(index(i) - index(j)))",
     "transposed": "x[j,i] -> y[i,j]\n y = x + 1",
     "softmax": "x[i,j] -> y[i,j]\n e = exp(x - max[j](x))\n y = e / sum[j](e)",
     "largest but NaN": "x[i,j] -> y[i,j], m[i]\n m = fmax[j](x)\n y = x - m",
@@ -104,7 +107,7 @@ def test_all_ways_agree(name: str, how: str) -> None:
             laid_out(tuple(sizes[d] for d in a.dims), a.type, how if k == 0 else "plain", rng)
             for k, a in enumerate(program.inputs)
         ]
-        numbers = [0.5] * len(program.numbers)
+        numbers = [0.5] * len(program.scalars)
 
         def outputs(fill: float, sizes: dict[str, int] = sizes) -> list[np.ndarray]:
             return [np.full(tuple(sizes[d] for d in o.dims), fill, o.type) for o in program.outputs]
@@ -143,7 +146,7 @@ def test_in_place(name: str) -> None:
         np.asarray(rng.standard_normal(tuple(sizes[d] for d in a.dims)), "float32")
         for a in program.inputs
     ]
-    numbers = [0.5] * len(program.numbers)
+    numbers = [0.5] * len(program.scalars)
     wanted = [np.empty(tuple(sizes[d] for d in o.dims), o.type) for o in program.outputs]
     numpy_blocked.run(program, (*wanted, *inputs, *numbers))
     made = [np.empty_like(w) for w in wanted]
@@ -232,7 +235,7 @@ def test_a_kernel_says_no_to_other_arrays() -> None:
 def test_errors_say_what_was_wrong() -> None:
     p = Program.parse("x[i,j], w[j] -> y[i,j]\n y = x * w")
     x, w, y = np.ones((3, 4), "float32"), np.ones(4, "float32"), np.empty((3, 4), "float32")
-    with pytest.raises(TypeError, match="expected 3 arrays and numbers, got 2"):
+    with pytest.raises(TypeError, match="expected 3 arrays and scalars, got 2"):
         run(p, y, x)
     with pytest.raises(ValueError, match=r"w.j. float32 has the size 3 along j, which is 4"):
         run(p, y, x, w[:3])

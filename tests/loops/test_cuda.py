@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.loops import nvrtc
-from tests.backends.loops.test_loops import PROGRAMS, close
+from tests.loops import nvrtc
+from tests.loops.test_loops import PROGRAMS, close
 from toytorch.loops import Program
 from toytorch.loops.generators import numpy as numpy_blocked
 from toytorch.loops.generators.cuda import CudaSource, cuda_source
@@ -143,7 +143,7 @@ def ran(
     program: Program, given: list[np.ndarray], launch: Any, descending: bool
 ) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """What NumPy gives and what a kernel on the CPU gives (None: its threads wait for ever)."""
-    numbers = [0.5] * len(program.numbers)
+    numbers = [0.5] * len(program.scalars)
     count = len(program.outputs)
     wanted = [np.empty_like(a) for a in given[:count]]
     numpy_blocked.run(program, (*wanted, *(a.copy() for a in given[count:]), *numbers))
@@ -213,7 +213,7 @@ def arguments(
     for what, name in made.parameters:
         if what == "array":
             args.append(ctypes.c_void_p(buffers[name][0].ctypes.data))
-        elif what == "number":
+        elif what == "scalar":
             args.append(ctypes.c_float(0.5))
         elif what == "size":
             args.append(ctypes.c_longlong(named[name]))

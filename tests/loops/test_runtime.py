@@ -19,7 +19,7 @@ from toytorch.loops.runtime import cache
 from toytorch.loops.runtime import threads as parallel
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.jit import context, works
-from toytorch.loops.runtime.thread_pool import BOARD
+from toytorch.loops.runtime.thread_pool import QUEUE
 
 pytestmark = pytest.mark.skipif(not works(), reason="kernels need llvmlite")
 TEXT = "x[i], s -> y[i]\n y = x*x + s*{}"
@@ -71,19 +71,16 @@ def test_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_processes_fill_the_cache_at_once(tmp_path: Path) -> None:
-    code = (
-        "from tests.backends.loops.test_machine import compiled\n"
-        "for k in range(60, 64): compiled(k)"
-    )
+    code = "from tests.loops.test_runtime import compiled\nfor k in range(60, 64): compiled(k)"
     environment = {**os.environ, "TOYTORCH_CACHE": str(tmp_path)}
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[3]
+            [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2]
         )
         for _ in range(2)
     ]
     assert [p.wait(timeout=100) for p in started] == [0, 0]
-    assert len(list(tmp_path.iterdir())) == 5  # with the reader
+    assert len(list(tmp_path.iterdir())) == 5  # with the trampoline
 
 
 def test_the_folder_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +108,7 @@ def test_builtin_functions_do_not_leak() -> None:
 
 @pytest.fixture
 def two_threads() -> object:
-    parallel._teams.clear()  # they are made again at first need
+    parallel._pools.clear()  # they are made again at first need
     set_thread_count(2)
     yield
     parallel._count = 0  # as many as BLAS again
@@ -142,8 +139,8 @@ def test_threads_give_the_same(text: str, two_threads: object) -> None:
     np.testing.assert_array_equal(made, alone)
 
 
-def test_helpers_come_late_or_in_time(two_threads: object) -> None:
-    """Whether helpers sleep or watch when a job comes, every part is done once."""
+def test_workers_come_late_or_in_time(two_threads: object) -> None:
+    """Whether workers sleep or poll when a job comes, every part is done once."""
     program = Program.parse("x[i], s -> y[i]\n y = x + s*exp(sin(x*0))")
     pauses = np.random.default_rng(0).exponential(60e-6, 300)
     for i, pause in enumerate(pauses):
@@ -152,23 +149,23 @@ def test_helpers_come_late_or_in_time(two_threads: object) -> None:
         run(program, y, x, 1.0)
         assert (y == i + 1).all()
         time.sleep(pause if i % 3 else 0)
-    words = (ctypes.c_int64 * 32).from_address(parallel._teams[2].board)
-    assert words[BOARD["ticket"]] and not words[BOARD["ticket"]] % 2
-    assert not words[BOARD["busy"]] and not words[BOARD["active"]]
+    words = (ctypes.c_int64 * 32).from_address(parallel._pools[2].queue)
+    assert words[QUEUE["epoch"]] and not words[QUEUE["epoch"]] % 2
+    assert not words[QUEUE["busy"]] and not words[QUEUE["active"]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_process_has_helpers_of_its_own(two_threads: object) -> None:
+def test_a_forked_process_has_workers_of_its_own(two_threads: object) -> None:
     program = Program.parse("x[i] -> y[i]\n y = exp(sin(x))")
     x = np.ones(2_000_000, "float32")
     run(program, np.empty_like(x), x)
-    before = parallel._teams[2]
+    before = parallel._pools[2]
     child = os.fork()
     if not child:
         y = np.zeros_like(x)
-        forgotten = not parallel._teams
+        forgotten = not parallel._pools
         run(program, y, x)
-        good = (y == y[0]).all() and y[0] > 0 and forgotten and parallel._teams[2] is not before
+        good = (y == y[0]).all() and y[0] > 0 and forgotten and parallel._pools[2] is not before
         os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -199,7 +196,7 @@ def test_kernels_follow_set_num_threads() -> None:
     seen = context()
     torch.set_num_threads(2)
     try:
-        parallel._teams.clear()
+        parallel._pools.clear()
         parallel.note_threads()
         assert kernel.function(y, x) is (None if torch.get_num_threads() == 2 else True)
         assert kernel(y, x) and (y == 2).all()

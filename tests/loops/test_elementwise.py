@@ -1,4 +1,4 @@
-"""Compiled loops and products against NumPy."""
+"""Elementwise loops against NumPy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toytorch.kernels.matmul import product
-from toytorch.loops import processor
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.runtime import blas_threads, jit
 
@@ -77,55 +75,6 @@ def test_loop_refuses_what_it_cannot_say() -> None:
     loop = Loop("p = gamma(p)", "p")
     with pytest.raises(NameError, match="gamma"):
         loop(random(jit.SMALLEST))
-
-
-def orders(m: Any) -> list[Any]:
-    wide = np.zeros((m.shape[0], m.shape[1] + 5), m.dtype)
-    wide[:, 2 : 2 + m.shape[1]] = m
-    return [m, np.asfortranarray(m), wide[:, 2 : 2 + m.shape[1]]]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(64, 64, 64), (64, 100, 256), (72, 41, 96), (125, 200, 127)])
-@pytest.mark.usefixtures("wide_registers")
-def test_product(monkeypatch: Any, dtype: Any, shape: tuple[int, int, int]) -> None:
-    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
-    m, k, n = shape
-    a, b, bias = (random(*s, dtype=dtype) for s in ((m, k), (k, n), (n,)))
-    want = a.astype(np.float64) @ b
-    tolerance = 2e-6 if dtype is np.float32 else 1e-14
-    for x in orders(a):
-        for y in orders(b):
-            for shift in (None, bias):
-                got = product(x, y, shift)
-                assert got is not None
-                total = want if shift is None else want + bias
-                error = np.abs(got - total).max() / np.abs(total).max()
-                assert error < tolerance, (x.strides, y.strides, shift is None)
-
-
-@pytest.mark.usefixtures("wide_registers")
-def test_product_leaves_to_blas(monkeypatch: Any) -> None:
-    a, b = random(64, 64), random(64, 64)
-    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
-    assert product(a, b) is not None
-    assert product(a[:4], b) is None  # too little work
-    assert product(a, b.astype(np.float64)) is None
-    assert product(a[::-1], b) is None
-    assert product(np.broadcast_to(a[:1], a.shape), b) is not None  # a stride of 0 is no obstacle
-    monkeypatch.setattr(blas_threads, "of_blas", lambda: 2)
-    assert product(a, b) is None
-
-
-@pytest.mark.parametrize("registers", [16, 32])
-def test_products_of_narrow_vectors_are_left_to_blas(monkeypatch: Any, registers: int) -> None:
-    """With fewer than 32 registers of 512 bits the tile spills: twice BLAS's time."""
-    monkeypatch.setattr(blas_threads, "of_blas", lambda: 1)
-    narrow = processor.this()._replace(vector=32, registers=registers)
-    monkeypatch.setattr(processor, "this", lambda: narrow)
-    x = random(64, 64)
-    assert product(x, x) is None
-    assert product(x, x.T) is None
 
 
 def test_without_compiler() -> None:

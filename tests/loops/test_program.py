@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toytorch.loops import Array, Number, Program, Reduce, Step, Unsupported
+from toytorch.loops import Array, Program, Reduce, Scalar, Step, Unsupported
 from toytorch.loops.runtime.kernel import Recipe
 
 
@@ -12,7 +12,7 @@ def test_text_and_records_say_the_same() -> None:
     text = "x[i,j] float32, s float32 -> y[i] float32\n a = x * s\n y = sum[j](a)"
     made = Program(
         (Array("x", "float32", ("i", "j")),),
-        (Number("s", "float32"),),
+        (Scalar("s", "float32"),),
         (
             Step("a", "mul", ("x", "s"), "float32", ("i", "j")),
             Reduce("y", "sum", "a", ("j",), "float32", ("i",)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toytorch.loops import processor, set_thread_count
+from toytorch.loops import set_thread_count
 from toytorch.loops.runtime import threads as parallel
 
 
@@ -16,10 +16,3 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     yield request.param
     parallel._count = 0
     parallel.note_threads()
-
-
-@pytest.fixture
-def wide_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels are written for 32 registers of 512 bits; LLVM makes narrower vectors of them."""
-    wide = processor.this()._replace(vector=64, registers=32)
-    monkeypatch.setattr(processor, "this", lambda: wide)

@@ -26,9 +26,9 @@ if not sys.platform.startswith("linux"):
     pytest.skip("the guarded memory is made by Linux's mmap", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
-KERNELS = [f"tests/backends/test_{name}.py" for name in (
-    "conv_native", "pool_native", "native", "symmetric", "sums", "gate", "parts")] + [
-    "tests/backends/loops/test_loops.py", "tests/backends/loops/test_vectors.py",
+KERNELS = [f"tests/kernels/test_{name}.py" for name in (
+    "conv", "pool", "matmul", "reduce", "dispatch_stub", "threads")] + [
+    "tests/loops/test_elementwise.py", "tests/loops/test_loops.py", "tests/loops/test_vectors.py",
     "tests/ops/test_one_pass.py"]  # fmt: skip
 OPS = ["tests/ops/test_gradients.py::test_first"]
 # Level, side, whether kernels are written for 512 bits all the same, the suites.
@@ -45,7 +45,7 @@ def run(tmp: Path, level: str, side: str, wide: bool, suites: list[str]) -> set[
                    **({"GUARD_SMALL": "1"} if suites is OPS else {})}  # fmt: skip
     environment.pop("PYTEST_XDIST_WORKER", None)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tests.backends.guard", "-p", "no:xdist", *suites],
+        [sys.executable, "-m", "pytest", "-p", "tests.kernels.guard", "-p", "no:xdist", *suites],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert " passed" in done.stdout or "[100%]" in done.stdout
@@ -66,8 +66,10 @@ def test_every_kernel_was_among_them() -> None:
     """A new kernel has to be run by one of the suites above."""
     families: set[str] = set()
     for file in (Path(toytorch.__file__).parent / "kernels").rglob("*.py"):
-        families |= set(re.findall(r'(?:linked|address)\(\s*f?"(\w+)', file.read_text("utf-8")))
-    assert {"pool", "rows", "mask", "product"} <= families
+        families |= set(
+            re.findall(r'(?:Call\(|addresses\(|what =)\s*f?"(\w+)', file.read_text("utf-8"))
+        )
+    assert {"pool", "rows", "pick", "symmetric", "tile", "transpose"} <= families
     if not FOUND:
         pytest.skip("the runs were not asked for, or are those of another process")
     assert families <= FOUND
@@ -75,7 +77,7 @@ def test_every_kernel_was_among_them() -> None:
 
 BAD = """
 import ctypes, sys
-from tests.backends import guard
+from tests.kernels import guard
 guard.start()
 import numpy as np
 x = np.ones(100)

@@ -1,0 +1,1 @@
+"""The loop compiler: programs, loops, printers, functions, the machine."""
