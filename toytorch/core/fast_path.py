@@ -380,7 +380,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         "call": "operate" if operator else "call",
         "alpha": ", 1" * ("alpha" in names),
         "dtype": "bool_" if returns_bool else "kind",
-        "kernel": "by_size" if op.name in dispatch_stub.FORMULAS else "kernel",
+        "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
     }
     by_size = BY_SIZE.format(
         ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
@@ -403,6 +403,12 @@ def write(op: Op, operator: bool = False) -> str | None:
     )
 
 
+def ufunc_of(op: Op) -> Any:
+    """NumPy's function that the usual call of an op is; None where it is another."""
+    name = op.plain or op.kernel
+    return getattr(np, name) if isinstance(name, str) else None
+
+
 def operate(op: Op, args: tuple[Any, ...]) -> Any:
     """An operator's call, which leaves operands that the op does not take to their own class."""
     other = args[1]
@@ -421,7 +427,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
     """What the names in a source made from the templates stand for, in the globals `space`."""
     kernel = getattr(np, op.plain) if op.plain else op.on_cpu
     return {
-        "by_size": dispatch_stub.by_size(op.name, kernel, space),
+        "by_size": dispatch_stub.by_size(kernel, space),
         "Tensor": Tensor,
         "Node": op.node,
         "op": op,

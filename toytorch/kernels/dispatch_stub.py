@@ -23,12 +23,12 @@ from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE
 
 LARGE = 1 << 18  # elements, from which it pays to share
 TRIAL = 100  # small calls before a gate is made, which loads LLVM
-FORMULAS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b"}
+SHARED = {np.add: "a + b", np.subtract: "a - b", np.multiply: "a * b", np.divide: "a / b"}
 WORDS = ("context", "plain", "large", "call", "ndarray")
 
 
-def by_size(name: str, plain: Any, namespace: dict[str, Any]) -> Any:
-    """What generated functions call as `by_size` instead of a ufunc; None for other ops.
+def by_size(plain: Any, namespace: dict[str, Any]) -> Any:
+    """What generated functions call as `by_size` instead of a ufunc; None for other ufuncs.
 
     At first it is a function that counts, because a gate costs the loading of LLVM; that function
     puts the gate into the namespace of the generated one, whose source says so.
@@ -39,19 +39,19 @@ def by_size(name: str, plain: Any, namespace: dict[str, Any]) -> Any:
         nonlocal seen
         seen += 1
         if seen > TRIAL or args[0].size >= LARGE:
-            namespace["by_size"] = gate(plain, Shared(name, plain)) if jit.works() else plain
+            namespace["by_size"] = gate(plain, Shared(plain)) if jit.works() else plain
         return plain(*args)
 
-    return kernel if name in FORMULAS else None
+    return kernel if plain in SHARED else None
 
 
 class Shared:
     """An operation of two arrays of one shape and type, or of an array and a number, as a loop."""
 
-    def __init__(self, name: str, plain: Any) -> None:
+    def __init__(self, plain: Any) -> None:
         self.plain = plain
-        self.arrays = Loop(f"y = {FORMULAS[name]}", arrays="y a b")
-        self.number = Loop(f"y = {FORMULAS[name]}", arrays="y a", numbers="b")
+        self.arrays = Loop(f"y = {SHARED[plain]}", arrays="y a b")
+        self.number = Loop(f"y = {SHARED[plain]}", arrays="y a", numbers="b")
 
     def __call__(self, a: Any, b: Any) -> Any:
         made = None
