@@ -7,6 +7,7 @@ import platform
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.loops.runtime import blas_threads
 from toytorch.version import own
 
@@ -39,8 +40,6 @@ def _compiler() -> str:
 
 
 def _cuda() -> str:
-    from toytorch.backends import base
-
     return "CUDA through CuPy" if base.of_kind("cuda").is_available() else "no CUDA"
 
 

@@ -20,8 +20,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import toytorch
+from toytorch import LACKING, torch_version, version
 from toytorch.core.public_modules import home_of
 from toytorch.facts.package import NAMES, is_ours
+from toytorch.torch_version import TorchVersion
+from toytorch.version import compatible
 
 OWN, TAKEN = "toytorch", "torch"
 STAND_IN = Path(__file__).parent / "stand_in"  # on the path of processes that are started
@@ -86,8 +90,6 @@ class Distribution(importlib.metadata.Distribution):
     """PyTorch as an installed package: its name and version."""
 
     def read_text(self, filename: str) -> str | None:
-        from toytorch.version import compatible
-
         if filename == "METADATA":
             return f"Metadata-Version: 2.1\nName: {TAKEN}\nVersion: {compatible}\n"
         return None
@@ -108,8 +110,6 @@ def taken_name(name: str) -> str:
 
 def lacking(name: str) -> str:
     """What to say of a part that toytorch does not have."""
-    from toytorch import LACKING
-
     why = LACKING.get(name.split(".")[1])
     return f"No module named '{name}' (toytorch has no {why or 'part of this name'})"
 
@@ -178,10 +178,6 @@ def install() -> Any:
 
     Raises RuntimeError if PyTorch has been imported already: two packages cannot have one name.
     """
-    import toytorch
-    from toytorch import torch_version, version
-    from toytorch.torch_version import TorchVersion
-
     found = sys.modules.get(TAKEN)
     if found is not None and getattr(found, "__file__", "") == str(STAND_IN / "torch.py"):
         found = None

@@ -487,7 +487,7 @@ def execute_here(node: Node, grad: Any) -> Any:
     """`execute` itself; `detect_anomaly` says more of what goes wrong there."""
     if state.anomaly is None:
         return node.apply(filled(node, grad) if node.many else grad)
-    from toytorch.autograd.anomaly import watched
+    from toytorch.autograd.anomaly import watched  # the name means something else in this file
 
     return watched(node, lambda: node.apply(filled(node, grad) if node.many else grad))
 

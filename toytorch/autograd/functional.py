@@ -195,7 +195,7 @@ def jacobian(
         )
     many, given = as_tuple(inputs, "inputs", "jacobian")
     if vectorize:
-        from toytorch.autograd.transforms import jacfwd, jacrev
+        from toytorch.autograd.transforms import jacfwd, jacrev  # seldom needed
 
         transform = jacfwd if strategy == "forward-mode" else jacrev
         xs = prepared(given, create_graph) if create_graph else tuple(x.detach() for x in given)
@@ -280,7 +280,7 @@ def hessian(
         return jacobian(checked, xs, create_graph=True, strict=strict)
 
     if outer_jacobian_strategy == "forward-mode" and vectorize:
-        from toytorch.autograd.transforms import jacfwd, jacrev
+        from toytorch.autograd.transforms import jacfwd, jacrev  # seldom needed
 
         numbers = tuple(range(len(given)))
         found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))

@@ -306,7 +306,7 @@ def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
 
 def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
     """Gradients of a batch of cotangents under vmap must be those of each."""
-    from toytorch.autograd.vmap import vmap
+    from toytorch.autograd.vmap import vmap  # seldom needed
 
     for output in outputs:
         if not output.requires_grad:

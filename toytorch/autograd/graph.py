@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any
 
+from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.node import AccumulateGrad, Handle, Node, as_function
@@ -108,8 +109,6 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def increment_version(tensor: Any) -> None:
     """Counts a write that the framework did not see."""
-    from toytorch.core.inplace import bump
-
     for t in [tensor] if isinstance(tensor, Tensor) else tensor:
         bump(t)
 

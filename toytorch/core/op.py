@@ -31,10 +31,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.formulas import Derivative, FormulaKernel, formula_of, kernel_of
+from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
-from toytorch.facts.node import SAVED_TWICE, Node, check_version, unpacked
+from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
 
@@ -403,8 +404,6 @@ def revive(value: Any, node: Node, index: int) -> Any:
     """A saved result as the user knows it: with its history, for derivatives of derivatives."""
     if not state.local.grad or value is None:
         return value
-    from toytorch.facts.node import Output
-
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
     tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
@@ -413,8 +412,6 @@ def revive(value: Any, node: Node, index: int) -> Any:
     if value._batches is not None:
         tensor._batches = value._batches
     if node.slices is not None:  # written through a view: its history leads through the base
-        from toytorch.core.inplace import AsStridedBackward0
-
         tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
     return tensor
 

@@ -18,6 +18,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
+from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu, device, sparse_coo, strided
@@ -713,8 +714,6 @@ def like(source: Tensor, array: Any) -> Any:
 
 def as_dtype(value: Any) -> dtype:
     """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
-    from toytorch.facts import dtype as types
-
     if isinstance(value, dtype):
         return value
     if value in (float, int, bool, complex):
@@ -737,8 +736,6 @@ def as_dtype(value: Any) -> dtype:
 
 def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = None) -> Any:
     """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`: the constructor older than `tensor`."""
-    from toytorch.facts import dtype as types
-
     target = type or types.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
         source = args[0]

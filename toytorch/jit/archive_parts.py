@@ -20,6 +20,9 @@ from toytorch.jit.ir import UNPRINTABLE, Graph, Node
 from toytorch.jit.reachable import found_at, of_kind, where_is
 from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
+from toytorch.jit.script.base import Compiled
+from toytorch.jit.script.base import Parameter as Param
+from toytorch.jit.script.public import CompiledFunction
 from toytorch.jit.text import value_text
 from toytorch.nn.parameter import Parameter
 
@@ -298,10 +301,6 @@ def function_of(name: str, about: Any, reader: Any, values: Values) -> ScriptFun
         result = about["result"]
         spec = None if result is None else tree_flatten(values.of(result))[1]
         return TracedFunction(name, graph, spec)
-    from toytorch.jit.script.base import Compiled
-    from toytorch.jit.script.base import Parameter as Param
-    from toytorch.jit.script.public import CompiledFunction
-
     params = [
         Param(
             str(p["name"]),

@@ -16,6 +16,8 @@ from toytorch.jit.passes.constant import propagate_constants
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.folding import fold_batch_norm, remove_dropout
 from toytorch.jit.passes.peephole import peephole_any_shape
+from toytorch.jit.script.base import Compiled
+from toytorch.jit.script.public import CompiledFunction
 from toytorch.nn import Module
 
 FREEZING = [propagate_constants, peephole_any_shape, propagate_constants, remove_dropout]
@@ -160,9 +162,6 @@ def again(function: ScriptFunction, graph: Graph) -> ScriptFunction:
     """The function with another graph."""
     if isinstance(function, TracedFunction):
         return TracedFunction(function.name, graph, function.spec)
-    from toytorch.jit.script.base import Compiled
-    from toytorch.jit.script.public import CompiledFunction
-
     old = function.compiled  # type: ignore[attr-defined]  # the other kind
     return CompiledFunction(Compiled(old.name, graph, old.params, old.returns))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from toytorch.jit.fuser.group import fuse
 from toytorch.jit.ir import Pass
+from toytorch.jit.passes import pipeline
 
 USUAL = [("STATIC", 2), ("DYNAMIC", 10)]  # what PyTorch says before anything is set
 PLENTY = 64
@@ -22,9 +24,6 @@ class Switches:
 
     def chosen(self, passes: Sequence[Pass] | None) -> Sequence[Pass] | None:
         """The passes to run where a function asks for `passes` (None: the pipeline's own)."""
-        from toytorch.jit.fuser.group import fuse
-        from toytorch.jit.passes import pipeline
-
         if not self.optimising:
             return ()
         if self.fusing:

@@ -170,7 +170,7 @@ class Node:
         return self.kind
 
     def __repr__(self) -> str:
-        from toytorch.jit.text import node_text
+        from toytorch.jit.text import node_text  # a circle otherwise
 
         return node_text(self)
 
@@ -270,7 +270,7 @@ class Graph(Block):
         return [n for n in (self.walk() if recurse else self.nodes) if n.kind == kind]
 
     def __str__(self) -> str:
-        from toytorch.jit.text import graph_text
+        from toytorch.jit.text import graph_text  # a circle otherwise
 
         return graph_text(self)
 

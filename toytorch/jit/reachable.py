@@ -18,6 +18,7 @@ from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import op_of
+from toytorch.nn import functional
 from toytorch.ops.define import CREATING, PUBLIC
 
 TABLES: dict[str, dict[str, Any]] = {
@@ -81,8 +82,6 @@ HELPERS = (
 @functools.cache
 def listed() -> dict[tuple[str, str], Any]:
     """The functions that are listed by name, and the composed ones under their modules."""
-    from toytorch.nn import functional
-
     found: dict[tuple[str, str], Any] = {}
     for function in (
         *(vars(Tensor)[n] for n in METHODS.split()),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from toytorch.core import random
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import types
@@ -239,8 +239,6 @@ def output_value(tracer: Tracer, item: Any) -> Value:
 
 def alias_of(tensor: Tensor) -> Tensor:
     """The same memory and history under another tensor, which the tracer may mark as its own."""
-    from toytorch.core.tensor import new
-
     made: Tensor = new(Tensor)
     made._array, made.dtype = tensor._array, tensor.dtype
     made._rg = tensor._rg

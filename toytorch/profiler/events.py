@@ -15,6 +15,7 @@ from toytorch.profiler import table, trace
 from toytorch.profiler.recorder import BACKWARD, USER, Recorder, Span
 from toytorch.profiler.units import time_text
 from toytorch.serialization.atomic import replacing
+from toytorch.viz.lessons.timeline import timeline
 
 if TYPE_CHECKING:
     from toytorch.viz.draw.picture import Picture
@@ -282,8 +283,6 @@ class EventList(list[Any]):
 
     def picture(self, **options: Any) -> Picture:
         """What ran when, and inside of what, as a picture (see `toytorch.viz.lessons.timeline`)."""
-        from toytorch.viz.lessons.timeline import timeline
-
         return timeline(self, **options)
 
 

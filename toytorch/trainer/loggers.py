@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from toytorch.serialization.atomic import replacing
+from toytorch.utils.tensorboard import SummaryWriter
 
 
 class Logger:
@@ -111,8 +112,6 @@ class TensorBoardLogger(_Versioned):
     def experiment(self) -> Any:
         """The SummaryWriter, made when it is first asked for."""
         if self._writer is None:
-            from toytorch.utils.tensorboard import SummaryWriter
-
             self._writer = SummaryWriter(log_dir=self.log_dir)
         return self._writer
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.effects import effects, written_values
+from toytorch.jit.fuser.kernels import nest_of
 from toytorch.jit.fuser.lower import Lower, Lowered, moved_axes
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 from toytorch.loops import Unsupported
@@ -163,8 +164,6 @@ def elements(v: Value) -> int:
 
 def schedulable(lowered: Lowered) -> None:
     """Raises Unsupported unless the loops of the program can be put in an order."""
-    from toytorch.jit.fuser.kernels import nest_of
-
     nest_of(lowered)
 
 

@@ -10,14 +10,13 @@ from toytorch import loops
 from toytorch.jit.fuser.lower import Lower, Lowered
 from toytorch.jit.ir import Node, Value
 from toytorch.loops import Unsupported
+from toytorch.loops.schedule.build import schedule
+from toytorch.loops.schedule.layout import layout_of
 
 
 def nest_of(lowered: Lowered) -> Any:
     """The loops of a program, for arrays laid out as its values are; raises Unsupported."""
     arrays = [stand_in(lowered, v) for v in (*lowered.outputs, *lowered.inputs)]
-    from toytorch.loops.schedule.build import schedule
-    from toytorch.loops.schedule.layout import layout_of
-
     return schedule(lowered.program, layout_of(lowered.program, arrays))
 
 

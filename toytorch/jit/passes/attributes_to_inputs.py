@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toytorch.jit import types
-from toytorch.jit.ir import Block, Graph, Value
+from toytorch.jit.ir import Block, Graph, Value, replace
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.inline import inline
 
@@ -84,7 +84,5 @@ def lift(graph: Graph) -> tuple[Graph, list[Attribute]]:
     visit(made)
     order = {v: path for path, v in (*found.items(), *owners.items())}
     attributes = [Attribute(order[v]) for v in made.inputs[own:]]
-    from toytorch.jit.ir import replace
-
     replace(made, change)
     return eliminate_dead_code(made), attributes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toytorch.jit.ir import Block, Graph, Value, copy_node, each_block, replace
+from toytorch.jit.ir import Block, Graph, Node, Value, copy_node, each_block, replace
 
 
 def inline(graph: Graph) -> Graph:
@@ -37,8 +37,6 @@ def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> Non
 
 def rename(graph: Graph, node: object) -> None:
     """Gives the values of a node from another graph names of this one."""
-    from toytorch.jit.ir import Node
-
     assert isinstance(node, Node)
     for v in node.outputs:
         v.name = graph.new_name("" if v.name.isdigit() else v.name.split(".")[0])

@@ -14,6 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 from toytorch.jit import types
+from toytorch.jit.script.classes import known_class
 from toytorch.jit.types import Type
 
 PLAIN: dict[Any, Type] = {
@@ -77,8 +78,6 @@ def type_of(annotation: Any) -> Type:
 
 def type_of_class(kind: Any) -> Type:
     """The type of a class: a named tuple, or one that was scripted."""
-    from toytorch.jit.script.classes import known_class
-
     if issubclass(kind, Tensor):
         return types.TENSOR
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):

@@ -17,6 +17,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.expressions import CONSTANTS
+from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
 from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleMethod, ModuleValue
 from toytorch.jit.types import Type
@@ -237,8 +238,6 @@ def general(kind: Type) -> Type:
 
 def declared_type(module: Any, name: str) -> tuple[Type | None, bool]:
     """The type that a class annotates an attribute with, and whether it is Final."""
-    from toytorch.jit.script.markers import Attribute
-
     held = module.__dict__.get("_jit_attributes", {}).get(name)
     if isinstance(held, Attribute):
         return type_of(held.type), False

@@ -19,11 +19,12 @@ from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.reachable import where_is
 from toytorch.jit.script import markers
-from toytorch.jit.script.annotations import Unreadable, spelled, type_of
+from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.pythons import Pythons
+from toytorch.jit.script.reading import surroundings
 from toytorch.jit.script.values import (
     Known,
     Method,
@@ -363,9 +364,6 @@ class Calls(Pythons, Attributes):
 
     def declared_result(self, function: Any) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
-        from toytorch.jit.script.annotations import read
-        from toytorch.jit.script.reading import surroundings
-
         if function is warnings.warn:
             return types.NONE
         hint = getattr(function, "__annotations__", {}).get("return", Tensor)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from toytorch.jit import types
 from toytorch.jit.script.annotations import Unreadable, type_of
+from toytorch.jit.tracer import running
 
 F = TypeVar("F", bound=Callable[..., Any])
 Final = typing.Final
@@ -118,8 +119,6 @@ def is_scripting() -> bool:
 
 def is_tracing() -> bool:
     """Whether this thread is being traced; in compiled code False."""
-    from toytorch.jit.tracer import running
-
     return running() is not None
 
 

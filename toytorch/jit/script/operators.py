@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.core.op import Op, registry
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
-from toytorch.jit.builtins import FAMILIES, Builtin, resolve
+from toytorch.jit.builtins import FAMILIES, Builtin, fits, resolve
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.expressions import Expressions
@@ -341,8 +341,6 @@ def mismatch(candidate: Any, given: Sequence[Value]) -> str:
             )
         if len(given) < len(params):
             return f"Argument {params[len(given)][0]} not provided."
-        from toytorch.jit.builtins import fits
-
         bound: dict[str, Type] = {}
         for (name, wanted), value in zip(params, given):
             if not fits(wanted, value.type, bound):

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.op import registry
 from toytorch.jit import types
 from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
@@ -120,8 +121,7 @@ class Statements(Branches):
         """The value after `before += …`: tensors and lists are written to."""
         right = self.value(s.value)
         if isinstance(before.type, types.Tensor):
-            from toytorch.core.op import registry
-            from toytorch.jit.script.operators import TENSOR_BINARY
+            from toytorch.jit.script.operators import TENSOR_BINARY  # a circle otherwise
 
             name = TENSOR_BINARY.get(type(s.op), "")
             if name in registry and registry[name].has_inplace:

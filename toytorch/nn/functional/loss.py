@@ -14,6 +14,7 @@ from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
 from toytorch.ops.define import tensor_first
 from toytorch.ops.elementwise.activation import log_sigmoid
+from toytorch.ops.elementwise.limits import minimum
 from toytorch.ops.nn import loss_pairs as pairs
 from toytorch.ops.nn.loss import mse
 from toytorch.ops.nn.loss_ctc import ctc_loss as ctc_record
@@ -367,8 +368,6 @@ def triplet_margin_with_distance_loss(
 
 
 def _smaller(a: Tensor, b: Tensor) -> Any:
-    from toytorch.ops.elementwise.limits import minimum
-
     return minimum.function(a, b)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
+from toytorch.ops.creation.create import put_out
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn.pad import constant_pad_nd
@@ -143,7 +144,5 @@ def normalize(
     """x/max(‖x‖ₚ, eps) along a dimension."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is not None:
-        from toytorch.ops.creation.create import put_out
-
         return put_out(input / length, out)
     return input / length

@@ -139,7 +139,7 @@ class PReLU(Module):
 
     def reset_parameters(self) -> None:
         """The first slopes again."""
-        from toytorch.nn import init
+        from toytorch.nn import init  # the name means something else in this file
 
         init.constant_(self.weight, self.init)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
+from toytorch.core.arguments import spread
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
 from toytorch.facts import dtype as types
@@ -15,6 +16,7 @@ from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
+from toytorch.facts.size import contiguous_strides, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create
 from toytorch.ops.define import creating, general, public, takes_words
@@ -208,9 +210,6 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
     torch.Size([2, 2])
     """
-    from toytorch.core.arguments import spread
-    from toytorch.facts.size import infer_size, view_strides
-
     given = spread(shape_ if shape is None else (shape,))
     wanted = infer_size(given, input._array.size)
     array = input._array
@@ -323,8 +322,6 @@ _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.sh
 
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
-    from toytorch.core.arguments import spread
-
     wanted = spread(sizes)
     if self._rg:
         raise RuntimeError("cannot resize variables that require grad")
@@ -346,8 +343,6 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def _row_major(sizes: Any) -> tuple[int, ...]:
-    from toytorch.facts.size import contiguous_strides
-
     return contiguous_strides(sizes)
 
 

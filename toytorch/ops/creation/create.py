@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base, sparse
+from toytorch.backends.numpy import extent
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import ordered
 from toytorch.core.storage import Storage
-from toytorch.core.tensor import Tensor, wrap
+from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
@@ -77,8 +78,6 @@ def _kind(dtype: Any) -> Any:
     if dtype is None:
         return types.get_default_dtype().numpy
     if not isinstance(dtype, types.dtype):
-        from toytorch.core.tensor import as_dtype
-
         try:
             dtype = as_dtype(dtype)
         except (ValueError, TypeError):
@@ -530,8 +529,6 @@ def tensor(
             stacklevel=2,
         )
     if dtype is not None:
-        from toytorch.core.tensor import as_dtype
-
         dtype = as_dtype(dtype)
     array = to_array(data, dtype)
     made = finish(
@@ -628,8 +625,6 @@ def from_numpy(ndarray: Any) -> Tensor:
         )
     array = ndarray.view(np.ndarray)
     made = wrap(array, kind)
-    from toytorch.backends.numpy import extent
-
     made._storage = Storage(array, extent(array))
     return made
 

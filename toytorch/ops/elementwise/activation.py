@@ -14,6 +14,9 @@ from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import creating, general, pointwise, public
+from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.linalg.matmul import C_NAMES
+from toytorch.ops.shaping.rearrange import cat
 
 
 def _float(name: str) -> Any:
@@ -138,8 +141,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}"
         )
     if input.dtype is not weight.dtype:
-        from toytorch.ops.linalg.matmul import C_NAMES
-
         raise RuntimeError(
             "prelu: Type promoting not supported. Got "
             f"{C_NAMES[input.dtype.name]} and {C_NAMES[weight.dtype.name]}"
@@ -340,8 +341,6 @@ def _halves(xp: Any, a: Any, dim: int) -> tuple[Any, Any]:
             f"Halving dimension must be even, but dimension {d} is size {a.shape[d]}"
         )
     if a.dtype.kind != "f":
-        from toytorch.ops.indexing.by_index import type_name
-
         raise NotImplementedError(f"\"glu_cpu\" not implemented for '{type_name(a)}'")
     first, second = xp.split(a, 2, axis=d)
     return first, second
@@ -355,8 +354,6 @@ def _glu(xp: Any, a: Any, dim: int) -> Any:
 
 
 def _glu_gradient(g: Any, self: Any, dim: int) -> Any:
-    from toytorch.ops.shaping.rearrange import cat
-
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
     return cat.function([g * gate, g * first * (gate * (1 - gate))], dim)

@@ -102,7 +102,9 @@ signbit = pointwise(
 
 def _same_type(name: str, a: Any, b: Any) -> None:
     if a.dtype != b.dtype:
-        from toytorch.facts.dtype import from_numpy_dtype as kind
+        from toytorch.facts.dtype import (
+            from_numpy_dtype as kind,  # the name means something else in this file
+        )
 
         raise RuntimeError(f"{kind(a.dtype).legacy} did not match {kind(b.dtype).legacy}")
 

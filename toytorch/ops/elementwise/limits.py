@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.facts import dtype as types
 from toytorch.ops.define import pointwise
+from toytorch.ops.linalg.matmul import C_NAMES
 
 # -- choice between operands ----------------------------------------------------------------------
 
@@ -104,8 +105,6 @@ def _one_dtype(common: Any, args: Any) -> None:
         if name == "weight" and not getattr(a, "ndim", 0):
             continue  # as a number
         if getattr(a, "dtype", args[0].dtype) is not args[0].dtype:
-            from toytorch.ops.linalg.matmul import C_NAMES
-
             raise RuntimeError(
                 f"expected dtype {C_NAMES[args[0].dtype.name]} for `{name}` but got "
                 f"dtype {C_NAMES[a.dtype.name]}"

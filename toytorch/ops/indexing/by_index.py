@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
+from toytorch.ops.shaping.rearrange import cat
 
 
 def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
@@ -126,8 +128,6 @@ index_put: Op = define(
 
 def type_name(a: Any) -> str:
     """A type as error messages name it."""
-    from toytorch.facts.dtype import from_numpy_dtype
-
     return from_numpy_dtype(a.dtype).legacy
 
 
@@ -222,8 +222,6 @@ def _masked_scatter_source(g: Any, mask: Any, source_shape: Any) -> Any:
 
 
 def _pad_end(values: Any, n: int) -> Any:
-    from toytorch.ops.shaping.rearrange import cat
-
     return cat.function([values, values.new_zeros(n - values.shape[0])], 0)
 
 

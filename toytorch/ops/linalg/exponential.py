@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import need_square
 
@@ -58,8 +59,6 @@ def _pade(xp: Any, a: Any, order: int) -> Any:
 
 def _matrix_exp(xp: Any, a: Any) -> Any:
     if a.dtype.kind not in "fc":
-        from toytorch.facts.dtype import from_numpy_dtype
-
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as "
             f"input. Got {from_numpy_dtype(a.dtype).legacy}"

@@ -26,6 +26,7 @@ from toytorch.ops.linalg.checks import (
     raise_first,
 )
 from toytorch.ops.linalg.triangular import solve_with, triangular
+from toytorch.ops.shaping.rearrange import cat
 
 
 def lu_kernel(xp: Any, a: Any, pivot: bool = True) -> tuple[Any, Any, Any]:
@@ -112,8 +113,6 @@ def factor_gradient(gl: Any, gu: Any, p: Any, lower: Any, upper: Any) -> Any:
 
 
 def _beside(parts: Any, dim: int) -> Any:
-    from toytorch.ops.shaping.rearrange import cat
-
     return cat.function(parts, dim)
 
 

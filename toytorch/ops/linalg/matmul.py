@@ -8,15 +8,16 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.facts import state
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
+from toytorch.ops.shaping.rearrange import _common
+from toytorch.ops.shaping.view import _expand
 
 
 def _names(a: Any, b: Any) -> tuple[str, str]:
-    from toytorch.facts.dtype import from_numpy_dtype
-
     return from_numpy_dtype(a.dtype).name, from_numpy_dtype(b.dtype).name
 
 
@@ -206,8 +207,6 @@ def _outer(xp: Any, a: Any, b: Any) -> Any:
     for name, v in (("self", a), ("vec2", b)):
         if v.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {v.ndim}-D")
-    from toytorch.ops.shaping.rearrange import _common
-
     a, b = _common(xp, [a, b])
     return xp.multiply(a[:, None], b[None, :])
 
@@ -226,8 +225,6 @@ outer = general(
 def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta·a + alpha·product, in the product's memory."""
     if broadcast_or_none(a.shape, product.shape) != product.shape:
-        from toytorch.ops.shaping.view import _expand
-
         _expand(xp, a, product.shape)  # raises PyTorch's error
     product = xp.asarray(product)
     if alpha != 1:
@@ -298,8 +295,6 @@ def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
         return product
     shape = product.shape
     if broadcast_or_none(a.shape, shape) != shape:
-        from toytorch.ops.shaping.view import _expand
-
         _expand(xp, a, shape)
     product += a if beta == 1 else a * a.dtype.type(beta)
     return product

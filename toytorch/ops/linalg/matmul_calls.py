@@ -13,6 +13,7 @@ from toytorch.ops.creation import convert, create
 from toytorch.ops.define import public, takes_words
 from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.linalg import matmul
+from toytorch.ops.linalg.einsum import evaluate
 from toytorch.ops.shaping import view
 
 
@@ -156,8 +157,6 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     tensor([[3.],
             [3.]])
     """
-    from toytorch.ops.linalg.einsum import evaluate
-
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return evaluate(equation, list(operands))

@@ -14,6 +14,7 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import identity, need_square
 from toytorch.ops.linalg.matmul import (
     _bmm,
+    _dot,
     _mv,
     _product,
     broadcast_or_none,
@@ -22,6 +23,8 @@ from toytorch.ops.linalg.matmul import (
     scaled,
 )
 from toytorch.ops.linalg.solve import inv
+from toytorch.ops.shaping.rearrange import _common
+from toytorch.ops.shaping.view import _expand
 
 
 def added(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
@@ -115,8 +118,6 @@ def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
-    from toytorch.ops.shaping.rearrange import _common
-
     a, v, w = _common(xp, [a, v, w])
     kind = a.dtype.kind
     for name, value in (("beta", beta), ("alpha", alpha)):
@@ -128,8 +129,6 @@ def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
             )
     product = v[:, None] & w if kind == "b" else v[:, None] * w
     if broadcast_or_none(a.shape, product.shape) != product.shape:
-        from toytorch.ops.shaping.view import _expand
-
         _expand(xp, a, product.shape)  # raises PyTorch's error
     if kind == "b":
         product = product & bool(alpha)
@@ -149,8 +148,6 @@ addr = general(
 
 
 def _vdot(xp: Any, a: Any, b: Any) -> Any:
-    from toytorch.ops.linalg.matmul import _dot
-
     return _dot(xp, a.conj() if a.dtype.kind == "c" else a, b)
 
 
@@ -173,8 +170,6 @@ def _cross(xp: Any, a: Any, b: Any, dim: int) -> Any:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got "
             f"{a.shape[d]} and {b.shape[d]}"
         )
-    from toytorch.ops.shaping.rearrange import _common
-
     a, b = _common(xp, [a, b])
     a, b = xp.moveaxis(a, d, 0), xp.moveaxis(b, d, 0)
     made = xp.empty((3, *broadcast_pair(a.shape[1:], b.shape[1:])), a.dtype)

@@ -16,6 +16,7 @@ from toytorch.ops.linalg.checks import (
     real_diagonal,
 )
 from toytorch.ops.linalg.triangular import solve_with
+from toytorch.ops.shaping.rearrange import cat
 
 MODES = ("reduced", "complete", "r")
 
@@ -60,8 +61,6 @@ def _qr_gradient(gs: Any, self_shape: Any, mode: str, result0: Any, result1: Any
     # A = [A₁ A₂] with A₁ = QR₁ square and R₂ = QᴴA₂.
     right, g_right = self[..., m:], gr[..., m:]
     left = _tall_gradient(gq + right @ g_right.mH, gr[..., :m], result0, result1[..., :m])
-    from toytorch.ops.shaping.rearrange import cat
-
     return cat.function([left, result0 @ g_right], -1)
 
 
@@ -211,8 +210,6 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
         share = -(q.mH @ p)[..., 0]
         gt[i] = share.conj() if transpose else share
         g = g - t[i].conj() * (x @ q.mH)
-    from toytorch.ops.shaping.rearrange import cat
-
     n = a.shape[-1]
     made = cat.function(gv, -1).tril(-1) if k else lower
     if n > k:

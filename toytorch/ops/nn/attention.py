@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
+from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.windows import sizes_text
 
 
@@ -128,8 +129,6 @@ def scaled_dot_product_attention(
         scores = scores + additive_mask(attn_mask, scores)
     weights = safe_softmax.function(scores, -1)
     if dropout_p > 0:
-        from toytorch.ops.nn.dropout import dropout
-
         weights = dropout(weights, dropout_p, True)
     return weights.to(value.dtype) @ value
 

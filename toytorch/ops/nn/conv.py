@@ -16,12 +16,14 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops import flops
 from toytorch.ops.define import general, public
+from toytorch.ops.linalg.matmul import C_NAMES, _names
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
     transposed_arrays,
     transposed_sizes,
     weight_arrays,
 )
+from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.nn.windows import sizes_text
 
 
@@ -174,8 +176,6 @@ def _check(
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
     for a, what in ((w, "weight"), (bias, "bias")):
         if a is not None and a.dtype != x.dtype:
-            from toytorch.ops.linalg.matmul import C_NAMES, _names
-
             mine, theirs = _names(x, a)
             raise RuntimeError(
                 f"Input type ({C_NAMES[mine]}) and {what} type ({C_NAMES[theirs]}) "
@@ -272,8 +272,6 @@ def _same(input: Tensor, weight: Tensor, stride: Any, dilation: Any) -> tuple[Te
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if any(p % 2 for p in total):
-        from toytorch.ops.nn.pad import constant_pad_nd
-
         sides = [side for p in reversed(total) for side in (0, p % 2)]
         input = constant_pad_nd.function(input, sides, 0)
     return input, tuple(p // 2 for p in total)

@@ -8,15 +8,14 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.define import general, public, watched
+from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 
 def _indices(name: str, indices: Any, argument: str = "argument #1 'indices'") -> None:
     if indices.dtype not in (np.int64, np.int32):
-        from toytorch.ops.indexing.by_index import type_name
-
         raise RuntimeError(
             f"Expected tensor for {argument} to have one of the following scalar "
             f"types: Long, Int; but got torch.{type_name(indices)}Tensor instead "
@@ -173,8 +172,6 @@ def embedding_bag(
 
     Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.
     """
-    from toytorch.core.tensor import wrap
-
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
     numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset)
@@ -204,8 +201,6 @@ def embedding_bag(
 
 def _bag_max(rows: Any, index: Any, empty: Any) -> Any:
     """The maxima of bags; of several equal elements the first takes the gradient."""
-    from toytorch.core.tensor import wrap
-
     values, numbers = rows._array, index._array
     if not len(values):
         return empty + rows.sum(0) * 0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.core.tensor import wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general, watched
@@ -173,7 +174,9 @@ def _with_logits_slope(self: Any, target: Any, weight: Any, pos_weight: Any) -> 
 def _with_logits_target(self: Any, weight: Any, pos_weight: Any) -> Any:
     if pos_weight is None:
         return _weighted(-self, weight)
-    from toytorch.ops.elementwise.activation import log_sigmoid
+    from toytorch.ops.elementwise.activation import (
+        log_sigmoid,  # the name means something else in this file
+    )
 
     log = log_sigmoid.function
     return _weighted(log(-self) - pos_weight * log(self), weight)
@@ -225,8 +228,6 @@ def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
     if weight is not None:
         z = z * weight[y]
     rest = np.arange(x.shape[-1]) != y._array
-    from toytorch.core.tensor import wrap
-
     return where.function(wrap(rest), z, z.new_zeros(())).sum(-1) / x.shape[-1]
 
 
@@ -236,8 +237,6 @@ def label_margins(x: Any, target: Any) -> tuple[Any, Any]:
 
     The classes of a row are listed in `target` up to the first -1.
     """
-    from toytorch.core.tensor import wrap
-
     classes = target._array
     listed = np.cumsum(classes < 0, -1) == 0
     safe = np.where(listed, classes, 0)

@@ -23,12 +23,11 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.ops.define import general, public
+from toytorch.ops.indexing.by_index import type_name
 
 
 def need_float(name: str, a: Any) -> None:
     if a.dtype.kind != "f":
-        from toytorch.ops.indexing.by_index import type_name
-
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
 
 

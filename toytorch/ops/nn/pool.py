@@ -12,6 +12,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
+from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn.linear_maps import apply_all
 from toytorch.ops.nn.pool_arrays import (
     adaptive_max_arrays,
@@ -102,8 +103,6 @@ def out_sizes(
 
 def _need(name: str, a: Any, kinds: str) -> None:
     if a.dtype.kind not in kinds:
-        from toytorch.ops.indexing.by_index import type_name
-
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
 
 

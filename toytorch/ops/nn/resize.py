@@ -9,6 +9,7 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import general, public
+from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
 from toytorch.ops.nn.windows import sizes_text
@@ -50,8 +51,6 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     def forward(xp: Any, a: Any, out: Any, align_corners: bool, scales: Any) -> Any:
         _check(a, out, n)
         if a.dtype.kind != "f" and a.dtype.char != "B":
-            from toytorch.ops.indexing.by_index import type_name
-
             raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
         plan = maps(a.shape, out, align_corners, scales)
         if a.dtype.kind == "f" or plan[0].weights is None:
@@ -166,8 +165,6 @@ def _adaptive_average(n: int) -> Op:
 
     def forward(xp: Any, a: Any, out: Any) -> Any:
         if a.dtype.kind != "f":
-            from toytorch.ops.indexing.by_index import type_name
-
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
             )

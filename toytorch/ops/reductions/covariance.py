@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import get_default_dtype
 from toytorch.ops.define import public
+from toytorch.ops.elementwise.complex_parts import complex
 
 
 def _weights(values: Any, name: str, count: int, kind: str) -> None:
@@ -109,7 +110,5 @@ def corrcoef(input: Tensor) -> Tensor:
     d = (d.real if d.dtype.is_complex else d).sqrt()
     c = c / d.reshape(-1, 1) / d.reshape(1, -1)
     if c.dtype.is_complex:
-        from toytorch.ops.elementwise.complex_parts import complex
-
         return complex(c.real.clip(-1, 1), c.imag.clip(-1, 1))
     return c.clip(-1, 1)

@@ -13,6 +13,7 @@ from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import reduction, view
+from toytorch.ops.shaping.rearrange import cat
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -191,8 +192,6 @@ def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> A
 
 
 def _cat(tensors: Any, dim: int) -> Any:
-    from toytorch.ops.shaping.rearrange import cat
-
     return cat.function(tensors, dim)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general
+from toytorch.ops.reductions.reduce import put_at
 
 
 def order(xp: Any, a: Any, dim: int, descending: bool, stable: bool = True) -> Any:
@@ -90,8 +91,6 @@ def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
 
 def back_to_place(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -> Any:
     """The gradient of one element of each row, put where it was."""
-    from toytorch.ops.reductions.reduce import put_at
-
     return put_at(gs[0], self_shape, dim, result1, keepdim)
 
 

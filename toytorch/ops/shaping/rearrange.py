@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.dtype import from_numpy_dtype, promote
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general
 from toytorch.ops.scalars import as_element
+from toytorch.ops.shaping.view import _expand
 
 
 def _common(xp: Any, arrays: Any) -> Any:
     """The arrays in the type in which they meet (PyTorch's rules, 0-d arrays counting less)."""
-    from toytorch.facts.dtype import from_numpy_dtype, promote
-
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return arrays
     dims = tuple(from_numpy_dtype(a.dtype) for a in arrays if a.ndim)
@@ -367,8 +367,6 @@ def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
     if src.shape == a.shape:
         return src
     if broadcast_pair(a.shape, src.shape) != a.shape:
-        from toytorch.ops.shaping.view import _expand
-
         return _expand(xp, src, a.shape)  # raises PyTorch's error
     return xp.broadcast_to(src, a.shape)
 

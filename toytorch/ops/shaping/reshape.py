@@ -13,6 +13,7 @@ from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, public
 from toytorch.ops.elementwise.complex_parts import conj
+from toytorch.ops.named_dims import flattened, unflattened
 from toytorch.ops.shaping import rearrange, view
 
 
@@ -87,8 +88,6 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     torch.Size([2, 12])
     """
     if isinstance(start_dim, (list, tuple, str)):
-        from toytorch.ops.named_dims import flattened
-
         if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
             return flattened(input, start_dim, end_dim)
         start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
@@ -115,8 +114,6 @@ def ravel(input: Tensor) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
-        from toytorch.ops.named_dims import unflattened
-
         return unflattened(input, dim, sizes)
     d = wrap_dim(dim, input.ndim)
     sizes = tuple(sizes)

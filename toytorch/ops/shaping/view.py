@@ -9,7 +9,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import strides_of
-from toytorch.facts.dtype import FROM_NUMPY
+from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import general, view
@@ -254,8 +254,6 @@ def _expand(xp: Any, a: Any, sizes: Any) -> Any:
 
 def tensor_kind(a: Any) -> str:
     """The legacy name of a tensor type, as error messages use it."""
-    from toytorch.facts.dtype import from_numpy_dtype
-
     return f"torch.{from_numpy_dtype(a.dtype).legacy}Tensor"
 
 
@@ -654,7 +652,7 @@ def _split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
 
 
 def _join(gs: Any, dim: int) -> Any:
-    from toytorch.ops.shaping.rearrange import cat
+    from toytorch.ops.shaping.rearrange import cat  # a circle otherwise
 
     return cat.function(gs, dim)
 
@@ -679,7 +677,7 @@ def _unbind(xp: Any, a: Any, dim: int) -> Any:
 
 
 def _stack(gs: Any, dim: int) -> Any:
-    from toytorch.ops.shaping.rearrange import stack
+    from toytorch.ops.shaping.rearrange import stack  # a circle otherwise
 
     return stack.function(gs, dim)
 

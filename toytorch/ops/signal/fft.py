@@ -16,6 +16,7 @@ from toytorch.facts.composed import operands
 from toytorch.facts.size import wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
+from toytorch.ops.shaping.rearrange import cat
 
 NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}
 
@@ -124,8 +125,6 @@ def promoted(x: Any, need_complex: bool) -> Any:
 
 def resized(x: Any, dims: Any, sizes: Any) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
-    from toytorch.ops.shaping.rearrange import cat
-
     for d, n in zip(dims, sizes):
         now = x.shape[d]
         if n < now:

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import int64
 from toytorch.ops.define import public
+from toytorch.ops.elementwise.complex_pairs import view_as_real
 from toytorch.ops.shaping.rearrange import cat
 from toytorch.ops.shaping.view import unfold_backward
 from toytorch.ops.signal.fft import fft_c2c, fft_c2r, fft_r2c, resized
@@ -137,8 +138,6 @@ def stft(
     made = made.transpose(-1, -2)
     if return_complex:
         return made
-    from toytorch.ops.elementwise.complex_pairs import view_as_real
-
     return view_as_real.function(made)
 
 

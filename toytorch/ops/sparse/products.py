@@ -13,7 +13,7 @@ from toytorch.backends.sparse import SparseArray, sum_runs, xp_of
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general
-from toytorch.ops.linalg.matmul import scaled
+from toytorch.ops.linalg.matmul import addmm, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
 
@@ -146,8 +146,6 @@ def _bmm(a: Any, b: Any) -> Any:
 
 
 def _plain(xp: Any, c: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-    from toytorch.ops.linalg.matmul import addmm
-
     return addmm.kernel_on(xp)(c, a, b, beta, alpha)
 
 

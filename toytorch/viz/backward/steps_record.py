@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from toytorch.autograd.engine import Engine, default
 from toytorch.viz.draw.text import number
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.graph.graph_walk import Walked, walk
@@ -57,8 +58,6 @@ def record(loss: Any, gradient: Any = None, *, engine: Any = None, limit: int = 
     the pass fails. Raises ValueError, before anything runs, for a graph of more than `limit` nodes
     or an engine with a `run` of its own, which no observer is told of.
     """
-    from toytorch.autograd.engine import Engine, default
-
     parts = default if engine is None else engine
     if parts.run is not None:
         raise ValueError(

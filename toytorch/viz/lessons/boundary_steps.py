@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import toytorch as torch
 from toytorch.autograd.modes import no_grad
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
@@ -92,8 +93,6 @@ class _Drawing:
 
     def answers(self, model: Callable[[Any], Any]) -> list[list[int]]:
         """The class at the middle of each small square, by rows from the top."""
-        import toytorch as torch
-
         middles = (torch.arange(self.n) + 0.5) / self.n * 2 * self.reach - self.reach
         down, across = torch.meshgrid(middles.flip(0), middles, indexing="ij")
         with no_grad():
@@ -190,8 +189,6 @@ class _Drawing:
 
 def score(model: Callable[[Any], Any], points: Any, labels: Any) -> tuple[float, float]:
     """Cross entropy, and the share of right answers."""
-    import toytorch as torch
-
     with no_grad():
         scores = model(points)
         loss = torch.nn.functional.cross_entropy(scores, labels).item()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import toytorch
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw import palette
@@ -65,8 +66,6 @@ def secants(f: Callable[[Any], Any], at: Any, steps: Sequence[float] = STEPS) ->
         >>> print(page.captions[2])
         Step 0.1 to both sides: the chord has the slope 12.01, off by 0.01.
     """
-    import toytorch
-
     torch: Any = toytorch
     if not steps or min(steps) <= 0:
         raise ValueError(f"steps must be positive numbers, and at least one: got {list(steps)}")

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import toytorch
+from toytorch.core.tensor import Tensor
 from toytorch.viz.backward.steps_record import brief, is_leaf
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.memory.cells import memories
@@ -82,8 +84,6 @@ def record(source: str, given: dict[str, Any]) -> Record:
     It ends at the first error, which is the last frame's. Raises SyntaxError for what is no Python,
     ValueError for a program without statements.
     """
-    import toytorch
-
     statements = ast.parse(source).body
     if not statements:
         raise ValueError("there is nothing to step through: the program has no statements")
@@ -107,8 +107,6 @@ def record(source: str, given: dict[str, Any]) -> Record:
 
 def look(space: dict[str, Any]) -> Frame:
     """Read all tensors of a namespace."""
-    from toytorch.core.tensor import Tensor
-
     named = [(n, t) for n, t in space.items() if isinstance(t, Tensor) and n[0] != "_"]
     frame = Frame()
     for memory in memories(named):
