@@ -13,6 +13,7 @@ from typing import Any
 from course import progress, traces
 from course.contents import CHAPTERS, Chapter
 from course.registry import of_chapter
+from toytorch.core.first_call import generated
 
 _ACCENT = "#e2572b"
 
@@ -129,7 +130,7 @@ def look(thing: Any, beside: Any = None) -> Look:
 
 
 def _source(thing: Any) -> str:
-    thing = thing.fget if isinstance(thing, property) else thing
+    thing = generated(thing.fget if isinstance(thing, property) else thing)
     try:
         return textwrap.dedent(inspect.getsource(thing)).rstrip()
     except (TypeError, OSError):

@@ -127,7 +127,7 @@ def catch_up(chapter: int | str | None = None, *, install: bool = False) -> Caug
 
     Args:
         chapter: where you start; None takes the pieces of all chapters.
-        install: plug those that have a door into the framework, for the rest of the session.
+        install: plug those that have an injection point, for the rest of the session.
     """
     before = None if chapter is None else find(chapter).number
     wanted = {
@@ -147,6 +147,6 @@ def catch_up(chapter: int | str | None = None, *, install: bool = False) -> Caug
             found.keep(piece if green else None)
     if install:
         for name, found in wanted.items():
-            if states[name] == "yours" and found.door is not None:
+            if states[name] == "yours" and found.inject is not None:
                 found.install(quiet=True)
     return CaughtUp(states)

@@ -29,7 +29,7 @@ from course.cases import Case
 from course.variant import Variant
 
 T = TypeVar("T")
-Door = Callable[[Any], AbstractContextManager[Any]]
+Injection = Callable[[Any], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Exercise:
         chapter: the chapter's number.
         minutes: how long a learner should expect to take.
         prompt: Markdown above the stub. Say what goes in, what comes out, and what to avoid.
-        door: ``submission -> context manager`` that makes the framework run on the submission.
+        inject: ``submission -> context manager`` that makes the framework run on the submission.
         limit: seconds that all checks together may take before a loop is called endless.
     """
 
@@ -64,7 +64,7 @@ class Exercise:
     chapter: int
     minutes: int
     prompt: str
-    door: Door | None = None
+    inject: Injection | None = None
     limit: float = 10.0
     checks: list[Check] = field(default_factory=list)
     mutants: list[Variant] = field(default_factory=list)
@@ -151,7 +151,7 @@ class Exercise:
         open or red, the framework's own piece stays where it is, so that the notebook goes on.
 
         Raises:
-            RuntimeError: the exercise has no door into the framework.
+            RuntimeError: the exercise has no injection point in the framework.
         """
         if not quiet:
             print(self._announcement())
@@ -175,13 +175,13 @@ class Exercise:
             self._installed.close()
             self._installed = None
 
-    def _need_door(self) -> Door:
-        if self.door is None:
+    def _need_door(self) -> Injection:
+        if self.inject is None:
             raise RuntimeError(
-                f"exercise {self.name} has no door into the framework: "
+                f"exercise {self.name} has no injection point in the framework: "
                 f'call the function itself, or use("{self.name}")'
             )
-        return self.door
+        return self.inject
 
     def _announcement(self) -> str:
         if self._green is None:

@@ -98,6 +98,7 @@ from toytorch.ops.creation.create import (
     tensor,
     zeros,
 )
+from toytorch.ops.creation.dlpack import from_dlpack, to_dlpack
 from toytorch.ops.creation.random import rand, randint, randn, randperm
 
 for _name, _op in _registry.items():
@@ -112,22 +113,7 @@ from toytorch.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from toytorch import (
-    amp,
-    autograd,
-    cuda,
-    fft,
-    func,
-    linalg,
-    masked,
-    nn,
-    optim,
-    signal,
-    sparse,
-    special,
-    utils,
-)
-from toytorch import random, serialization
+from toytorch import amp, autograd, random
 from toytorch.amp import (
     autocast,
     clear_autocast_cache,
@@ -148,8 +134,6 @@ from toytorch.amp.older import (
     set_autocast_gpu_dtype,
 )
 from toytorch.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from toytorch.func import vmap
-from toytorch.nn.functional import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
 from toytorch.settings import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -167,10 +151,6 @@ from toytorch.settings import (
     set_warn_always,
     use_deterministic_algorithms,
 )
-from toytorch import jit
-from toytorch.jit import compile
-from toytorch.serialization import load, save
-from toytorch.utils.dlpack import from_dlpack, to_dlpack
 
 
 def _legacy(kind: _dtype.dtype) -> Any:
@@ -198,22 +178,18 @@ def typename(obj: Any) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
-SELDOM = {  # packages that are imported when first named
-    "__config__",
-    "accelerator",
-    "compiler",
-    "cpu",
-    "distributed",
-    "functional",
-    "hub",
-    "multiprocessing",
-    "profiler",
-    "testing",
-    "trainer",
-    "types",
-    "vision",
-    "viz",
+# What is imported when first named: a program that only adds tensors waits for none of it.
+LATER = {
+    **dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional"),
+    **dict.fromkeys(("load", "save"), "serialization"),
+    "compile": "jit",
+    "vmap": "func",
 }
+LATER_PACKAGES = (
+    "__config__ accelerator compiler cpu cuda distributed fft func functional hub jit linalg "
+    "masked multiprocessing nn optim profiler serialization signal sparse special testing trainer "
+    "types utils vision viz"
+).split()
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization",
     "distributions": "probability distributions; write the densities with "
@@ -231,12 +207,20 @@ def _assert(condition: Any, message: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Packages that are seldom needed are imported when first named."""
-    if name in SELDOM:
+    """Finds what is imported when first named."""
+    if name in LATER_PACKAGES:
         return importlib.import_module(f"toytorch.{name}")
+    if name in LATER:
+        found = getattr(importlib.import_module(f"toytorch.{LATER[name]}"), name)
+        globals()[name] = found
+        return found
     if name in LACKING:
         raise AttributeError(
             f"module 'torch' has no attribute '{name}': toytorch {version.own} "
             f"has no {LACKING[name]}"
         )
     raise AttributeError(f"module 'torch' has no attribute '{name}' (toytorch {version.own})")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER, *LATER_PACKAGES})

@@ -139,11 +139,16 @@ def rename(kinds: Iterable[type]) -> None:
 
 
 def home(cls: type) -> str:
-    """The module that PyTorch keeps a class in, if it is there; else the one where it is."""
+    """The module that PyTorch keeps a class in, if toytorch has it; else the one where it is."""
     own = cls.__module__
     theirs = home_of(own, cls.__qualname__)
-    found = sys.modules.get(own_name(theirs))
-    return theirs if getattr(found, cls.__name__, None) is cls else taken_name(own)
+    return theirs if theirs == taken_name(own) or is_there(theirs) else taken_name(own)
+
+
+def is_there(name: str) -> bool:
+    """Whether toytorch has a module of PyTorch's; it may be imported later."""
+    place = Path(__file__).parent.joinpath(*name.split(".")[1:])
+    return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
 
 
 def all_classes() -> Iterator[type]:

@@ -188,7 +188,7 @@ print("integers * 2.0    ", (torch.arange(3) * 2.0).dtype)
 # | remember | a node, if somebody wants a gradient | `DivBackward0` |
 #
 # Since the steps are separate, one can be exchanged without touching the
-# others. `using` is the door: for as long as the block lasts, an op has
+# others. `using` is the injection point: for as long as the block lasts, an op has
 # another kernel. With it you can watch what a kernel is given.
 
 # %% [markdown] slide="subslide"
@@ -442,7 +442,7 @@ look(torch.neg)
 # kernel and fills in a new tensor, and the next ones make the node if a
 # gradient is wanted. Whatever does not fit goes to `call`, the general path.
 # `source()` shows all that was written for a record, ways back included.
-# Here is the first of the three functions that stand behind `mul`:
+# Here is the first of the five functions that stand behind `mul`:
 
 # %%
 written = torch.ops.mul.source().split("\n\n\n")
@@ -497,9 +497,9 @@ def counting(*ops):
             return made
         return wrapped
 
-    with ExitStack() as doors:
+    with ExitStack() as counted_ops:
         for op in ops:
-            doors.enter_context(op.using(kernel=counted(op.kernel)))
+            counted_ops.enter_context(op.using(kernel=counted(op.kernel)))
         yield seen
 
 

@@ -172,7 +172,7 @@ plt.show()
 # 5. the **order** in which nodes run
 # 6. a whole **engine**
 #
-# Each but the third has a door: once its check is green, toytorch itself runs
+# Each but the third has an injection point: once its check is green, toytorch itself runs
 # on it.
 
 # %% [markdown] slide="notes"

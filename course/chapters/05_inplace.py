@@ -432,7 +432,7 @@ look(inplace.CopySlices.apply, copy_slices)
 # %% [markdown]
 # The same three moves: take the part out (`_gather_strided`), send it through
 # the write (`inner`, in `_through`), put it back into the rest
-# (`_fill_strided`). The door that you came in by stands at the top; the other
+# (`_fill_strided`). The way that you came in by stands at the top; the other
 # one is for complex numbers, whose real part is a view as well.
 #
 # What happens at the write itself:

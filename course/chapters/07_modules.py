@@ -265,7 +265,7 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # 5. a **batch norm**, in training and after
 # 6. **watching** a network with hooks
 #
-# Pieces 1, 2 and 4 have a door: every module of toytorch will run on them.
+# Pieces 1, 2 and 4 have an injection point: every module of toytorch will run on them.
 
 # %% [markdown] slide="notes"
 # Exercise 1 live: fill in the first two rows of the table and run the check;

@@ -254,7 +254,7 @@ for step in range(5):
 # 5. a **schedule**: warm-up, then a cosine
 # 6. **clipping** by the norm
 #
-# The door is a subclass of `torch.optim.Optimizer`: it runs wherever an
+# The injection point is a subclass of `torch.optim.Optimizer`: it runs wherever an
 # optimizer does.
 
 # %% [markdown] slide="notes"

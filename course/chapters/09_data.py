@@ -290,7 +290,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# And your scheduler, with real processes. `DataLoader.deliver` is the door: a
+# And your scheduler, with real processes. `DataLoader.deliver` is the injection point: a
 # subclass says how batches are asked for. Two workers turn and shift digits,
 # and what arrives must be what one process would have made of the same
 # numbers, in the same order.

@@ -5,8 +5,8 @@ extract.py       the statements that an answer consists of, taken from the noteb
 slice.py         which statements of a program take part in what a name means
 execute.py       running them
 screen.py        what no answer needs, found without running anything
-worker.py        the process in which one answer runs, behind a wall
+worker.py        the process in which one answer runs, behind an audit hook and a sandbox
 start.py         workers are forked from a process that has read the framework
-warden.py        gives workers their jobs, watches time and memory
+supervisor.py        gives workers their jobs, watches time and memory
 grade.py         verdicts, points, the CSV file and the feedback pages
 """

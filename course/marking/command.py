@@ -11,7 +11,7 @@ from collections import Counter
 from course.contents import find
 from course.files import write_atomically
 from course.marking.grade import Judged, feedback, grade, write_csv
-from course.marking.warden import Limits
+from course.marking.supervisor import Limits
 
 
 def run(options: argparse.Namespace) -> int:

@@ -19,10 +19,10 @@ from course import judge, panel, registry
 from course.build.source import read
 from course.contents import Chapter
 from course.judge import Outcome, Verdict
-from course.marking import extract, screen, warden
+from course.marking import extract, screen, supervisor
 from course.marking.known import BASELINE, baseline
 from course.marking.submissions import Submission, find
-from course.marking.warden import Limits, Result
+from course.marking.supervisor import Limits, Result
 from course.records import Exercise
 
 _ENDED = {
@@ -159,13 +159,13 @@ class Marker:
         return self._run(task, found, answer)
 
     def _run(self, task: Task, found: Exercise, answer: extract.Answer) -> Judged:
-        canaries = self._canaries(found)
+        controls = self._controls(found)
         pieces = [[piece.label, piece.source, piece.statements] for piece in answer.pieces]
-        result = warden.work(found, pieces, canaries, self.limits, [self.folder])
+        result = supervisor.work(found, pieces, controls, self.limits, [self.folder])
         verdict, kind, reason = self._verdict(found, result)
         passed = [check for check in found.checks if verdict and verdict.passed(check.title)]
         share = len(passed) / len(found.checks)
-        tampered = self._tampered(found, result, canaries) if share else ""
+        tampered = self._tampered(found, result, controls) if share else ""
         if tampered:
             kind, reason, share = "suspect", f"{tampered}; look at it yourself ({reason})", 0.0
         mark = self._mark(task, round(task.points * share, 2), kind, reason, result.seconds)
@@ -196,10 +196,10 @@ class Marker:
             return verdict, kind, f"{more}. {_reason(verdict, failure)}"
         return verdict, kind, _reason(verdict, failure)
 
-    def _tampered(self, found: Exercise, result: Result, canaries: list[str]) -> str:
+    def _tampered(self, found: Exercise, result: Result, controls: list[str]) -> str:
         """Whether the checks tell right from wrong after the answer as they did without it."""
         before = self._baseline(found).reports
-        for name in canaries:
+        for name in controls:
             report = result.reports.get(name)
             if report is None:
                 return "after this code had run, the checks did not come to their end"
@@ -224,11 +224,11 @@ class Marker:
         if why:
             raise CannotMark(
                 f"not marked: the course's own answer to {found.name} does not pass behind the "
-                f"walls ({why}); run `python3 -m course test`"
+                f"barriers ({why}); run `python3 -m course test`"
             )
         return known
 
-    def _canaries(self, found: Exercise) -> list[str]:
+    def _controls(self, found: Exercise) -> list[str]:
         """The reference and the mutants that fail quickly, in an order nobody can know."""
         reports = self._baseline(found).reports
         quick = sorted(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from course.contents import ROOT
 from course.files import write_atomically
-from course.marking import warden
-from course.marking.warden import Limits, Result
+from course.marking import supervisor
+from course.marking.supervisor import Limits, Result
 from course.records import Exercise
 
 BASELINE = Limits(60.0, 4096)  # ample: what is slow here is the machine
@@ -27,7 +27,7 @@ def baseline(found: Exercise) -> Result:
     except (OSError, ValueError, AttributeError, TypeError):
         pass
     names = ["reference", *map(str, range(len(found.mutants)))]
-    result = warden.work(found, [], names, BASELINE)
+    result = supervisor.work(found, [], names, BASELINE)
     said = result.reports.get("reference", {}).get("outcomes", [])
     if not result.ended and said and all(row[1] == "ok" for row in said):
         with contextlib.suppress(OSError):  # else it is computed again next time

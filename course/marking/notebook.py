@@ -1,7 +1,7 @@
 """The `check` that marks: what nbgrader's hidden tests put in the place of the learner's own.
 
 The answer is taken from the text of the cells that ran, and goes through the same process, limits
-and canaries as in ``course grade``. The panel shows all checks, hidden ones too; the result of the
+and controls as in ``course grade``. The panel shows all checks, hidden ones too; the result of the
 call is the points, which nbgrader reads from the cell.
 """
 
@@ -17,7 +17,7 @@ from course import registry
 from course.contents import CHAPTERS
 from course.marking.grade import Marker, Task
 from course.marking.submissions import Submission
-from course.marking.warden import Limits
+from course.marking.supervisor import Limits
 
 
 def check(name: str, submission: Any, *, hidden: bool = True) -> float:

@@ -1,11 +1,11 @@
-"""The process in which one answer runs. Its parent, course/marking/warden.py, believes little.
+"""The process in which one answer runs. Its parent, course/marking/supervisor.py, believes little.
 
 The job comes in as one line of JSON. Reports go out through a copy of standard output that the
 answer does not have by name, each signed with a key from the job; what the answer itself prints
-goes nowhere. The answer's definitions are loaded behind two walls. An audit hook, which Python has
+goes nowhere. The answer's definitions are loaded behind two barriers. An audit hook, which Python has
 no way to take off again, refuses to write, rename or delete outside the working folder, to start
 processes, to use the network, and to look at the frames of the running program. Below it, on
-Linux, course/marking/cage.py has the system refuse the same.
+Linux, course/marking/sandbox.py has the system refuse the same.
 
 The modules that judge are forgotten before the answer is loaded: what it imports under their names
 are copies, and patching those patches nothing. After the answer the same checks run over the
@@ -37,8 +37,9 @@ from typing import Any
 
 from course import deadline, judge
 from course.contents import ROOT
-from course.marking import cage, execute
+from course.marking import execute, sandbox
 from course.records import Exercise
+from toytorch.core import first_call
 
 # fmt: off
 _FILES = {  # events of changing files, allowed in the working folder, and how many paths they name
@@ -68,15 +69,15 @@ def main() -> None:
     job = json.loads(sys.stdin.readline())
     report = _reporter(job.pop("key"))
     found = _prepare(job)
-    wall = _wall(Path.cwd(), [Path(p) for p in job["private"]])
-    held = cage.close(Path.cwd(), _readable())
+    hook = _audit_hook(Path.cwd(), [Path(p) for p in job["private"]])
+    held = sandbox.close(Path.cwd(), _readable())
     report("ready", [list(held)], "", 0.0)
-    sys.addaudithook(wall)
+    sys.addaudithook(hook)
     # ended in here, a loop costs only the checks that come after it; the parent ends the process
     found.limit = min(found.limit, 0.75 * job["seconds"])
     if job["pieces"]:
         report("answer", *_trial(found, lambda: _load(job["pieces"], found.function)))
-    for name in job["canaries"]:
+    for name in job["controls"]:
         value = _variant(found, name).value
         report(name, *_trial(found, functools.partial(_itself, value)))
     os._exit(0)
@@ -116,8 +117,8 @@ def _readable() -> list[Path]:
 
 
 def _prepare(job: dict[str, Any]) -> Exercise:
-    """Everything that has to be opened or measured before the wall goes up."""
-    # A compiler would open libraries and ask for addresses, which the wall refuses, and an answer
+    """Everything that has to be opened or measured before the barriers go up."""
+    # A compiler would open libraries and ask for addresses, which the audit hook refuses, and an answer
     # could need it in any call, the first large one or the hundredth. The framework runs on NumPy
     # in here: start.py sets its switch, and this holds wherever it forgets to look at that.
     sys.modules["llvmlite"] = None  # type: ignore[assignment]
@@ -125,9 +126,9 @@ def _prepare(job: dict[str, Any]) -> Exercise:
     found = next(
         x for x in vars(module).values() if isinstance(x, Exercise) and x.name == job["exercise"]
     )
-    for name in job["canaries"]:
+    for name in job["controls"]:
         _variant(found, name).value  # noqa: B018 (its source is read now)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc  # noqa: B018 (looked up now, as the wall forbids it)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc  # noqa: B018 (looked up now, as the audit hook forbids it)
     deadline.run(lambda: None, 1.0)
     judge.run_checks(found, found.start.value)  # what the checks import and compile
     _limit(job["megabytes"])
@@ -180,7 +181,7 @@ def _load(pieces: list[list[Any]], function: str) -> Any:
     return space[function]
 
 
-# -- the wall -------------------------------------------------------------------------------------
+# -- the audit hook --------------------------------------------------------------------------------
 
 
 def _limit(megabytes: int) -> None:
@@ -199,7 +200,7 @@ def _limit(megabytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 2**20, 64 * 2**20))
 
 
-def _wall(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, ...]], None]:
+def _audit_hook(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, ...]], None]:
     """The audit hook. Names it needs are bound here, so that patching modules does not reach it."""
     inside = os.path.realpath(folder)
     shut = [os.path.realpath(path) for path in private]
@@ -211,6 +212,8 @@ def _wall(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, ...]],
     # who may ask for frames: the panels for a line to show, Python for a name of a module
     lookers = {namedtuple.__code__, judge.frames.__code__, traceback.extract_stack.__code__}
     framework = str(ROOT / "toytorch") + separator
+    # the framework writes functions of ops when they are first called (`toytorch.core.first_call`)
+    unwritten, writes = first_call.STUB_CODE, first_call.Generated.ready.__code__
     for home in (typing, enum.EnumMeta):
         lookers |= {f.__code__ for f in vars(home).values() if type(_code(f)) is CodeType}
 
@@ -258,6 +261,9 @@ def _wall(folder: Path, private: list[Path]) -> Callable[[str, tuple[Any, ...]],
         elif event in refused or event.startswith(kinds):
             raise PermissionError(f"an answer may not use {event}")
         elif event == "object.__setattr__" and args[1] == "__code__":
+            looker = getframe(0).f_back
+            if args[0].__code__ is unwritten and looker is not None and looker.f_code is writes:
+                return
             raise PermissionError("an answer may not exchange the code of functions")
 
     return hook

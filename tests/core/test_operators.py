@@ -83,3 +83,20 @@ def test_arrays_are_compared_element_by_element() -> None:
     x = tt.tensor([1.0, 2.0])
     assert (x == np.array([1.0, 3.0])).tolist() == [True, False]
     assert (x != np.array([1.0, 3.0])).tolist() == [False, True]
+
+
+def test_operators_are_methods_where_pytorchs_are() -> None:
+    """`__neg__` is `neg`. Those of two operands answer NotImplemented where methods raise."""
+    methods = {n: m for n, m in vars(torch._C.TensorBase).items() if not n.startswith("_")}
+    same = {
+        (dunder, name)
+        for dunder in dir(torch.Tensor)
+        for name, method in methods.items()
+        if dunder.startswith("__") and getattr(torch.Tensor, dunder) == method
+    }
+    assert {name for _, name in same} >= {"abs", "neg", "positive"}
+    for dunder, name in same:
+        assert getattr(tt.Tensor, dunder) is getattr(tt.Tensor, name), dunder
+    assert tt.Tensor.__mul__(tt.ones(1), "a") is NotImplemented
+    with pytest.raises(TypeError, match="must be Tensor, not str"):
+        tt.mul(tt.ones(1), "a")

@@ -106,9 +106,9 @@ def test_every_exercise_is_asked_and_checked_once(chapter: Chapter) -> None:
 @every
 def test_doors_open_and_close(found: Exercise) -> None:
     """A submission plugged in is used, and the framework is itself again afterwards."""
-    if found.door is None:
-        with pytest.raises(RuntimeError, match="no door"), found.active(quiet=True):
-            raise AssertionError("an exercise without a door opened one")
+    if found.inject is None:
+        with pytest.raises(RuntimeError, match="no injection point"), found.active(quiet=True):
+            raise AssertionError("an exercise without an injection point was plugged in")
         return
     answer: Any = found.answer.value
     found.keep(answer)

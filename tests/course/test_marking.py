@@ -1,4 +1,4 @@
-"""Marking: what an answer consists of, what is screened, and the wall around what runs."""
+"""Marking: what an answer consists of, what is screened, and the sandbox around what runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from course.marking import command, extract, screen
 from course.marking.grade import Judged, Mark, Marker, Task, feedback, write_csv
 from course.marking.submissions import Submission
 from course.marking.submissions import find as submissions
-from course.marking.warden import Limits
+from course.marking.supervisor import Limits
 
 FIRST = registry.of_chapter(1)[0]
 
@@ -138,7 +138,7 @@ def test_students_are_told_by_folders_or_by_file_names(tmp_path: Path) -> None:
     assert len(list(submissions(tmp_path, find(2)))) == 1  # the broken one may be anything
 
 
-# -- the wall -------------------------------------------------------------------------------------
+# -- the audit hook --------------------------------------------------------------------------------
 
 GOOD = FIRST.answer.source
 SNEAK = (
@@ -156,6 +156,12 @@ def around(attack: str) -> str:
 
 def test_the_disguise_itself_is_green(tmp_path: Path) -> None:
     judged = mark(tmp_path, around("print('hello')"), screened=True)
+    assert (judged.mark.verdict, judged.mark.points) == ("green", 2.0), judged.mark.reason
+
+
+def test_an_answer_may_call_a_function_that_nobody_called_before(tmp_path: Path) -> None:
+    """Whose source is generated then, and put into it: see `toytorch.core.first_call`."""
+    judged = mark(tmp_path, around("import toytorch\ntoytorch.ones(1).erfinv_()"))
     assert (judged.mark.verdict, judged.mark.points) == ("green", 2.0), judged.mark.reason
 
 
@@ -231,6 +237,8 @@ def test_a_fake_earns_nothing(tmp_path: Path, attack: str, verdict: str) -> None
         "import sys\nsys.settrace(print)",
         "import gc\ngc.get_objects()",
         "import types\ntypes.FunctionType(honest.__code__, {})",
+        "honest.__code__ = (lambda *args: [1]).__code__",
+        "import toytorch\ntoytorch.erfinv.__code__ = honest.__code__",
     ],
 )
 def test_frames_and_objects_of_the_judge_are_out_of_sight(tmp_path: Path, attack: str) -> None:
@@ -275,10 +283,10 @@ with tempfile.TemporaryDirectory() as d:
 _CAGED = """
 import os, sys, subprocess
 from pathlib import Path
-from course.marking import cage
+from course.marking import sandbox
 from multiprocessing import util  # whose way to start programs announces nothing
 folder, outside = map(Path, sys.argv[1:])
-held = cage.close(folder, [Path(sys.prefix), Path(sys.base_prefix)])
+held = sandbox.close(folder, [Path(sys.prefix), Path(sys.base_prefix)])
 print(*held)
 attempts = {
     "landlock": [
@@ -309,7 +317,7 @@ thread.join()
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the cage is Linux's")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandbox is Linux's")
 def test_linux_refuses_what_python_does_not_announce(tmp_path: Path) -> None:
     outside, inside = tmp_path / "keep.txt", tmp_path / "work"
     outside.write_text("precious")
@@ -403,7 +411,7 @@ def test_what_goes_wrong_with_one_answer_is_one_row(
     def fail(*_: object) -> None:
         raise RuntimeError("a disk is full")
 
-    monkeypatch.setattr("course.marking.warden.work", fail)
+    monkeypatch.setattr("course.marking.supervisor.work", fail)
     judged = mark(tmp_path, GOOD)
     assert (judged.mark.verdict, judged.mark.points) == ("error", 0.0)
     assert "a disk is full" in judged.mark.reason

@@ -12,7 +12,7 @@ from course import registry
 from course.cli import main
 from course.contents import ROOT, written
 from course.marking import known
-from course.marking.warden import Result
+from course.marking.supervisor import Result
 from course.records import Exercise
 from tests.course import classroom
 
@@ -31,7 +31,7 @@ def marked(folder: Path, *options: str) -> tuple[int, list[dict[str, str]]]:
 def test_solved_notebooks_get_all_points_and_untouched_ones_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every reference of every chapter passes behind the walls."""
+    """Every reference of every chapter passes behind the barriers."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # nothing is known from earlier markings
     for student, place in (("ada", "solutions"), ("bob", "notebooks")):
         for chapter in written():

@@ -103,7 +103,7 @@ def test_installing_plugs_pieces_in(session: SimpleNamespace) -> None:
 
 @pytest.mark.slow
 def test_all_pieces_at_once_pass_again_and_train(session: SimpleNamespace) -> None:
-    """With every door taken, checks run on the framework alone and networks learn as before."""
+    """With every piece plugged in, checks run on the framework alone and networks learn as before."""
     import toytorch as torch
 
     earlier = [one for one in registry.all_exercises().values() if one.chapter < 8]

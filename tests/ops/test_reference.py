@@ -11,7 +11,6 @@ import pytest
 import toytorch
 from toytorch.core.op import registry
 from toytorch.ops import reference
-from toytorch.ops.batching import RANDOM
 
 PUBLIC = sorted(n for n in registry if not n.startswith("_"))
 
@@ -55,7 +54,7 @@ def test_examples_give_what_they_show() -> None:
         if not text:
             continue
         call, _, result = text.removeprefix(">>> ").partition("\n")
-        if name not in RANDOM | {"poisson", "binomial", "multinomial"} and "dropout" not in name:
+        if not registry[name].random and "dropout" not in name:
             again = eval(call, {"torch": toytorch})  # the package's own text
             shown += 1
             assert repr(again) == result, call

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toytorch.amp.lists import policy
 from toytorch.backends import base
 from toytorch.core import dispatch
 from toytorch.core.op import Op
@@ -59,8 +58,12 @@ local = Settings()
 
 
 def cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a call, by the op's policy."""
-    kind = policy(op.name)
+    """The arguments of a call, in the types that the record asks for (`amp=`).
+
+    The records' policies are PyTorch's for the CPU. Functions made of several records say for
+    themselves what they want: see `toytorch.facts.composed`.
+    """
+    kind = op.amp
     if not kind:
         return args
     found = [

@@ -59,7 +59,7 @@ class Batch:
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
         """A write into a batched tensor."""
         target: Tensor = args[0]
-        if op.name in batching.RANDOM:
+        if op.random:
             self.check_randomness()
         whole = self.full(target)
         if not self.any_full(args):
@@ -73,7 +73,7 @@ class Batch:
             )
         needs = state.local.grad and bool(op.derivatives) and dispatch.wants_grad(op, args)
         node = dispatch.record(op, args, target, overwritten=target) if needs else None
-        if op.name in batching.RANDOM:
+        if op.random:
             if self.randomness == "same":
                 dispatch.inplace(op, args)  # the first example's numbers, for all
                 whole.copy_(whole[0].clone().unsqueeze(0).expand(whole.shape))

@@ -181,7 +181,6 @@ class Kernels:
 
     def __init__(self) -> None:
         self.table: dict[str, Callable[..., Any]] = {}
-        self.by_value: set[str] = set()  # f(0) = 0: the op may run on the values alone
 
     def asarray(self, value: Any) -> Any:
         """Numbers that meet sparse arrays are dense."""
@@ -191,11 +190,13 @@ class Kernels:
         """The sparse kernel of an op; NotImplementedError where it has none."""
         if op.name in self.table:
             return self.table[op.name]
-        if op.name not in self.by_value:
-            raise NotImplementedError(unsupported(REFUSED_AS.get(op.name, op.name), "SparseCPU"))
+        if op.sparse not in ("entries", "sums"):
+            # A view that needs strides is refused by what PyTorch finds it cannot make.
+            name = "as_strided" if op.sparse == "strides" else op.name
+            raise NotImplementedError(unsupported(name, "SparseCPU"))
 
         def on_values(a: SparseArray, *rest: Any) -> SparseArray:
-            a = a.coalesce()
+            a = a if op.sparse == "sums" else a.coalesce()
             return a.with_values(op.kernel_on(xp_of(a))(a.values, *rest))
 
         return on_values
@@ -207,12 +208,6 @@ def unsupported(name: str, where: str) -> str:
         f"Could not run 'aten::{name}' with arguments from the '{where}' backend. This could "
         "be because the operator doesn't exist for this backend."
     )
-
-
-# Views, which PyTorch finds it cannot make when it looks for strides.
-REFUSED_AS = dict.fromkeys(
-    ("slice", "narrow", "squeeze", "split", "diagonal", "unfold"), "as_strided"
-)
 
 
 class SparseBackend:

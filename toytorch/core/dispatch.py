@@ -1,6 +1,6 @@
 """The general path of every call, in the order in which things happen.
 
-    watchers      modes (tracing, profiling, a course's door) may take the call over
+    watchers      modes (tracing, profiling, the course's injection point) may take the call over
     promotion     operands of a pointwise op meet in one type
     kernel        the backend's arrays in, arrays out
     autograd      a Node remembers what the derivative needs
@@ -93,10 +93,10 @@ def wrap_result(array: Any) -> Tensor:
 # -- kernels ----------------------------------------------------------------------------------
 
 
-def compute(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
-    """The kernel's results, as arrays (written into the array `target` where that is possible)."""
+def compute(op: Op, args: tuple[Any, ...]) -> Any:
+    """The kernel's results, as arrays."""
     if op.kind == "pointwise":
-        return compute_pointwise(op, args, target)
+        return compute_pointwise(op, args)
     if op.kind == "create":
         return op.kernel(*args)
     arrays, xp, half = list(args), None, None
@@ -192,17 +192,27 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
     return promote(tuple(dims), tuple(zeros), tuple(numbers))
 
 
-def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
-    """Promotes the operands and runs the kernel; half types are computed in float32."""
-    if any(isinstance(a, ndarray) for a in args):  # x + array works, as it does in PyTorch
-        args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
+def compute_pointwise(
+    op: Op, args: tuple[Any, ...], target: Any = None, common: dtype | None = None
+) -> Any:
+    """Promotes the operands and runs the kernel; half types are computed in float32.
+
+    `common` is the type in which the operands meet, where the caller knows it.
+    """
+    for a in args:
+        if isinstance(a, ndarray):  # x + array works, as it does in PyTorch
+            args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
+            break
     arrays, where = list(args), None
     xp: Any = None
     for i in op.tensor_at:
         a = args[i]
-        if isinstance(a, Tensor) and a._array.__class__ is SparseArray:
+        if not isinstance(a, Tensor):
+            if op.promotion == "none" and not fits(op.schema.args[i], a):
+                raise TypeError(not_a_tensor(op, i, a))
+        elif a._array.__class__ is SparseArray:
             xp = SPARSE
-        elif isinstance(a, Tensor) and a._array.__class__ is not ndarray:
+        elif a._array.__class__ is not ndarray:
             if where is not None and where != a.device and a.ndim:
                 raise RuntimeError(
                     "Expected all tensors to be on the same device, but found at "
@@ -212,19 +222,16 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             xp = xp or base.of_array(a._array).xp
     if xp is None:
         xp = np
-    if op.promotion == "none":
-        common = None
-        for i in op.tensor_at:
-            if not isinstance(args[i], Tensor) and not fits(op.schema.args[i], args[i]):
-                raise TypeError(not_a_tensor(op, i, args[i]))
-    else:
-        common = common_dtype(op, args)
+    if op.promotion != "none":
+        if common is None:
+            common = common_dtype(op, args)
         if op.promotion == "float" and common.rank < 2:
             common = types.get_default_dtype()
         if op.checks is not None:
             op.checks(common, args)
     half = common in REDUCED
     work = np.float32 if half else common.numpy if common is not None else None
+    ready: list[Any] = []
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
@@ -239,6 +246,7 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
             arrays[i] = array if work is None or array.dtype == work else array.astype(work)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
+        ready.append(arrays[i])
     for i, a in enumerate(arrays):
         if isinstance(a, Tensor):  # a tensor for a number, such as alpha
             arrays[i] = a.item()
@@ -252,8 +260,10 @@ def compute_pointwise(op: Op, args: tuple[Any, ...], target: Any = None) -> Any:
                 or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)
             )
         ):
-            ready = [arrays[i] for i in op.tensor_at]
-            if all(a.shape == () or a.shape == target.shape for a in ready):
+            for array in ready:
+                if array.shape not in ((), target.shape):
+                    break
+            else:
                 kernel = getattr(xp, op.plain) if op.plain else op.kernel_on(xp)
                 return kernel(*ready, out=target)
         result = op.kernel_on(xp)(*arrays)
@@ -486,7 +496,7 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view.dtype = (
         source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
     )
-    view._rg, view._edge, view._storage = False, None, source._memory()
+    view._rg, view._edge, view._storage = False, None, source._storage or source._memory()
     if (
         view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
     ):  # bytes read anew have no gradient
@@ -525,14 +535,20 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
         writing.check(target, needs)
     if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
         writing.refuse_overlap(target)
+    common = None
     if op.kind == "pointwise":
         writing.refuse_shared(target, args)
-    if op.kind == "pointwise" and op.promotion != "none":
-        check_cast(op, args, target.dtype)
+        if op.promotion != "none":
+            common = common_dtype(op, args)
+            check_cast(op, common, target.dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
-    result = compute(op, args, target._array if target._array.ndim else None)
+    array = target._array if target._array.ndim else None
+    if op.kind == "pointwise":
+        result = compute_pointwise(op, args, array, common)
+    else:
+        result = compute(op, args)
     if result is not target._array:
         write(op, target, result)
     writing.bump(target)
@@ -543,9 +559,8 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     return target
 
 
-def check_cast(op: Op, args: tuple[Any, ...], to: dtype) -> None:
-    """Refuses a result whose category the target cannot hold."""
-    common = common_dtype(op, args)
+def check_cast(op: Op, common: dtype, to: dtype) -> None:
+    """Refuses a result of operands of a common type whose category the target cannot hold."""
     if op.promotion == "float" and common.rank < 2:
         common = types.get_default_dtype()
     if op.promotion == "count" and common is types.bool:

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import arguments, dispatch
-from toytorch.core.op import Op, generate
+from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.node import sequence
 from toytorch.facts.schema import REQUIRED
-from toytorch.kernels.dispatch_stub import gated
+from toytorch.kernels import dispatch_stub
 
 UNARY = """\
 def {name}(input=REQUIRED, **more):
@@ -68,7 +68,7 @@ NO_GRAPH = """\
         result._rg = False
         result._edge = None"""
 BINARY = """\
-def {name}({params}):{more}
+def {name}({params}):{more}{by_size}
     try:
         a = input._array
         kind = input.dtype
@@ -81,7 +81,7 @@ def {name}({params}):{more}
             mode is None or mode == get_ident()) and (
             kind.plain):
         try:
-            c = kernel(a, b)
+            c = {kernel}(a, b)
         except (ValueError, TypeError):  # wrong shapes or types: the general path says it better
             return {call}(op, (input, other{alpha}))
         if c.__class__ is not ndarray:
@@ -99,7 +99,7 @@ NUMBER = """\
             if kind.plain and a.__class__ is ndarray and (
                     mode is None or mode == get_ident()):
                 try:
-                    c = kernel(a, {scalar})
+                    c = {kernel}(a, {scalar})
                 except (TypeError, OverflowError):
                     return {call}(op, (input, other{alpha}))
                 if c.__class__ is not ndarray:
@@ -114,6 +114,10 @@ NUMBER = """\
 MORE = """
     if more:
         return call(op, *bound(op, (input, other{alpha}), more))"""
+BY_SIZE = """
+    # by_size is NumPy's {ufunc}; arrays of {large:,} elements and more are shared among threads. It
+    # is a Python function, which counts, for {trial} small calls, and compiled from then on: see
+    # toytorch.kernels.dispatch_stub"""
 NO_NUMBER = "        # a number is refused by the general path"
 BINARY_GRAPH = """\
         wants, other_wants = input._rg, other._rg
@@ -343,8 +347,8 @@ def indent(lines: list[str], width: int) -> str:
     return "\n".join(" " * width + line for line in lines)
 
 
-def make(op: Op, operator: bool = False) -> Any:
-    """The function for a unary or binary pointwise op, or None where its form is another.
+def write(op: Op, operator: bool = False) -> str | None:
+    """The source for a unary or binary pointwise op, or None where its form is another.
 
     With `operator`, the form that Python's operator calls: it knows no arguments by name, whose
     dictionary costs about 30 ns a call.
@@ -357,47 +361,46 @@ def make(op: Op, operator: bool = False) -> Any:
     ):
         return None
     returns_bool = op.schema.returns[0] == "BoolTensor"
-    name = op.name.replace(".", "_")
-    if not name.isidentifier() or name in ("and", "or", "not"):
-        return None
+    name = python_name(op)
     save, scalar_save = saving(op), saving(op, scalar=True)
     if save is None or scalar_save is None:
         return None
     differentiable = bool(op.derivatives) and not returns_bool
     plain_scalar = indent([line[8:] for line in NO_GRAPH.split("\n")], 16)
     if len(op.tensor_at) == 1:
-        source = UNARY.format(
+        return UNARY.format(
             name=name,
             dtype="bool_" if returns_bool else "kind",
             graph=UNARY_GRAPH.format(node="Node", save=indent(save, 12))
             if differentiable
             else NO_GRAPH,
         )
-    else:
-        node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
-        common = {
-            "call": "operate" if operator else "call",
-            "alpha": ", 1" * ("alpha" in names),
-            "dtype": "bool_" if returns_bool else "kind",
-        }
-        number = NUMBER.format(
-            **common,
-            scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
-            scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
-            if differentiable and "self" in op.derivatives
-            else plain_scalar,
-        )
-        source = BINARY.format(
-            **common,
-            name=name,
-            params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
-            more="" if operator else MORE.format(**common),
-            number=number if op.schema.args[1].takes_number else NO_NUMBER,
-            graph=BINARY_GRAPH.format(node=node, save=indent(save, 12))
-            if differentiable
-            else NO_GRAPH,
-        )
-    return compiled(op, source)
+    node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
+    common = {
+        "call": "operate" if operator else "call",
+        "alpha": ", 1" * ("alpha" in names),
+        "dtype": "bool_" if returns_bool else "kind",
+        "kernel": "by_size" if op.name in dispatch_stub.FORMULAS else "kernel",
+    }
+    by_size = BY_SIZE.format(
+        ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
+    )
+    number = NUMBER.format(
+        **common,
+        scalar="other" if isinstance(op.kernel, str) or op.plain else "a.dtype.type(other)",
+        scalar_graph=SCALAR_GRAPH.format(node=node, save=indent(scalar_save, 20))
+        if differentiable and "self" in op.derivatives
+        else plain_scalar,
+    )
+    return BINARY.format(
+        **common,
+        name=name,
+        params="input, other" if operator else "input=REQUIRED, other=REQUIRED, **more",
+        more="" if operator else MORE.format(**common),
+        by_size=by_size if common["kernel"] == "by_size" else "",
+        number=number if op.schema.args[1].takes_number else NO_NUMBER,
+        graph=BINARY_GRAPH.format(node=node, save=indent(save, 12)) if differentiable else NO_GRAPH,
+    )
 
 
 def operate(op: Op, args: tuple[Any, ...]) -> Any:
@@ -414,16 +417,18 @@ def python_name(op: Op) -> str:
     return name + "_" if name in ("and", "or", "not") else name
 
 
-def compiled(op: Op, source: str, defaults: dict[str, Any] | None = None) -> Any:
-    """The function in a source made from the templates."""
-    namespace: dict[str, Any] = {
+def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
+    """What the names in a source made from the templates stand for, in the globals `space`."""
+    kernel = getattr(np, op.plain) if op.plain else op.on_cpu
+    return {
+        "by_size": dispatch_stub.by_size(op.name, kernel, space),
         "Tensor": Tensor,
         "Node": op.node,
         "op": op,
         "variant": op.variant,
         "call": dispatch.call,
         "operate": operate,
-        "kernel": getattr(np, op.plain) if op.plain else op.on_cpu,
+        "kernel": kernel,
         "state": state,
         "ndarray": np.ndarray,
         "asarray": np.asarray,
@@ -443,11 +448,4 @@ def compiled(op: Op, source: str, defaults: dict[str, Any] | None = None) -> Any
         "view_of": dispatch.view_of,
         "record": dispatch.record,
         "REQUIRED": REQUIRED,
-        "__name__": "toytorch.ops",
-        **(defaults or {}),
     }
-    if op.plain or isinstance(op.kernel, str):
-        namespace["kernel"] = gated(op.name, namespace["kernel"], namespace)
-    generate(op.name, source, namespace)
-    op.function_source = source  # type: ignore[attr-defined]  # shown by Op.source
-    return namespace[python_name(op)]

@@ -5,19 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core import arguments, dispatch, fast_path
-from toytorch.core.op import Op, generate
+from toytorch.core.first_call import Generated
+from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
 
 
 def make_function(op: Op) -> Any:
     """A function with the record's signature."""
-    short = fast_path.make(op)
-    if short is not None:
-        short.__doc__ = describe(op)
-        return short
+    made: Generated
+
+    def write() -> tuple[str, dict[str, Any]]:
+        names = fast_path.names_for(op, made.function.__globals__)
+        return fast_path.write(op) or general(op, names), names
+
+    name = fast_path.python_name(op)
+    made = Generated(op, name, op.name, write, doc=describe(op), out=op.has_out)
+    return made.function
+
+
+def make_operator(op: Op) -> Any:
+    """What Python's operator calls: the function, without keyword arguments.
+
+    It is one of its own because it answers NotImplemented where the function raises TypeError: an
+    operand that the op does not take may have an operator of its own (`__rmul__`).
+    """
+    made: Generated
+
+    def write() -> tuple[str, dict[str, Any]]:
+        source = fast_path.write(op, operator=True)
+        if source is None:
+            source = f"def {name}(input, other):\n    return operate(op, (input, other))\n"
+        return source, fast_path.names_for(op, made.function.__globals__)
+
+    name = fast_path.python_name(op)
+    made = Generated(op, name, f"{op.name}: operator", write, doc=describe(op))
+    return made.function
+
+
+def general(op: Op, names: dict[str, Any]) -> str:
+    """The source of a function that is no short cut of one or two tensors; adds to its names."""
     params, passed, checks, star = [], [], [], False
-    defaults: dict[str, Any] = {}
     for i, a in enumerate(op.schema.args):
         name = arguments.called(op, i)
         if a.is_variadic:
@@ -28,7 +56,7 @@ def make_function(op: Op) -> Any:
         if a.keyword_only and not star:
             params.append("*")
             star = True
-        defaults[f"default_{name}"] = a.default
+        names[f"default_{name}"] = a.default
         params.append(f"{name}=default_{name}" if a.default is not REQUIRED else f"{name}=REQUIRED")
         passed.append(name)
         if a.default is REQUIRED and not a.is_tensor:
@@ -39,11 +67,7 @@ def make_function(op: Op) -> Any:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")
     source = fast_path.make_general(op, params, passed, "".join(checks))
-    if source is None:
-        source = plain(op, params, passed, "".join(checks))
-    function = fast_path.compiled(op, source, defaults)
-    function.__doc__ = describe(op)
-    return function
+    return source or plain(op, params, passed, "".join(checks))
 
 
 def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
@@ -64,16 +88,22 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
 
 def make_inplace(op: Op) -> Any:
     """The form with an underscore, which writes into its first argument."""
+    name = fast_path.python_name(op) + "_"
+    doc = f"In-place form of `{op.name}`.\n\n{describe(op)}"
+    return Generated(op, name, f"{op.name}_", lambda: inplace_source(op, name), doc=doc).function
+
+
+def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
+    """The source of the form with an underscore, and what its names stand for."""
+    names = {"inplace": dispatch.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
     params, passed, star = list[str](), list[str](), False
-    defaults: dict[str, Any] = {"REQUIRED": REQUIRED}
     for a in op.schema.args:
         if a.keyword_only and not star:
             params.append("*")
             star = True
-        defaults[f"default_{a.name}"] = a.default
+        names[f"default_{a.name}"] = a.default
         params.append(a.name if not passed else f"{a.name}=default_{a.name}")
         passed.append(a.name)
-    name = fast_path.python_name(op) + "_"
     values = f"({', '.join(passed)},)"
     checks = "".join(
         f" or {a.name} is REQUIRED" for a in op.schema.args[1:] if a.default is REQUIRED
@@ -84,44 +114,34 @@ def make_inplace(op: Op) -> Any:
         f"        return inplace(op, bound(op, {values}, more, True)[0])\n"
         f"    return inplace(op, {values})\n"
     )
-    namespace = {
-        "inplace": dispatch.inplace,
-        "bound": arguments.bound,
-        "op": op,
-        "__name__": "toytorch.ops",
-        **defaults,
-    }
-    generate(f"{op.name}_", source, namespace)
-    function = namespace[name]
-    function.__doc__ = f"In-place form of `{op.name}`.\n\n{describe(op)}"
-    return function
+    return source, names
 
 
 def attach(op: Op) -> Any:
     """Makes the function of a record and hangs its forms on Tensor; returns the function."""
     op.function = make_function(op)
     name = op.name.replace(".", "_")
-    if op.has_method and "." not in op.name and not op.name.startswith("linalg_"):
+    if op.has_method and "." not in op.name:
         setattr(Tensor, name, op.function)
     if op.has_inplace:
         setattr(Tensor, name + "_", make_inplace(op))
     return op
 
 
-def in_one_line(formula: Any) -> str:
-    return str(formula).replace("\n", "; ")
+def in_one_line(formula: str) -> str:
+    return "; ".join(line.strip() for line in formula.strip().splitlines())
 
 
 def describe(op: Op) -> str:
     """The help text of an op, from its record."""
     lines = [op.doc, "", f"    {op.schema}"]
-    if op.formula:
-        lines.append(f"    formula: {in_one_line(op.formula)}")
+    if op.stated:
+        lines.append(f"    formula: {in_one_line(op.stated)}")
     lines += [
-        f"    d {name} = {in_one_line(op.formulas[name])}"
-        if name in op.formulas
-        else f"    d {name}: a function of {', '.join(op.needs[name])}"
-        for name in op.derivatives
+        f"    d {name} = {in_one_line(rule)}"
+        if isinstance(rule, str)
+        else f"    d {name}: a function of {', '.join(parameters(rule))}"
+        for name, rule in op.rules.items()
     ]
     lines += [
         "",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.storage import Storage
+from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.node import Node, Refusal, sequence
@@ -23,7 +23,7 @@ from toytorch.facts.node import Node, Refusal, sequence
 
 def check(target: Tensor, needs_grad: bool) -> None:
     """Refuses to write into leaves, whose value is not the result of anything."""
-    if target._inference and not state.local.inference:
+    if target._storage.__class__ is InferenceStorage and not state.local.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
             "a clone to get a normal tensor before doing inplace update.See "
@@ -71,7 +71,7 @@ OVERLAP = (
 
 def refuse_overlap(target: Tensor) -> None:
     """Refuses to write where one place of memory is several elements."""
-    if overlaps(target):
+    if not target._array.flags.c_contiguous and overlaps(target):
         raise RuntimeError(OVERLAP)
 
 
@@ -114,8 +114,8 @@ def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
 
 def bump(target: Tensor) -> None:
     """Counts a write."""
-    storage = target._memory()
-    if not target._inference:
+    storage = target._storage or target._memory()
+    if storage.__class__ is not InferenceStorage:
         storage.version += 1
     if getattr(storage, "fragile", None):
         retire(storage)
@@ -226,7 +226,9 @@ class CopySlices(Node):
     __slots__ = ("geometry", "inner", "kinds")
     full_name = "torch::autograd::CopySlices"
     frees = None
-    rule: Any = None  # what takes the place of the rule below: a course's door, see `using`
+    rule: Any = (
+        None  # what takes the place of the rule below: the course's injection point, see `using`
+    )
 
     @classmethod
     @contextmanager

@@ -25,6 +25,7 @@ import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,16 @@ from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.node import SAVED_TWICE, Node, check_version, unpacked
 from toytorch.facts.schema import Schema, parse
+from toytorch.loops.formula import Formula
 
 registry: dict[str, Op] = {}
 WORDS = ("where", "logical_not")  # of conditions in formulas
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "layout", "create", "random", "composite")
 PROMOTION = ("default", "float", "count", "none")
+# Properties that follow from the derivatives and the kernel, and all that `using` replaces.
+FOLLOWING = ("formulas", "derivatives", "needs", "keeps", "plan", "node", "on_cpu")
+REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
 
 class Op:
@@ -71,6 +76,30 @@ class Op:
     memory      how results lie (see `memory_order`): "rows", "like" the first argument, "format" as
                 all tensors of a list, or as the kernel leaves them; reductions give rows
     words       {name: argument}: further names by which callers may give an argument
+
+    What others know of an op:
+
+    amp         autocast: its operands in "half" or "float32", or in the "widest" type among them
+    batch       vmap: how a whole batch is done at once; "elementwise", "along" the dimensions that
+                are named (counted one further), "leading" dimensions are a batch anyway, or a
+                function (see `ops.batching`); "" example by example
+    names       named tensors: the result has the "same" names as the first argument, or is
+                "reduced", or what a function of the arguments says (see `ops.named_dims`)
+    sparse      sparse tensors, where their backend has no kernel: "entries" (f(0) = 0: done on
+                them once those of one place are added up), "sums" (f(a + b) = f(a) + f(b): done on
+                them as they are), "strides" (a view that needs some), "" refused
+    flops       the profiler: a function of the arguments, how many operations they take
+    fresh       whether the results always lie in memory of their own
+    fused       the loops of an op that is not pointwise, as lines of formulas: `sum(x)` and its kin
+                go along `dim`, `count` is how many elements that are
+    data_dependent  whether the results' shapes depend on elements
+    identity    {operand: number}: where that operand is the number, the result is the other one, to
+                the last bit (the sign of a zero counts)
+    own_inverse whether doing it twice gives the operand back
+    absorbs     whether doing it to its own result, with other arguments, is the same as doing it
+                once with the last
+    layer       whether it is linear in `weight` and `bias`, whose first dimension is the channels
+                of the result, so that a batch norm behind it can be folded into them
     """
 
     def __init__(
@@ -99,6 +128,18 @@ class Op:
         apart: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
+        amp: str = "",
+        batch: str | Callable[..., Any] = "",
+        names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = "",
+        sparse: str = "",
+        flops: Callable[..., int] | None = None,
+        fresh: bool = False,
+        fused: str = "",
+        data_dependent: bool = False,
+        identity: dict[str, float] | None = None,
+        own_inverse: bool = False,
+        absorbs: bool = False,
+        layer: bool = False,
     ) -> None:
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
@@ -108,39 +149,40 @@ class Op:
             raise ValueError(f"op {self.name!r} is defined twice")
         if kind not in KINDS or promotion not in PROMOTION:
             raise ValueError(f"op {self.name!r}: unknown kind {kind!r} or promotion {promotion!r}")
-        self.kernel, self.kind, self.promotion = kernel, kind, promotion
+        self.kind, self.promotion = kind, promotion
         self.memory = memory or ("rows" if kind == "reduction" else "")
-        self.formula = formula_of(formula, self.schema) if formula else None
-        if self.formula is not None:
-            if kernel is not None:
-                raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
-            self.kernel, plain = kernel_of(self.name, self.formula, self.schema)
-        self.doc = inspect.cleandoc(doc)
+        self.stated = formula
+        if formula and kernel is not None:
+            raise ValueError(f"op {self.name!r}: its kernel follows from its formula")
+        if not formula:
+            self.kernel, self.plain = kernel, plain
+        self.doc = inspect.cleandoc(doc) if "\n" in doc else doc.strip()
         self.has_inplace, self.has_method, self.has_function = inplace, method, function
         self.has_out = out and kind not in ("view", "composite")
         self.holomorphic, self.upcast, self.reflected = holomorphic, upcast, reflected
         self.results = results  # which results are differentiable
         self.count = len(self.schema.returns)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
-        self.checks, self.plain, self.variant = checks, plain, variant
+        self.checks, self.variant = checks, variant
         self.overlap, self.apart = overlap, apart
+        self.amp, self.sparse, self.flops, self.fused = amp, sparse, flops, fused
+        self.batch = batch or ("elementwise" if kind == "pointwise" else "")
+        self.names = names or ("reduced" if kind == "reduction" else "")
+        self.fresh = fresh or kind in ("pointwise", "reduction", "random", "create")
+        self.random = any(a.type.startswith("Generator") for a in self.schema.args)
+        self.data_dependent, self.layer = data_dependent, layer
+        self.identity, self.own_inverse, self.absorbs = identity or {}, own_inverse, absorbs
         self._variants: dict[int, Any] = {}
         self.tensor_at = self.schema.tensors
         self.tensor_names = tuple((i, self.schema.args[i].name) for i in self.tensor_at)
         self.lists = any(a.is_tensor_list for a in self.schema.args)
         self.node_name = node or pascal(self.name) + "Backward0"
-        self.formulas = {
-            n: Derivative(d, self.schema, self._knows, Late)
-            for n, d in (derivatives or {}).items()
-            if isinstance(d, str)
-        }
-        self.derivatives = {
-            n: self.formulas[n].of_tensors if n in self.formulas else d
-            for n, d in (derivatives or {}).items()
-        }
+        self.rules = derivatives or {}  # as they were given: functions and formulas
+        for argument, d in self.rules.items():
+            self._check_names(argument, () if isinstance(d, str) else parameters(d))
         self._kernels: dict[int, Any] = {}
         self.function: Any = None
-        self._build()
+        self.generated: list[Any] = []  # its functions (see `toytorch.core.first_call`)
         registry[self.name] = self
 
     def _knows(self, name: str) -> bool:
@@ -156,7 +198,76 @@ class Op:
     @property
     def differentiable(self) -> bool:
         """Whether any argument has a derivative."""
-        return bool(self.derivatives)
+        return bool(self.rules)
+
+    # What follows from the derivatives is made when it is first asked for: a program uses few ops.
+
+    @functools.cached_property
+    def formula(self) -> Formula | None:
+        """What it computes for each element, read."""
+        return formula_of(self.stated, self.schema) if self.stated else None
+
+    @functools.cached_property
+    def _stated_kernel(self) -> tuple[Any, str]:
+        assert self.formula is not None, self.name  # ops without one were given their kernel
+        return kernel_of(self.name, self.formula, self.schema)
+
+    @functools.cached_property
+    def kernel(self) -> Any:
+        """What computes it, which follows from the formula if it was not given."""
+        return self._stated_kernel[0]
+
+    @functools.cached_property
+    def plain(self) -> str:
+        """The array module's function that does the same where the numbers have their defaults."""
+        return self._stated_kernel[1]
+
+    @functools.cached_property
+    def formulas(self) -> dict[str, Derivative]:
+        """The derivatives that are formulas, read."""
+        return {
+            n: Derivative(d, self.schema, self._knows, Late)
+            for n, d in self.rules.items()
+            if isinstance(d, str)
+        }
+
+    @functools.cached_property
+    def derivatives(self) -> dict[str, Any]:
+        """The derivatives as functions of tensors."""
+        return {
+            n: self.formulas[n].of_tensors if n in self.formulas else d
+            for n, d in self.rules.items()
+        }
+
+    @functools.cached_property
+    def needs(self) -> dict[str, tuple[str, ...]]:
+        """What each derivative names."""
+        return {
+            n: self.formulas[n].params if n in self.formulas else parameters(d)
+            for n, d in self.derivatives.items()
+        }
+
+    @functools.cached_property
+    def keeps(self) -> tuple[str, ...]:
+        """What a node keeps, in order: names of arguments, of results, and of shapes and dtypes."""
+        named = [n for names in self.needs.values() for n in names]
+        return tuple(dict.fromkeys(n for n in named if n not in ("g", "gs", "work")))
+
+    @functools.cached_property
+    def plan(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
+        """How to save each of them."""
+        return tuple(self._keep_plan(n) for n in self.keeps)
+
+    @functools.cached_property
+    def node(self) -> type[Node]:
+        """The node class, whose `apply` is generated from the derivatives."""
+        return make_node_class(self)
+
+    @functools.cached_property
+    def on_cpu(self) -> Callable[..., Any]:
+        """The kernel over NumPy."""
+        made: Callable[..., Any] = self.kernel if self.kind == "create" else self.kernel_on(np)
+        return made
 
     def kernel_on(self, xp: Any) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""
@@ -187,52 +298,39 @@ class Op:
         >>> x.grad
         tensor(100.)
         """
-        before = dict(self.derivatives), self.kernel, self.formulas
-        self.formulas = {}  # a derivative from outside may want tensors
+        self.source()  # its functions are made for the record's own fields
+        before = {name: getattr(self, name) for name in REPLACED}  # which makes what was not yet
+        rules = dict(self.derivatives)  # no formulas: a derivative from outside may want tensors
+        kernel = self.kernel
         for key, value in fields.items():
             if key == "kernel":
-                self.kernel = value
+                kernel = value
             elif key.startswith("d_") and key[2:] in self.schema.index:
-                self.derivatives = {**self.derivatives, key[2:]: value}
+                self._check_names(key[2:], parameters(value))
+                rules[key[2:]] = value
             else:
                 raise TypeError(
                     f"{self.name}.using() got an unexpected field {key!r}; it takes "
                     f"kernel and {', '.join('d_' + a for a in self.schema.index)}"
                 )
+        self.rules, self.kernel, self._kernels, self._variants = rules, kernel, {}, {}
+        for name in FOLLOWING:
+            del self.__dict__[name]
         try:
-            self._kernels.clear()
-            self._build()
             with state.watching(self):  # the fast path was made for the old fields
                 yield self
         finally:
-            self.derivatives, self.kernel, self.formulas = before
-            self._kernels.clear()
-            self._build()
+            self.__dict__.update(before)
 
-    def _build(self) -> None:
-        """Makes the node class, whose `apply` is generated from the derivatives."""
-        needs: dict[str, tuple[str, ...]] = {}
-        for name, d in self.derivatives.items():
-            formula = self.formulas.get(name)
-            params = formula.params if formula is not None else inspect.signature(d).parameters
-            needs[name] = tuple(params)
-            unknown = [n for n in params if not self._knows(n)]
-            if name not in self.schema.index or unknown:
-                raise ValueError(
-                    f"op {self.name!r}: derivative d_{name} names {unknown or name!r},"
-                    f" which is no argument of {self.schema}"
-                )
-        self.needs = needs
-        # What the node keeps, in order: names of arguments, of results, and of shapes and dtypes.
-        self.keeps = tuple(
-            dict.fromkeys(
-                n for names in needs.values() for n in names if n not in ("g", "gs", "work")
+    def _check_names(self, argument: str, names: tuple[str, ...]) -> None:
+        """Refuses a derivative of something else than an argument, or that names something else."""
+        args = self.schema.index
+        unknown = [n for n in names if not self._knows(n)]
+        if argument not in args or unknown:
+            raise ValueError(
+                f"op {self.name!r}: derivative d_{argument} names {unknown or argument!r},"
+                f" which is no argument of {self.schema}"
             )
-        )
-        self.plan = tuple(self._keep_plan(n) for n in self.keeps)
-        self.node = make_node_class(self)
-        self._variants.clear()
-        self.on_cpu = self.kernel_on(np) if self.kind != "create" else self.kernel
 
     def node_variant(self, number: int) -> Any:
         """The node class whose name ends in a number."""
@@ -254,13 +352,21 @@ class Op:
 
     def source(self) -> str:
         """The generated Python source of this op's node and functions."""
-        return "\n\n".join(s for s in (self.node.source, getattr(self, "function_source", "")) if s)
+        return "\n\n".join([self.node.source, *(g.source() for g in self.generated)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<op {self.schema}>"
+
+
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters."""
+    if function.__class__ is not FunctionType or hasattr(function, "__wrapped__"):
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__  # a hundred times faster than `inspect`
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def pascal(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 
@@ -28,8 +30,13 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream that belongs to `seed`."""
         self._seed = int(seed) % (1 << 64)
-        self.rng = base.of_device(self.device).generator(self._seed)
+        self.__dict__.pop("rng", None)
         return self
+
+    @functools.cached_property
+    def rng(self) -> Any:
+        """NumPy's (or CuPy's) generator, which is imported with the first."""
+        return base.of_device(self.device).generator(self._seed)
 
     def seed(self) -> int:
         """Starts a stream that cannot be foretold; returns its seed."""
@@ -117,6 +124,7 @@ def states() -> list[Any]:
     return list(_of_device)
 
 
+@composed(reads="generator")
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator of every device; returns the CPU's."""
     for generator in _of_device.values():
@@ -124,6 +132,7 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
+@composed(reads="generator")
 def seed() -> int:
     """Seeds the default generators with a number that cannot be foretold; returns it."""
     number = default_generator.seed()

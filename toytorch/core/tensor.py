@@ -19,6 +19,7 @@ from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.storage import InferenceStorage, Storage, TypedStorage, UntypedStorage
 from toytorch.facts import state
+from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu, device, sparse_coo, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
@@ -175,6 +176,7 @@ class Tensor:
         start = backend.data_ptr(self._memory().flat())
         return (backend.data_ptr(self._array) - start) // self.dtype.itemsize
 
+    @composed(reads="memory")
     def data_ptr(self) -> int:
         """The address of the first element."""
         return base.of_array(self._array).data_ptr(self._array)
@@ -500,6 +502,7 @@ class Tensor:
         value = self._array.item()
         return float(value) if self.dtype.name == "bfloat16" else value
 
+    @composed(reads="elements")
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         if self._batches is not None:

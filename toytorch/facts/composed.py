@@ -1,18 +1,63 @@
-"""Functions made of several calls whose operands autocast casts once, for the function as a whole.
+"""What is known of functions made of several calls, which have no record to say it.
 
-A record's operands are cast when it is called. `l1_loss` is a subtraction, an absolute value and a
-mean, none of which is cast for itself: so it asks here first.
+`composed` writes it beside the function, for the compiler; `operands` and `cast_to` are for
+autocast. A record's operands are cast when it is called. `l1_loss` is a subtraction, an absolute
+value and a mean, none of which is cast for itself: so it asks here first.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from toytorch.facts import state
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Facts of a function.
+
+    returns     what it gives, as in a record's signature, where its annotation does not tell:
+                "(Tensor values, Tensor indices)", "Tensor[] if as_tuple else Tensor" (see
+                `jit.script.results`)
+    creates     it makes a new tensor, of no random numbers, and does nothing else
+    shares      its result lies in the memory of its first argument
+    reads       what it tells of a tensor: its "elements", its "shape" alone, or its "memory"; or
+                the "generator" of random numbers
+    idle        a flag without which it gives its first argument back
+    layer       as in a record (see `core.op.Op`)
+    """
+
+    returns: str = ""
+    creates: bool = False
+    shares: bool = False
+    reads: str = ""
+    idle: str = ""
+    layer: bool = False
+
+
+NOTHING = Composed()
+
+
+def composed(**facts: Any) -> Callable[[F], F]:
+    """Writes facts beside a function; what wraps it with `functools.wraps` has them too."""
+
+    def mark(function: F) -> F:
+        if facts:
+            function.__dict__["composed"] = replace(facts_of(function), **facts)
+        return function
+
+    return mark
+
+
+def facts_of(function: Any) -> Composed:
+    """What is known of a function."""
+    found: Composed = getattr(function, "composed", NOTHING)
+    return found
 
 
 def operands(kind: str, *values: Any) -> tuple[Any, ...]:

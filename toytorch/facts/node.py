@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import sysconfig
@@ -258,7 +259,7 @@ def remember(node: Node) -> None:
 
 def users_lines(frames: Any) -> list[str]:
     """The entries of a traceback without those of libraries, few enough for a notebook."""
-    inside = (str(Path(__file__).parents[1]), *map(str, (Path(p) for p in LIBRARIES)))
+    inside = (str(Path(__file__).parents[1]), *map(str, (Path(p) for p in libraries())))
     own = [
         f
         for f in frames
@@ -267,9 +268,11 @@ def users_lines(frames: Any) -> list[str]:
     return traceback.format_list((own or list(frames))[-4:])
 
 
-LIBRARIES = {
-    p for kind in ("stdlib", "platstdlib", "purelib", "platlib") if (p := sysconfig.get_path(kind))
-}
+@functools.cache
+def libraries() -> set[str]:
+    """Where Python and its packages are installed."""
+    kinds = "stdlib", "platstdlib", "purelib", "platlib"
+    return {p for kind in kinds if (p := sysconfig.get_path(kind))}
 
 
 def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) -> None:

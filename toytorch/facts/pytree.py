@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -16,6 +17,14 @@ class TreeSpec:
     children: tuple[TreeSpec, ...]
     kind: Any = None
     keys: Any = None
+
+    def __hash__(self) -> int:
+        return self.number
+
+    @cached_property
+    def number(self) -> int:
+        """The hash, which is asked for at every call of a compiled function."""
+        return hash((self.children, self.kind, self.keys))
 
     @property
     def num_leaves(self) -> int:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ NUMPY_WORDS = {
 # How a size of one number or several is called where it is given by name.
 SIZE_WORDS = ("size", "shape", "dims", "sizes", "repeats")
 DEFAULTS = {"None": None, "True": True, "False": False, "[]": ()}
+BRACKET = re.compile(r"[(\[]")
 ARGUMENT = re.compile(
     r"(?P<type>[A-Za-z_]+(?:\[\])?\??(?:\.\.\.)?)\s+"
     r"(?P<name>\w+)(?:=(?P<default>.+))?$"
@@ -50,23 +52,23 @@ class Argument:
     keyword_only: bool = False
     text: str = ""
 
-    @property
+    @functools.cached_property
     def is_tensor(self) -> bool:
         return self.type in ("Tensor", "Tensor?", "Operand", "Operand?")
 
-    @property
+    @functools.cached_property
     def takes_number(self) -> bool:
         return self.type.startswith("Operand")
 
-    @property
+    @functools.cached_property
     def is_optional(self) -> bool:
         return self.type.endswith("?")
 
-    @property
+    @functools.cached_property
     def is_tensor_list(self) -> bool:
         return self.type == "Tensor[]"
 
-    @property
+    @functools.cached_property
     def is_variadic(self) -> bool:
         return self.type.endswith("...")
 
@@ -136,6 +138,8 @@ class Schema:
 
 def split_commas(text: str) -> list[str]:
     """The parts of `text` between commas that stand outside brackets."""
+    if not BRACKET.search(text):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
     parts, depth, part = [], 0, ""
     for c in text:
         depth += (c in "([") - (c in ")]")
@@ -158,6 +162,15 @@ def literal(text: str) -> Any:
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
+@functools.cache  # most ops begin with `Tensor self`
+def _argument(text: str, keyword_only: bool) -> Argument | None:
+    a = ARGUMENT.match(text)
+    if not a:
+        return None
+    default = REQUIRED if a["default"] is None else literal(a["default"])
+    return Argument(a["name"], a["type"], default, keyword_only, text)
+
+
 def parse(text: str) -> Schema:
     """Reads a signature.
 
@@ -174,11 +187,10 @@ def parse(text: str) -> Schema:
         if part == "*":
             keyword_only = True
             continue
-        a = ARGUMENT.match(part)
-        if not a:
+        a = _argument(part, keyword_only)
+        if a is None:
             raise ValueError(f"{found['name']}: cannot read the parameter {part!r}")
-        default = REQUIRED if a["default"] is None else literal(a["default"])
-        args.append(Argument(a["name"], a["type"], default, keyword_only, part))
+        args.append(a)
     returns = found["returns"].strip()
     parts = [r.split() for r in split_commas(returns[1:-1] if returns[0] == "(" else returns)]
     names = tuple(p[1] for p in parts if len(p) > 1)

@@ -9,42 +9,15 @@ again, because saving it means writing it to memory and reading it back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
+from toytorch.core.op import Op
 from toytorch.jit import types
 from toytorch.jit.effects import written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node
 from toytorch.jit.specialise import Joint
 
-CHEAP = frozenset(
-    (
-        "add",
-        "sub",
-        "rsub",
-        "mul",
-        "neg",
-        "relu",
-        "abs",
-        "sign",
-        "where",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "maximum",
-        "minimum",
-        "clamp",
-        "clamp_min",
-        "clamp_max",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-        "square",
-        "isnan",
-        "threshold",
-    )
-)
+CHEAP = 2  # additions for an element
 
 
 @dataclass
@@ -156,7 +129,7 @@ def recompute(
         outs = node.outputs
         cheap = (
             node.record is not None
-            and node.record.name in CHEAP
+            and is_cheap(node.record)
             and node.pure
             and (not any(v in written for v in (*node.inputs, *outs)))
         )
@@ -173,9 +146,15 @@ def recompute(
     return again + backward
 
 
+@cache
+def is_cheap(op: Op) -> bool:
+    """Whether an op costs less than writing its result to memory and reading it back."""
+    return op.formula is not None and op.formula.known and op.formula.cost <= CHEAP
+
+
 def by_cheap(v: Value) -> bool:
     """Whether a value may itself be computed again."""
-    return v.node is not None and v.node.record is not None and v.node.record.name in CHEAP
+    return v.node is not None and v.node.record is not None and is_cheap(v.node.record)
 
 
 def is_constant(v: Value) -> bool:

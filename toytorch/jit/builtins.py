@@ -31,7 +31,13 @@ class Variable(Type):
 
 @dataclass(frozen=True)
 class Builtin:
-    """One operation of Python's own values."""
+    """One operation of Python's own values.
+
+    pure    whether it may be left out or run twice
+    reads   as in `facts.composed`: what it tells of a tensor, its "elements" or its "memory"
+    told    the answer where the type of the tensor, and constants behind it, tell it already;
+            LookupError where they do not
+    """
 
     name: str
     function: Callable[..., Any]
@@ -39,6 +45,8 @@ class Builtin:
     pure: bool = True
     params: tuple[tuple[str, Type], ...] = ()
     text: str = ""
+    reads: str = ""
+    told: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
         return self.function(*args)
@@ -134,7 +142,7 @@ def fill(pattern: Type, bound: dict[str, Type]) -> Type:
     return pattern
 
 
-def builtin(signature: str, function: Callable[..., Any], pure: bool = True) -> None:
+def builtin(signature: str, function: Callable[..., Any], pure: bool = True, **facts: Any) -> None:
     """Adds an operation: `builtin("add.int(int a, int b) -> int", operator.add)`."""
     found = SIGNATURE.match(signature)
     assert found is not None, signature
@@ -142,7 +150,7 @@ def builtin(signature: str, function: Callable[..., Any], pure: bool = True) -> 
     pairs = tuple(
         (text.rpartition(" ")[2], parse_type(text.rpartition(" ")[0])) for text in parts_of(given)
     )
-    made = Builtin(name, function, parse_type(result), pure, pairs, "aten::" + signature)
+    made = Builtin(name, function, parse_type(result), pure, pairs, "aten::" + signature, **facts)
     BUILTINS[name] = made
     FAMILIES.setdefault(name.partition(".")[0], []).append(made)
 
@@ -240,10 +248,10 @@ each("eq ne", "@.device(Device a, Device b) -> bool", BINARY)
 builtin("__is__(Any a, Any b) -> bool", operator.is_)
 builtin("__isnot__(Any a, Any b) -> bool", operator.is_not)
 builtin("__not__(bool a) -> bool", operator.not_)
-builtin("Int.Tensor(Tensor a) -> int", lambda t: int(_item(t)))
-builtin("Float.Tensor(Tensor a) -> float", lambda t: float(_item(t)))
-builtin("Bool.Tensor(Tensor a) -> bool", bool)
-builtin("Complex.Tensor(Tensor a) -> complex", lambda t: complex(_item(t)))
+builtin("Int.Tensor(Tensor a) -> int", lambda t: int(_item(t)), reads="elements")
+builtin("Float.Tensor(Tensor a) -> float", lambda t: float(_item(t)), reads="elements")
+builtin("Bool.Tensor(Tensor a) -> bool", bool, reads="elements")
+builtin("Complex.Tensor(Tensor a) -> complex", lambda t: complex(_item(t)), reads="elements")
 for _name, _kind, _function in (
     ("Int", "int", int),
     ("Float", "float", float),
@@ -271,21 +279,33 @@ builtin("gcd.int(int a, int b) -> int", math.gcd)
 
 # -- tensors' facts -------------------------------------------------------------------------------
 
-builtin("item(Tensor self) -> Scalar", _item)
+builtin("item(Tensor self) -> Scalar", _item, reads="elements")
 builtin("size(Tensor self) -> int[]", lambda t: list(t._array.shape))
-builtin("size.int(Tensor self, int dim) -> int", lambda t, dim: t._array.shape[dim])
+builtin(
+    "size.int(Tensor self, int dim) -> int",
+    lambda t, dim: t._array.shape[dim],
+    told=lambda t, dim: t.shape[dim],
+)
 builtin("stride(Tensor self) -> int[]", lambda t: list(t.stride()))
 builtin("stride.int(Tensor self, int dim) -> int", lambda t, dim: t.stride(dim))
-builtin("dim(Tensor self) -> int", lambda t: t._array.ndim)
-builtin("numel(Tensor self) -> int", lambda t: int(t._array.size))
-builtin("storage_offset(Tensor self) -> int", lambda t: t.storage_offset())
+builtin("dim(Tensor self) -> int", lambda t: t._array.ndim, told=lambda t: len(t.shape))
+builtin(
+    "numel(Tensor self) -> int", lambda t: int(t._array.size), told=lambda t: math.prod(t.shape)
+)
+builtin("storage_offset(Tensor self) -> int", lambda t: t.storage_offset(), reads="memory")
 builtin("element_size(Tensor self) -> int", lambda t: t.element_size())
-builtin("is_floating_point(Tensor self) -> bool", lambda t: t.is_floating_point())
-builtin("is_complex(Tensor self) -> bool", lambda t: t.is_complex())
+builtin(
+    "is_floating_point(Tensor self) -> bool",
+    lambda t: t.is_floating_point(),
+    told=lambda t: t.dtype.is_floating_point,
+)
+builtin(
+    "is_complex(Tensor self) -> bool", lambda t: t.is_complex(), told=lambda t: t.dtype.is_complex
+)
 builtin("is_contiguous(Tensor self) -> bool", lambda t: t.is_contiguous())
 builtin("is_same_size(Tensor self, Tensor other) -> bool", lambda a, b: a.shape == b.shape)
-builtin("is_nonzero(Tensor self) -> bool", bool)
-builtin("equal(Tensor self, Tensor other) -> bool", lambda a, b: a.equal(b))
+builtin("is_nonzero(Tensor self) -> bool", bool, reads="elements")
+builtin("equal(Tensor self, Tensor other) -> bool", lambda a, b: a.equal(b), reads="elements")
 
 # -- lists, which may change: reading one is not repeated across a write --------------------------
 

@@ -61,7 +61,10 @@ class Compiled:
 
     def key(self, leaves: list[Any], spec: Any) -> Any:
         """The kind of a call."""
-        arrays = [id(v._array) for v in leaves if isinstance(v, Tensor)]
+        arrays: list[int] = []
+        for v in leaves:
+            if isinstance(v, Tensor):
+                arrays.append(id(v._array))
         same = None if len(set(arrays)) == len(arrays) else pattern(leaves)
         return (spec, state.local.grad, same, *self.surroundings.kind(leaves))
 

@@ -23,13 +23,17 @@ MOST = 256  # plans of one graph; a number that is another at each call makes on
 
 
 class Executor:
-    """The plans of one graph. `owner` is the module whose attributes the graph reads; `passes`
-    replace the pipeline's (`jit.trace(f, x, passes=[...])`)."""
+    """The plans of one graph, in one table.
+
+    owner    the module whose attributes the graph reads
+    known    how many inputs, from the first, are alike in every call: who calls has made sure
+    passes   replace the pipeline's (`jit.trace(f, x, passes=[...])`)
+    """
 
     passes: Sequence[Pass] | None = None
 
-    def __init__(self, graph: Graph, owner: Any = None) -> None:
-        self.graph, self.owner = graph, owner
+    def __init__(self, graph: Graph, owner: Any = None, known: int = 0) -> None:
+        self.graph, self.owner, self.known = graph, owner, known
         self.plans: dict[Any, Plan | Stepwise] = {}
         self.made = 0  # plans, those included that were dropped
         self.lifted: tuple[Graph, list[Attribute]] | None = None
@@ -44,15 +48,16 @@ class Executor:
             if tracer is not None and self.owner is None and tracer.keeps(self.graph):
                 return tracer.called(self.graph, inputs, interpreter.run)
             return interpreter.run(self.whole()[0], inputs)
+        return self.find(inputs)(inputs)
+
+    def find(self, inputs: Sequence[Any]) -> Plan | Stepwise:
+        """The plan for inputs, made now if there was none."""
         key = self.key(inputs)
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self.prepare(inputs, key)
-        return plan(inputs)
+        return self.plans.get(key) or self.prepare(inputs, key)
 
     def key(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """What a plan of this graph is made for."""
-        key = key_of(inputs) + switches.key
+        key = state.local.grad, switches.key, *facts_of(inputs[self.known :])
         return (*key, self.shares(inputs)) if self.writes else key
 
     def shares(self, inputs: Sequence[Any]) -> bool:
@@ -77,7 +82,7 @@ class Executor:
             )
         return [*args, *(a.of(self.owner) for a in attributes)]
 
-    def prepare(self, inputs: list[Any], key: Any) -> Plan | Stepwise:
+    def prepare(self, inputs: Sequence[Any], key: Any) -> Plan | Stepwise:
         """Makes the plan for inputs of a new kind."""
         graph = self.whole()[0]
         plan: Plan | Stepwise
@@ -87,7 +92,7 @@ class Executor:
                 raise Untraceable(f"it was called with more than {MOST} kinds of inputs")
             if any(isinstance(v, (list, tuple, dict)) for v in inputs):
                 raise Untraceable("an argument is a list, a tuple or a dictionary")
-            joint = specialise(graph, inputs, state.local.grad)
+            joint = specialise(graph, list(inputs), state.local.grad)
             if Aliases(joint.graph).writes_outside:
                 self.note_writes(graph)
                 key = self.key(inputs)
@@ -115,25 +120,23 @@ class Executor:
 
     def plan_for(self, args: Sequence[Any]) -> Plan | Stepwise:
         """The plan that arguments like these run on."""
-        inputs = self.inputs(args)
-        key = self.key(inputs)
-        return self.plans.get(key) or self.prepare(inputs, key)
+        return self.find(self.inputs(args))
 
     def graph_for(self, args: Sequence[Any]) -> Graph:
         """The optimised graph for arguments like these."""
         return self.plan_for(args).optimised
 
 
-def key_of(inputs: Sequence[Any]) -> tuple[Any, ...]:
+def facts_of(inputs: Sequence[Any]) -> list[Any]:
     """What a plan is made for: all of a number, and of a tensor all but its elements."""
-    key: list[Any] = [state.local.grad]
+    facts: list[Any] = []
     for value in inputs:
         try:
             array = value._array
-            key += array.shape, array.strides, value.dtype, value._rg
+            facts += array.shape, array.strides, value.dtype, value._rg
         except AttributeError:
-            key.append(kind_of(value))
-    return tuple(key)
+            facts.append(kind_of(value))
+    return facts
 
 
 def sharing(inputs: Sequence[Any]) -> bool:
@@ -166,7 +169,7 @@ def arrays_of(value: Any) -> list[Any]:
 def kind_of(value: Any) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
-        return type(value._array), value.dtype, value._rg
+        return type(value._array), value._array.shape, value.dtype, value._rg
     try:
         hash(value)
     except TypeError:

@@ -8,10 +8,8 @@ from typing import Any
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
-from toytorch.jit.fuser_mode import limit, switches
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
-from toytorch.jit.plan import Plan
 
 
 class ScriptFunction:
@@ -63,7 +61,9 @@ class TracedFunction(ScriptFunction):
     """A traced function: nested arguments are flattened, and a new shape is traced anew.
 
     `again` traces for given arguments; it is None in a function that was loaded from a file, whose
-    one graph then serves all shapes. `nested` is False where every argument is a tensor.
+    one graph then serves all shapes. `nested` is False where every argument is a tensor. The
+    versions for other shapes put their plans into the same table, so that one look finds the plan
+    of any call; `versions` is asked when a plan is to be made, and where a graph is run without.
     """
 
     def __init__(
@@ -75,42 +75,37 @@ class TracedFunction(ScriptFunction):
         again: Callable[..., TracedFunction] | None = None,
         shapes: tuple[Any, ...] = (),
         nested: bool = True,
+        known: int = 0,
     ) -> None:
         super().__init__(name, graph, owner)
+        self.executor.known = known
         self.spec, self.again, self.nested = spec, again, nested
         self.versions: dict[Any, TracedFunction] = {shapes: self}
-        self.ready: dict[Any, Plan] = {}  # of results that need no unflattening
 
     def __call__(self, *args: Any) -> Any:
-        if self.nested or self.owner is not None or state.shortcut is state.SLOW:
-            return self.general(args)
-        key = executor.key_of(args)
-        plan = self.ready.get(key)
-        if plan is not None and not switches.key:
-            return plan(args)
-        result = self.general(args)
-        known = self.versions[signature(args)]
-        found = known.executor.plans.get(key)
-        if known.spec is None and isinstance(found, Plan) and not known.executor.writes:
-            if len(self.ready) >= limit():
-                self.ready.clear()
-            self.ready[key] = found
-        return result
-
-    def general(self, args: tuple[Any, ...]) -> Any:
-        """A call of any kind of arguments: the version for their shapes runs."""
+        plain = not self.nested and self.owner is None and self.spec is None
+        if plain and state.shortcut is not state.SLOW:
+            plan = self.executor.plans.get(self.executor.key(args))
+            if plan is not None:
+                return plan(args)
         flat = tree_flatten(args)[0] if self.nested else args
+        version = self.version(flat, args)
+        result = version.executor.run(flat)
+        if version.spec is None:
+            return result
+        results = list(result) if isinstance(result, tuple) else [result]
+        return tree_unflatten(results, version.spec)
+
+    def version(self, flat: Sequence[Any], args: tuple[Any, ...]) -> TracedFunction:
+        """The trace for the shapes of arguments, made now if there was none."""
         kind = signature(flat)
-        known = self.versions.get(kind)
-        if known is None:
-            known = self.versions[kind] = self if self.again is None else self.again(*args)
-            known.executor.passes = self.executor.passes
-        result = known.executor.run(flat)
-        return (
-            result
-            if known.spec is None
-            else tree_unflatten(list(result) if isinstance(result, tuple) else [result], known.spec)
-        )
+        found = self.versions.get(kind)
+        if found is None:
+            found = self.versions[kind] = self if self.again is None else self.again(*args)
+            found.executor.passes = self.executor.passes
+            if found.owner is None and found.spec is None:
+                found.executor.plans = self.executor.plans
+        return found
 
     def flat(self, args: tuple[Any, ...]) -> list[Any]:
         return list(tree_flatten(args)[0])

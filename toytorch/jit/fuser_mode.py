@@ -17,6 +17,7 @@ class Switches:
 
     def __init__(self) -> None:
         self.fusing = self.optimising = True
+        self.key = (True, True)  # both of them, for the keys of plans
         self.strategy = USUAL
 
     def chosen(self, passes: Sequence[Pass] | None) -> Sequence[Pass] | None:
@@ -31,10 +32,11 @@ class Switches:
         usual = [*pipeline.SPECIALISED, *pipeline.FUSING]
         return [p for p in (usual if passes is None else passes) if p is not fuse]
 
-    @property
-    def key(self) -> tuple[bool, ...]:
-        """What a plan depends on; nothing where everything is as usual."""
-        return () if self.fusing and self.optimising else (self.fusing, self.optimising)
+    def set(self, *, fusing: bool | None = None, optimising: bool | None = None) -> None:
+        """Turns one of them on or off."""
+        self.fusing = self.fusing if fusing is None else fusing
+        self.optimising = self.optimising if optimising is None else optimising
+        self.key = self.fusing, self.optimising
 
 
 switches = Switches()
@@ -55,21 +57,23 @@ def fuser(name: str) -> Iterator[None]:
     """
     if name not in FUSERS:
         raise Exception(f"unrecognized fuser option (name: {name})")  # PyTorch's class
-    before, switches.fusing = switches.fusing, name != "none"
+    before = switches.fusing
+    switches.set(fusing=name != "none")
     try:
         yield
     finally:
-        switches.fusing = before
+        switches.set(fusing=before)
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """Whether graphs are optimised before they run, inside the block; like PyTorch's."""
-    before, switches.optimising = switches.optimising, bool(should_optimize)
+    before = switches.optimising
+    switches.set(optimising=bool(should_optimize))
     try:
         yield
     finally:
-        switches.optimising = before
+        switches.set(optimising=before)
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -21,7 +21,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import dtype
 from toytorch.facts.package import is_ours
-from toytorch.jit.executor import exact
+from toytorch.jit.executor import exact, facts_of
 from toytorch.nn import Module
 
 Getter = Callable[[], Any]
@@ -117,7 +117,7 @@ class Surroundings:
     def add(self, value: Any, kinds: list[Any], depth: int = 0) -> None:
         """Adds to `kinds` what tells one kind of value from another."""
         if isinstance(value, Tensor):
-            kinds += (value._array.shape, value.dtype, value._rg)
+            kinds += facts_of((value,))
         elif value.__class__ in PLAIN:
             kinds += (value.__class__, exact(value))
         elif isinstance(value, Module):

@@ -13,65 +13,27 @@ else. `prim::` nodes are the language itself: constants, lists, branches, loops.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from toytorch.core.op import Op, registry
+from toytorch.facts.composed import Composed, facts_of
+from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
-from toytorch.jit.builtins import BUILTINS
+from toytorch.jit.builtins import BUILTINS, Builtin
 from toytorch.ops.define import CREATING, PUBLIC
 
 IMPURE = (
     "prim::Print",
     "prim::RaiseException",
     "prim::SetAttr",
-    "aten::append",
-    "aten::extend",
-    "aten::insert",
-    "aten::pop",
-    "aten::clear",
-    "aten::remove",
-    "aten::reverse",
-    "aten::sort.list",
-    "aten::_set_item",
-    "aten::Delete",
-    "aten::update",
-    "aten::setdefault",
     "prim::CallMethod",
     "prim::CallFunction",
     "prim::CreateObject",
-    "aten::manual_seed",
 )
-
-
-CREATES = frozenset(
-    (  # what makes a new tensor, but no random one
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "eye",
-        "tensor",
-        "scalar_tensor",
-        "arange",
-        "range",
-        "linspace",
-        "logspace",
-        "empty_strided",
-        "empty_permuted",
-        "tril_indices",
-        "triu_indices",
-        "detach",
-    )
-)
-
-
 UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value
 
 
@@ -145,6 +107,25 @@ class Node:
         return self.op if isinstance(self.op, Op) else None
 
     @property
+    def facts(self) -> Composed:
+        """What is known of a function that is no record."""
+        return facts_of(self.op)
+
+    @property
+    def reads(self) -> str:
+        """What it tells of its tensors beside its result (see `facts.composed`)."""
+        return self.op.reads if isinstance(self.op, Builtin) else self.facts.reads
+
+    def argument(self, name: str) -> Value | None:
+        """What is given for a parameter of the op, by its name; None where nothing is."""
+        named = self.attributes.get("_names", ())
+        first = len(self.inputs) - len(named)
+        if name in named:
+            return self.inputs[first + named.index(name)]
+        place = parameters(self.op).get(name, first)
+        return self.inputs[place] if place < first else None
+
+    @property
     def writes(self) -> bool:
         """Whether the first input is written to: aten::mul_."""
         if not self.kind.startswith("aten::"):
@@ -155,14 +136,13 @@ class Node:
     @property
     def is_view(self) -> bool:
         """Whether the results share the first input's memory."""
-        return self.record is not None and self.record.kind == "view"
+        record = self.record
+        return self.facts.shares if record is None else record.kind == "view"
 
     @property
     def is_random(self) -> bool:
         """Whether two runs give different results."""
-        return self.record is not None and any(
-            a.type.startswith("Generator") for a in self.record.schema.args
-        )
+        return self.record is not None and self.record.random
 
     @property
     def pure(self) -> bool:
@@ -182,9 +162,7 @@ class Node:
         """Whether it may be left out where its results are not used: it is pure, or makes a new
         tensor of no random numbers."""
         return self.pure or (
-            self.kind.startswith("aten::")
-            and self.record is None
-            and (self.op is not None and self.kind[6:] in CREATES)
+            self.kind.startswith("aten::") and self.record is None and self.facts.creates
         )
 
     def kindOf(self) -> str:
@@ -308,6 +286,28 @@ def op_of(kind: str) -> Any:
         return BUILTINS[name]
     found = registry.get(name) or registry.get(without_underscore(name))
     return found if found is not None else PUBLIC.get(name) or CREATING.get(name)
+
+
+def parameters(op: Any) -> dict[str, int]:
+    """The parameters of what stands behind a node, and their places."""
+    if isinstance(op, Op):
+        return op.schema.index
+    if isinstance(op, Builtin):
+        return {name: i for i, (name, _) in enumerate(op.params)}
+    try:
+        return {name: i for i, name in enumerate(inspect.signature(op).parameters)}
+    except (TypeError, ValueError):  # a function written in C
+        return {}
+
+
+def defaults(op: Any) -> dict[str, Any]:
+    """The defaults of the parameters that have one."""
+    if isinstance(op, Op):
+        return {a.name: a.default for a in op.schema.args if a.default is not REQUIRED}
+    if not callable(op) or isinstance(op, Builtin):
+        return {}
+    signature = inspect.signature(op)
+    return {n: p.default for n, p in signature.parameters.items() if p.default is not p.empty}
 
 
 def without_underscore(name: str) -> str:

@@ -77,10 +77,7 @@ class Plan:
             if node.writes:
                 same[node.output] = same.get(node.inputs[0], node.inputs[0])
             if node.inputs and (
-                node.is_view
-                or node.writes
-                or node.kind in ("aten::detach", "prim::ListUnpack")
-                or may_pass(node)
+                node.is_view or node.writes or node.kind == "prim::ListUnpack" or may_pass(node)
             ):
                 for out in node.outputs:
                     roots[out] = roots.get(node.inputs[0], node.inputs[0])
@@ -202,7 +199,8 @@ def may_pass(node: Any) -> bool:
     return (
         node.record is not None
         and not node.record.many
-        and (node.record.kind == "general")
+        and node.record.kind == "general"
+        and not node.record.fresh
         and (getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
     )
 

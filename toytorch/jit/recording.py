@@ -11,7 +11,7 @@ from toytorch.facts import state
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.facts.size import Size
 from toytorch.jit import types
-from toytorch.jit.function import TracedFunction, signature
+from toytorch.jit.function import TracedFunction
 from toytorch.jit.guards import PLAIN, Getter, Surroundings
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.dce import eliminate_dead_code
@@ -25,7 +25,8 @@ class Recorded:
     """A graph and what surrounds it: where its inputs stand and how its result is nested.
 
     Args:
-        function: the graph.
+        function: the graph, whose table of plans asks about the other inputs only: the kind of the
+            call has told all about the arguments.
         given: which arguments are its first inputs.
         places: where to read its other inputs.
         template: the leaves of the result, `Tensor` in the place of each that the graph gives.
@@ -53,7 +54,10 @@ class Recorded:
 
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's inputs."""
-        return [*[leaves[i] for i in self.given], *[place() for place in self.places]]
+        found = list(map(leaves.__getitem__, self.given))
+        for place in self.places:
+            found.append(place())
+        return found
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments stand where they stood."""
@@ -62,7 +66,8 @@ class Recorded:
         )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        out = self.function(*self.inputs(leaves))
+        inputs = self.inputs(leaves)
+        out = self.function.executor.find(inputs)(inputs)
         if self.spec is None:
             return out
         filled = list(self.template)
@@ -157,8 +162,8 @@ class Recording:
             None,
             None,
             None,
-            signature([*[self.leaves[i] for i in given], *met]),
             nested=False,
+            known=len(given),
         )
         template = [Tensor if isinstance(v, Tensor) else v for v in self.outputs]
         single = (

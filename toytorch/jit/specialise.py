@@ -36,32 +36,7 @@ EFFECTS = frozenset(
         "prim::CreateObject",
     )
 )
-ELEMENTS = frozenset(
-    ("aten::item", "aten::Int.Tensor", "aten::Float.Tensor", "aten::Bool.Tensor", "aten::tolist")
-)
-OUTSIDE = frozenset(
-    (
-        "prim::grad",
-        "prim::is_leaf",
-        "aten::manual_seed",
-        "aten::seed",
-        "aten::storage_offset",
-        "aten::data_ptr",
-    )
-)
-BY_VALUE = frozenset(
-    (
-        "nonzero",
-        "masked_select",
-        "unique",
-        "_unique2",
-        "unique_dim",
-        "unique_consecutive",
-        "bincount",
-        "repeat_interleave.Tensor",
-        "argwhere",
-    )
-)
+OUTSIDE = frozenset(("prim::grad", "prim::is_leaf"))
 LONGEST = 5000  # operations in one plan: what is longer takes too long to compile
 
 
@@ -113,11 +88,11 @@ class Reading(interpreter.Reader):
     def run_node(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
         if node.kind in EFFECTS and "Subgraph" not in node.attributes:
             raise Untraceable(f"{node.kind} has an effect beside its result")
-        if node.kind in OUTSIDE:
+        if node.kind in OUTSIDE or node.reads in ("memory", "generator"):
             raise Untraceable(f"{node.kind} is not to be seen from a copy of the inputs")
-        if node.kind in ELEMENTS:
+        if node.reads == "elements":
             raise Untraceable(f"{node.kind} makes the result depend on values, not only on shapes")
-        if node.record is not None and node.record.name in BY_VALUE:
+        if node.record is not None and node.record.data_dependent:
             raise Untraceable(f"{node.kind} has a result whose shape depends on values")
         if node.writes and node.record is not None and state.local.grad:
             target = known[node.inputs[0]]

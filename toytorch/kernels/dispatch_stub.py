@@ -27,18 +27,22 @@ FORMULAS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b"}
 WORDS = ("context", "plain", "large", "call", "ndarray")
 
 
-def gated(name: str, plain: Any, namespace: dict[str, Any]) -> Any:
-    """What stands for a ufunc as `kernel` of a namespace: it puts the gate there in time."""
+def by_size(name: str, plain: Any, namespace: dict[str, Any]) -> Any:
+    """What generated functions call as `by_size` instead of a ufunc; None for other ops.
+
+    At first it is a function that counts, because a gate costs the loading of LLVM; that function
+    puts the gate into the namespace of the generated one, whose source says so.
+    """
     seen = 0
 
     def kernel(*args: Any) -> Any:
         nonlocal seen
         seen += 1
         if seen > TRIAL or args[0].size >= LARGE:
-            namespace["kernel"] = gate(plain, Shared(name, plain)) if jit.works() else plain
+            namespace["by_size"] = gate(plain, Shared(name, plain)) if jit.works() else plain
         return plain(*args)
 
-    return kernel if name in FORMULAS else plain
+    return kernel if name in FORMULAS else None
 
 
 class Shared:

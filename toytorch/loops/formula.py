@@ -166,7 +166,7 @@ class Formula:
         source = self.source(name, params, first) + "\n"
         filename = f"<toytorch formula {name}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        space: dict[str, Any] = {**CONSTANTS}
+        space: dict[str, Any] = {**CONSTANTS, "__name__": __name__}  # NumPy is silent for ours
         for word in ("where", "logical_not", *self.words):
             space[word] = words[word]
             space[f"number_{word}"] = getattr(math, word, None) or getattr(builtins, word, None)

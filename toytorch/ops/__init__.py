@@ -8,6 +8,7 @@ import toytorch.ops.aliases
 import toytorch.ops.aten
 import toytorch.ops.creation.convert
 import toytorch.ops.creation.create
+import toytorch.ops.creation.dlpack
 import toytorch.ops.creation.random
 import toytorch.ops.creation.ranges
 import toytorch.ops.creation.shared_memory

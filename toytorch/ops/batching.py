@@ -3,7 +3,7 @@
 A batched tensor shows one example's shape and carries the whole batch, whose first dimension is
 the batch. An elementwise op broadcasts over it; an op along dimensions gets them counted one
 further; a few families have a form of their own below; any other op runs example by example, which
-is right for every op and slow.
+is right for every op and slow. Which of these it is, the record says (`batch=`).
 """
 
 from __future__ import annotations
@@ -11,102 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core import dispatch
-from toytorch.core.op import Op
+from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops import registry
 
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
-# Ops of one tensor along dimensions that the record names.
-ALONG = frozenset(
-    (
-        "transpose",
-        "unsqueeze",
-        "narrow",
-        "slice",
-        "select",
-        "diagonal",
-        "unfold",
-        "split",
-        "unbind",
-        "flip",
-        "cumsum",
-        "cumprod",
-        "cummax",
-        "cummin",
-        "logcumsumexp",
-        "softmax",
-        "log_softmax",
-        "sort",
-        "topk",
-        "kthvalue",
-        "sum",
-        "mean",
-        "prod",
-        "var",
-        "std",
-        "amax",
-        "amin",
-        "max.dim",
-        "min.dim",
-        "median.dim",
-        "argmax",
-        "argmin",
-        "logsumexp",
-        "linalg_vector_norm",
-        "permute",
-        "squeeze",
-        "_log_softmax_backward_data",
-        "_softmax_backward_data",
-        "gather",
-        "scatter",
-        "scatter_add",
-        "cat",
-        "stack",
-    )
-)
-# Ops that treat leading dimensions as a batch anyway.
-NATIVE = frozenset(
-    (
-        "alias",
-        "clone",
-        "_to_copy",
-        "tril",
-        "triu",
-        "real",
-        "imag",
-        "view_as_real",
-        "view_as_complex",
-        "linalg_det",
-        "linalg_slogdet",
-        "linalg_inv_ex",
-        "linalg_cholesky_ex",
-        "linalg_eigh",
-        "linalg_eigvalsh",
-        "linalg_svd",
-        "linalg_svdvals",
-        "linalg_qr",
-        "linalg_matrix_exp",
-        "linalg_pinv",
-    )
-)
-ELEMENTWISE = frozenset(["masked_fill", "softplus", "gelu", "glu_none"])
-
-
-# Fills of random numbers, of which `vmap` wants to know whether examples share them.
-RANDOM = frozenset(
-    (
-        "normal",
-        "uniform",
-        "bernoulli",
-        "random",
-        "exponential",
-        "cauchy",
-        "log_normal",
-        "geometric",
-        "bernoulli.chances",
-        "normal.tensors",
-    )
-)
 
 
 class Unsupported(Exception):
@@ -116,13 +24,13 @@ class Unsupported(Exception):
 def run(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     """The results over the batch. `full(value)` is the batch of an argument, None without one."""
     try:
-        if op.kind == "pointwise" or op.name in ELEMENTWISE:
+        if callable(op.batch):
+            return op.batch(op, args, full, size)
+        if op.batch == "elementwise":
             return dispatch.call(op, elementwise(op, args, full))
-        if op.name in FORMS:
-            return FORMS[op.name](op, args, full, size)
-        if op.name in ALONG:
+        if op.batch == "along":
             return along(op, args, full, size)
-        if op.name in NATIVE and args[0].ndim >= 1:
+        if op.batch == "leading" and args[0].ndim >= 1:
             return dispatch.call(op, (full(args[0]), *args[1:]))
     except Unsupported:
         return one_by_one(op, args, full, size)
@@ -166,24 +74,20 @@ def along(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     first = args[0]
     tensors = first if first.__class__ in (list, tuple) else [args[i] for i in op.tensor_at]
     ndim = tensors[0].ndim
-    if not ndim and op.name != "unsqueeze":
+    if not ndim:
         raise Unsupported
     moved = list(args)
     for i, a in enumerate(op.schema.args):
         if a.name not in DIMS:
             continue
         if args[i] is None or args[i] == () or args[i] == []:
-            if op.name == "squeeze":
-                moved[i] = [d + 1 for d, n in enumerate(first.shape) if n == 1]
-            elif "[]" not in a.type:  # all elements in a row
+            if "[]" not in a.type:  # all elements in a row
                 if "keepdim" in op.schema.index and args[op.schema.index["keepdim"]]:
                     raise Unsupported
                 moved[0] = full(first).reshape(size, -1)
                 return dispatch.call(op, (*moved[:i], 1, *moved[i + 1 :]))
             else:
                 moved[i] = list(range(1, ndim + 1))
-        elif op.name == "permute":
-            moved[i] = [0, *(d % ndim + 1 for d in args[i])]
         else:
             moved[i] = shifted(args[i], ndim)
     if first.__class__ in (list, tuple):
@@ -220,27 +124,55 @@ def one_by_one(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
 # -- ops with a form of their own -----------------------------------------------------------------
 
 
-def _view(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def reshaped(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """`view` keeps the batch."""
     return full(args[0]).reshape(size, *args[1])
 
 
-def _expand(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def unsqueezed(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """The new dimension counts from behind the batch."""
+    return full(args[0]).unsqueeze(shifted(args[1], args[0].ndim))
+
+
+def squeezed(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """Without a dimension, those of size 1 behind the batch go."""
+    if not args[0].ndim:
+        raise Unsupported
+    if args[1] in (None, (), []):
+        dims: Any = [d + 1 for d, n in enumerate(args[0].shape) if n == 1]
+    else:
+        dims = shifted(args[1], args[0].ndim)
+    return dispatch.call(op, (full(args[0]), dims))
+
+
+def permuted(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """The batch stays first."""
+    if not args[0].ndim:
+        raise Unsupported
+    return full(args[0]).permute([0, *(d % args[0].ndim + 1 for d in args[1])])
+
+
+def expanded(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """Dimensions that `expand` adds come after the batch."""
     sizes = args[1]
     whole = full(args[0])
     lead = len(sizes) - args[0].ndim
     return whole.reshape(size, *[1] * lead, *args[0].shape).expand(size, *sizes)
 
 
-def _repeat(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def repeated(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """`repeat` leaves the batch alone."""
     lead = len(args[1]) - args[0].ndim
     return full(args[0]).reshape(size, *[1] * lead, *args[0].shape).repeat(1, *args[1])
 
 
-def _t(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def turned(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """The transposes of a batch of matrices."""
     return full(args[0]).transpose(1, 2) if args[0].ndim == 2 else full(args[0])
 
 
-def _as_strided(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def strided(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """The batch keeps its own stride."""
     whole, offset = full(args[0]), args[3] if len(args) > 3 else None
     return whole.as_strided((size, *args[1]), (whole.stride(0), *args[2]), offset)
 
@@ -250,25 +182,30 @@ def _whole(value: Any, full: Any) -> Any:
     return value if found is None else found
 
 
-def _mm(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def matrices(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """mm and bmm: a product of matrices for each example."""
     return _whole(args[0], full) @ _whole(args[1], full)
 
 
-def _mv(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def matrix_vector(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """A matrix times a vector for each example."""
     return (_whole(args[0], full) @ _whole(args[1], full).unsqueeze(-1)).squeeze(-1)
 
 
-def _dot(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def vectors(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """An inner product for each example."""
     return (_whole(args[0], full) * _whole(args[1], full)).sum(-1)
 
 
-def _linear(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def linear(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """A linear layer for each example; any of its operands may be one for all."""
     bias, x, weight = (_whole(a, full) for a in args)
     product = x @ weight.mT
     return product + (bias if full(args[0]) is None else bias.unsqueeze(1))
 
 
-def _addmm(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def added_matrices(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """addmm for each example."""
     product = _whole(args[1], full) @ _whole(args[2], full)
     beta, alpha = args[3:5] if len(args) > 4 else (1, 1)
     bias = full(args[0])
@@ -279,7 +216,8 @@ def _addmm(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     return bias * beta + product * alpha
 
 
-def _index(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def indexed(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """`index` with the same places in every example."""
     if any(full(i) is not None for i in args[1]):
         raise Unsupported
     if args[1][0] is not None and None in args[1]:
@@ -292,7 +230,8 @@ def _index(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
     )
 
 
-def _spread(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+def spread_sum(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
+    """The gradient of a sum, over the shape that each example had."""
     g, shape, dim, keepdim = args
     dims = (
         list(range(len(shape)))
@@ -300,21 +239,3 @@ def _spread(op: Op, args: tuple[Any, ...], full: Any, size: int) -> Any:
         else (dim if isinstance(dim, (list, tuple)) else [dim])
     )
     return dispatch.call(op, (full(g), (size, *shape), [d % len(shape) + 1 for d in dims], keepdim))
-
-
-FORMS = {
-    "_spread": _spread,
-    "view": _view,
-    "_unsafe_view": _view,
-    "expand": _expand,
-    "repeat": _repeat,
-    "t": _t,
-    "as_strided": _as_strided,
-    "mm": _mm,
-    "bmm": _mm,
-    "mv": _mv,
-    "dot": _dot,
-    "linear": _linear,
-    "addmm": _addmm,
-    "index": _index,
-}

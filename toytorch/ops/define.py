@@ -11,6 +11,7 @@ from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.composed import composed
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,16 +85,18 @@ def public(
     method: bool | str = False,
     tensor_first: bool = True,
     words: dict[str, str] | None = None,
+    **facts: Any,
 ) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
 
     method        whether it is also a method of Tensor (or the method's name)
     tensor_first  whether the first argument must be a tensor, and is refused in PyTorch's words
     words         {name: parameter}: further names by which callers may give an argument
+    facts         what the compiler knows of it (see `facts.composed`)
     """
 
     def register(function: F) -> F:
-        named = with_words(function, words)
+        named = with_words(composed(**facts)(function), words)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -108,18 +111,19 @@ def with_words(function: F, words: dict[str, str] | None = None) -> F:
 
     A size of several numbers, which Python takes by position only, may be given by name too.
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+    code = inspect.unwrap(function).__code__  # `inspect.signature` takes a hundred times longer
+    if code.co_flags & inspect.CO_VARKEYWORDS:
         return function
-    known = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    several = [k for k, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL]
+    positional = code.co_argcount
+    count = positional + code.co_kwonlyargcount
+    known = list(code.co_varnames[:count])
     renamed = dict(words or {})
-    for name, spelled in zip(known, spelled_by_callers(parameters, known)):
+    for name, spelled in zip(known, spelled_by_callers(function, known)):
         for word in (spelled, *NUMPY_WORDS.get(spelled, ())):
             if word not in known:
                 renamed.setdefault(word, name)
-    if several:
-        sizes = {parameters[several[0]].name, *SIZE_WORDS}.difference(known)
+    if code.co_flags & inspect.CO_VARARGS:
+        sizes = {code.co_varnames[count], *SIZE_WORDS}.difference(known)
         renamed.update(dict.fromkeys(sizes, "*"))
 
     @functools.wraps(function)
@@ -132,23 +136,19 @@ def with_words(function: F, words: dict[str, str] | None = None) -> F:
                 )
             kwargs[name] = kwargs.pop(word)
         if "*" in kwargs:
-            before = [kwargs.pop(name) for name in known[len(args) : several[0]] if name in kwargs]
+            before = [kwargs.pop(name) for name in known[len(args) : positional] if name in kwargs]
             args = (*args, *before, kwargs.pop("*"))
         return function(*args, **kwargs)
 
     return cast(F, run) if renamed else function
 
 
-def spelled_by_callers(parameters: list[Any], known: list[str]) -> list[str]:
+def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
     """PyTorch's names of parameters: the first tensor is called `input`."""
-    first = parameters[0] if parameters else None
-    tensor = (
-        first is not None
-        and first.kind is first.POSITIONAL_OR_KEYWORD
-        and (first.name == "self" or "Tensor" in str(first.annotation))
-        and "input" not in known
-    )
-    return ["input", *known[1:]] if tensor else known
+    own = inspect.unwrap(function)
+    first = known[0] if own.__code__.co_argcount > own.__code__.co_posonlyargcount == 0 else ""
+    tensor = first == "self" or "Tensor" in str(own.__annotations__.get(first))
+    return ["input", *known[1:]] if first and tensor and "input" not in known else known
 
 
 def takes_words(**words: str) -> Callable[[F], F]:
@@ -157,6 +157,11 @@ def takes_words(**words: str) -> Callable[[F], F]:
 
 
 def creating(function: F, name: str = "") -> F:
+    """A `watched` function that makes a tensor, of no random numbers, and does nothing else."""
+    return watched(composed(creates=True)(function), name)
+
+
+def watched(function: F, name: str = "") -> F:
     """A function that makes a tensor without an op: a mode with `on_create` may take the call over.
 
     The tracer does, because a fresh tensor must be made again in every run of a traced function.

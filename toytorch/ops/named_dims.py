@@ -1,6 +1,6 @@
 """Named tensors: dimensions that are called by name, and checked by it.
 
-Names travel with every op, by the kind of its record:
+Names travel with every op, by what its record says (`names=`):
 
     elementwise   names of the operands are unified, aligned from the right: a name meets itself or
                   no name, and may not stand elsewhere in the other operand
@@ -31,52 +31,6 @@ Names = tuple[Any, ...]
 _lock = threading.RLock()
 _alive = 0  # tensors with names
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
-# Ops whose result has the shape of their first argument: it has the names, too.
-SAME = frozenset(
-    (
-        "clone",
-        "alias",
-        "_to_copy",
-        "cumsum",
-        "cumprod",
-        "cummax",
-        "cummin",
-        "logcumsumexp",
-        "softmax",
-        "log_softmax",
-        "sort",
-        "topk",
-        "narrow",
-        "slice",
-        "fill",
-        "zero",
-        "copy",
-        "masked_fill",
-        "bernoulli",
-        "normal",
-        "uniform",
-        "random",
-        "dropout",
-        "index_fill",
-        "flip",
-        "roll",
-        "bernoulli.chances",
-        "renorm",
-        "tril",
-        "triu",
-    )
-)
-DROPS = frozenset(
-    (
-        "max.dim",
-        "min.dim",
-        "median.dim",
-        "mode",
-        "nanmedian.dim",
-        "kthvalue",
-        "select",
-    )
-)
 UNSUPPORTED = (
     "aten::{} is not yet supported with named tensors. Please drop names via `tensor = "
     "tensor.rename(None)`, call the op with an unnamed tensor, and set names on the "
@@ -245,12 +199,11 @@ def result_names(op: Op, args: tuple[Any, ...]) -> Names | None:
             if isinstance(args[i], Tensor):
                 names = unified(names, names_of(args[i]))
         return names
-    rule = RULES.get(op.name)
-    if rule is not None:
-        return rule(given)
-    if op.name in SAME or op.name.endswith("_softmax"):
+    if callable(op.names):
+        return op.names(given)
+    if op.names == "same":
         return names_of(args[0])
-    if op.kind == "reduction" or op.name in DROPS:
+    if op.names == "reduced":
         return reduced(args[0], given)
     raise RuntimeError(UNSUPPORTED.format(op.name.split(".")[0].removeprefix("linalg_")))
 
@@ -266,15 +219,17 @@ def reduced(tensor: Tensor, given: dict[str, Any]) -> Names:
     return tuple(n for d, n in enumerate(names) if d not in gone)
 
 
-# -- ops with a rule of their own -----------------------------------------------------------------
+# -- the names of results, which records refer to -----------------------------------------------------------------
 
 
-def _permuted(given: dict[str, Any]) -> Names:
+def permuted(given: dict[str, Any]) -> Names:
+    """Of `permute`."""
     names = names_of(given["self"])
     return tuple(names[d] for d in given["dims"])
 
 
-def _swapped(given: dict[str, Any]) -> Names:
+def swapped(given: dict[str, Any]) -> Names:
+    """Of two dimensions exchanged; of the two of a matrix."""
     names = list(names_of(given["self"]))
     i, j = given.get("dim0", 0), given.get("dim1", -1)
     if names:
@@ -282,29 +237,34 @@ def _swapped(given: dict[str, Any]) -> Names:
     return tuple(names)
 
 
-def _unsqueezed(given: dict[str, Any]) -> Names:
+def unsqueezed(given: dict[str, Any]) -> Names:
+    """The new dimension has none."""
     names = list(names_of(given["self"]))
     names.insert(given["dim"] % (len(names) + 1), None)
     return tuple(names)
 
 
-def _squeezed(given: dict[str, Any]) -> Names:
+def squeezed(given: dict[str, Any]) -> Names:
+    """Of the dimensions that stay."""
     tensor, dim = given["self"], given["dim"]
     dims = range(tensor.ndim) if dim is None else dim if isinstance(dim, (list, tuple)) else [dim]
     gone = {d % tensor.ndim for d in dims if tensor.shape[d] == 1}
     return tuple(n for d, n in enumerate(names_of(tensor)) if d not in gone)
 
 
-def _expanded(given: dict[str, Any]) -> Names:
+def expanded(given: dict[str, Any]) -> Names:
+    """Dimensions in front have none."""
     names = names_of(given["self"])
     return (None,) * (len(given["sizes"]) - len(names)) + names
 
 
-def _unbound(given: dict[str, Any]) -> Names:
+def without_dim(given: dict[str, Any]) -> Names:
+    """Of the pieces of `unbind`."""
     return reduced(given["self"], {"dim": given["dim"]})
 
 
-def _joined(given: dict[str, Any]) -> Names:
+def joined(given: dict[str, Any]) -> Names:
+    """What the tensors of a list have in common."""
     names: Names = names_of(given["tensors"][0])
     for t in given["tensors"][1:]:
         names = unified(names, names_of(t))
@@ -328,40 +288,30 @@ def _contracted(a: Tensor, b: Tensor) -> Names:
     return names
 
 
-def _product(first: str, second: str) -> Any:
+def product(first: str, second: str) -> Any:
+    """Of a product of two arguments."""
     return lambda given: _contracted(given[first], given[second])
 
 
-def _added_product(given: dict[str, Any]) -> Names:
+def added_product(given: dict[str, Any]) -> Names:
+    """Of a sum of a tensor and a product."""
     return unified(names_of(given["self"]), _contracted(given["mat1"], given["mat2"]))
 
 
-def _layer(given: dict[str, Any]) -> Names:
+def layer(given: dict[str, Any]) -> Names:
+    """The last dimension gets that of the weight's rows."""
     names, weight = names_of(given["self"]), names_of(given["weight"])
     return (*names[:-1], weight[0])
 
 
-RULES = {
-    "permute": _permuted,
-    "transpose": _swapped,
-    "t": _swapped,
-    "unsqueeze": _unsqueezed,
-    "squeeze": _squeezed,
-    "expand": _expanded,
-    "unbind": _unbound,
-    "cat": _joined,
-    "split": lambda given: names_of(given["self"]),
-    "mm": _product("self", "mat2"),
-    "bmm": _product("self", "mat2"),
-    "mv": _product("self", "vec"),
-    "dot": _product("self", "tensor"),
-    "addmm": _added_product,
-    "linear": _layer,
-    "masked_select": lambda given: (None,),
-    "max": lambda given: (),
-    "min": lambda given: (),
-    "median": lambda given: (),
-}
+def none(given: dict[str, Any]) -> Names:
+    """Of one element."""
+    return ()
+
+
+def one(given: dict[str, Any]) -> Names:
+    """Of a list of elements."""
+    return (None,)
 
 
 # -- what users call ------------------------------------------------------------------------------

@@ -39,4 +39,5 @@ def public_with_names(op: Op) -> Any:
 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.function.__doc__
-    return public(op.name, method=op.name)(function)
+    returns = op.schema.text.rpartition("->")[2].strip()
+    return public(op.name, method=op.name, returns=returns)(function)

@@ -7,24 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import fast_path
 from toytorch.core.dispatch import NUMBERS, fits
+from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
-from toytorch.ops.elementwise.complex_parts import positive
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
-
-
-def _binary(op: Any) -> Any:
-    """What Python's operator calls: the op's function without its keyword arguments."""
-    source = getattr(op, "function_source", None)
-    made = fast_path.make(op, operator=True)
-    if made is not None:
-        op.function_source = source  # the full form is the one to show
-    return made or op.function
 
 
 def _serves(op: Any, other: Any) -> builtins.bool:
@@ -106,10 +96,6 @@ def _iterate(self: Tensor) -> Any:
     return iter(unbind(self, 0))
 
 
-def _abs(self: Tensor) -> Tensor:
-    return arithmetic.abs.function(self)
-
-
 def _reversed(self: Tensor) -> Tensor:
     return rearrange.flip.function(self, 0) if self.ndim else self
 
@@ -133,7 +119,7 @@ OPERATORS = {
     "ge": compare.ge,
 }
 for _name, _op in OPERATORS.items():
-    setattr(Tensor, f"__{_name}__", _binary(_op))
+    setattr(Tensor, f"__{_name}__", make_operator(_op))
 for _name in ("add", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Tensor, f"__r{_name}__", _reflected("r" + _name, OPERATORS[_name]))
 for _name, _target in {
@@ -159,10 +145,10 @@ SPECIAL = {
     "__ne__": _not_equal,
     "__contains__": _contains,
     "__iter__": _iterate,
-    "__abs__": _abs,
+    "__abs__": arithmetic.abs.function,
     "__reversed__": _reversed,
     "__neg__": arithmetic.neg.function,
-    "__pos__": positive,
+    "__pos__": Tensor.positive,  # type: ignore[attr-defined]  # of complex_parts
     "__invert__": compare.bitwise_not.function,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,

@@ -17,6 +17,8 @@ from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import reduce, scan, sort
 
+EXTREME = "Tensor if dim is Tensor else (Tensor values, Tensor indices) if dim else Tensor"
+
 
 @public("div", "divide", "true_divide", method=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
@@ -47,7 +49,7 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return dispatch.inplace(op, (self, other))
 
 
-@public("max", method=True)
+@public("max", method=True, returns=EXTREME)
 def max(
     input: Tensor,
     dim: Any = None,
@@ -68,7 +70,7 @@ def max(
     return return_type("max", reduce.max_dim.function(input, dim, keepdim, out=out))
 
 
-@public("min", method=True)
+@public("min", method=True, returns=EXTREME)
 def min(
     input: Tensor,
     dim: Any = None,
@@ -85,7 +87,7 @@ def min(
     return return_type("min", reduce.min_dim.function(input, dim, keepdim, out=out))
 
 
-@public("median", method=True)
+@public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def median(input: Tensor, dim: Any = None, keepdim: builtins.bool = False) -> Any:
     """The middle element (the lower of two); with a dimension (values, indices)."""
     if dim is None:
@@ -114,7 +116,7 @@ def argsort(
     return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
 
 
-@public("where")
+@public("where", returns="Tensor if other else Tensor[]")
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
@@ -146,12 +148,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
 
 
 @public(method="where")
-def _where_method(self: Tensor, condition: Tensor, other: Any) -> Any:
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where the condition holds, other elsewhere."""
     return where(condition, self, other)
 
 
-@public("nonzero", method=True)
+@public("nonzero", method=True, returns="Tensor[] if as_tuple else Tensor")
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) -> Any:
     """The places of non-zero elements: one a row, or one tensor a dimension.
 

@@ -14,7 +14,7 @@ from toytorch.ops.define import public
 from toytorch.ops.elementwise import compare
 
 
-@public("allclose", method=True)
+@public("allclose", method=True, reads="elements")
 def allclose(
     input: Tensor,
     other: Tensor,
@@ -26,7 +26,7 @@ def allclose(
     return builtins.bool(compare.isclose.function(input, other, rtol, atol, equal_nan).all())
 
 
-@public("equal", method=True)
+@public("equal", method=True, reads="elements")
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether shape and all elements are the same."""
     if not isinstance(other, Tensor):
@@ -36,7 +36,7 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 
 
-@public("is_nonzero", method=True)
+@public("is_nonzero", method=True, reads="elements")
 def is_nonzero(input: Tensor) -> builtins.bool:
     """Whether the one element is not zero."""
     return builtins.bool(input)

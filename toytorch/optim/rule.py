@@ -63,7 +63,7 @@ class Rule:
     @cached_property
     def on_arrays(self) -> Any:
         """The function that `source` shows."""
-        space = dict(FUNCTIONS)
+        space = {"__name__": __name__, **FUNCTIONS}
         exec(compile(self.source, f"<toytorch rule {self.text}>", "exec"), space)  # our own text
         return space["rule"]
 

@@ -6,7 +6,7 @@ from course.records import Exercise
 from toytorch.core.op import registry
 
 
-def _expand_door(f):
+def _inject_expand(f):
     """toytorch's expand, with the submission finding the strides."""
 
     def kernel(xp, array, sizes):
@@ -23,7 +23,7 @@ expand = Exercise(
     "A thousand rows from one",
     chapter=2,
     minutes=12,
-    door=_expand_door,
+    inject=_inject_expand,
     prompt="""
     If a stride is 0, a step leads to the same cell again. So one row can be shown a thousand times
     without being copied once. That is how broadcasting works.

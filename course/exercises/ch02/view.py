@@ -8,7 +8,7 @@ from course.records import Exercise
 from toytorch.core.op import registry
 
 
-def _view_door(f):
+def _inject_view(f):
     """toytorch's view, with the submission finding the strides."""
 
     def kernel(xp, array, shape):
@@ -30,7 +30,7 @@ view = Exercise(
     "Another shape over the same cells",
     chapter=2,
     minutes=25,
-    door=_view_door,
+    inject=_inject_view,
     prompt="""
     `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that somebody must
     find strides, and sometimes there are none: then `view` gives up and `reshape` copies.

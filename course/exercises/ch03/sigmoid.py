@@ -13,7 +13,7 @@ sigmoid = Exercise(
     "A kernel that does not overflow",
     chapter=3,
     minutes=12,
-    door=lambda f: torch.ops.sigmoid.using(kernel=f),
+    inject=lambda f: torch.ops.sigmoid.using(kernel=f),
     prompt="""
     $$\\sigma(x) = \\frac{1}{1 + e^{-x}} = \\frac{e^{x}}{1 + e^{x}}$$
 
@@ -204,7 +204,7 @@ def _(f):
 def _(f):
     def slope():
         x = torch.tensor([-1.0, 2.0], requires_grad=True)
-        with sigmoid.door(f):
+        with sigmoid.inject(f):
             x.sigmoid().sum().backward()
         return x.grad
 

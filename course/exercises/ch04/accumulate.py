@@ -11,7 +11,7 @@ accumulate = Exercise(
     "When two gradients meet",
     chapter=4,
     minutes=6,
-    door=lambda f: engine.default.using(accumulate=f),
+    inject=lambda f: engine.default.using(accumulate=f),
     prompt="""
     In `x * 3 + x.sin()` the tensor `x` has two ways to the result, so during the backward pass two
     gradients arrive at it. The engine hands both to `accumulate(waiting, arrived)` and lets what

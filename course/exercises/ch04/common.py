@@ -7,16 +7,16 @@ from toytorch.autograd import Engine
 
 
 def _derivative(op, name):
-    """A door that plugs a derivative into an op's record, if its argument names mean something."""
+    """What plugs a derivative into an op's record, if its argument names mean something."""
 
-    def door(f):
+    def inject(f):
         known = ("g", "result", *op.schema.index)
         strange = [n for n in inspect.signature(f).parameters if n not in known]
         if strange:
             raise ValueError(f"{op.name} can save {', '.join(known)}, but has no {strange[0]}")
         return op.using(**{name: f})
 
-    return door
+    return inject
 
 
 def _leaves(*values):

@@ -12,7 +12,7 @@ engine_run = Exercise(
     chapter=4,
     minutes=25,
     limit=5.0,
-    door=lambda f: engine.default.using(run=f),
+    inject=lambda f: engine.default.using(run=f),
     prompt="""
     Everything at once: write `run_backward(root, gradient)`, which sends `gradient` from the node
     `root` down to every leaf. It returns nothing; the leaves get their `.grad`.

@@ -11,7 +11,7 @@ order = Exercise(
     chapter=4,
     minutes=18,
     limit=4.0,
-    door=lambda f: engine.default.using(order=f),
+    inject=lambda f: engine.default.using(order=f),
     prompt="""
     A node may run only when **everything it will ever receive has arrived**. So all nodes that send
     to it have to run before. A list with that property is called a topological order.

@@ -10,7 +10,7 @@ product = Exercise(
     "The derivative of a matrix product",
     chapter=4,
     minutes=10,
-    door=_derivative(torch.ops.mm, "d_mat2"),
+    inject=_derivative(torch.ops.mm, "d_mat2"),
     prompt="""
     In a linear layer $Y = XW$, the learning happens in $W$. Each number in it touches a whole
     column of $Y$:
@@ -106,7 +106,7 @@ def _(f):
 def _(f):
     def through():
         w = torch.zeros(2, 4, requires_grad=True)
-        with product.door(f):
+        with product.inject(f):
             (torch.tensor(PRODUCT_X) @ w).backward(torch.arange(12.0).reshape(3, 4))
         return w.grad
 

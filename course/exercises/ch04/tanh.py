@@ -10,7 +10,7 @@ tanh = Exercise(
     "The derivative of tanh",
     chapter=4,
     minutes=8,
-    door=_derivative(torch.ops.tanh, "d_self"),
+    inject=_derivative(torch.ops.tanh, "d_self"),
     prompt="""
     For $y = \\tanh x$ the derivative is $1 - y^2$: whoever kept the *result* needs no $x$. Write
     `d_tanh(g, result)`, which takes the gradient `g` of the result and gives the gradient of the
@@ -136,7 +136,7 @@ def _(f):
 def _(f):
     def first():
         x = torch.tensor(TANH_X, requires_grad=True)
-        with tanh.door(f):
+        with tanh.inject(f):
             x.tanh().backward(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         return x.grad
 
@@ -148,7 +148,7 @@ def _(f):
 def _(f):
     def second():
         x = torch.tensor(TANH_X, requires_grad=True)
-        with tanh.door(f):
+        with tanh.inject(f):
             (slope,) = torch.autograd.grad(x.tanh().sum(), x, create_graph=True)
             (bend,) = torch.autograd.grad(slope.sum(), x, allow_unused=True, materialize_grads=True)
         return bend

@@ -11,7 +11,7 @@ saved = Exercise(
     "A saved tensor that refuses",
     chapter=5,
     minutes=12,
-    door=lambda kind: saved_tensors_hooks(kind, lambda kept: kept.open()),
+    inject=lambda kind: saved_tensors_hooks(kind, lambda kept: kept.open()),
     prompt="""
     Nodes keep tensors for the backward pass. Write the class `Saved` that keeps one of them safely:
 
@@ -21,7 +21,7 @@ saved = Exercise(
 
     A copy would be safe as well, and would double the memory of training: keep the tensor itself.
 
-    The door is PyTorch's own, `torch.autograd.graph.saved_tensors_hooks`: it hands every tensor
+    The injection point is PyTorch's own, `torch.autograd.graph.saved_tensors_hooks`: it hands every tensor
     that a node saves to one function, and what that gave to another one on the way back.
     toytorch's own check is **off** as long as yours is on.
     """,
@@ -231,7 +231,7 @@ def _(kind):
 def _(kind):
     def clash():
         x = _wanted([1.0, 2.0])
-        with saved.door(kind):
+        with saved.inject(kind):
             y = x.exp()
         y.mul_(10)
         y.sum().backward()
@@ -243,7 +243,7 @@ def _(kind):
 
     def fine():
         x = _wanted([1.0, 2.0])
-        with saved.door(kind):
+        with saved.inject(kind):
             y = x * x * 3
         y.mul_(10)  # a product keeps its factors, not its result
         y.sum().backward()
@@ -255,7 +255,7 @@ def _(kind):
 
     def second():
         x = _wanted([1.0, 2.0])
-        with saved.door(kind):
+        with saved.inject(kind):
             (slope,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
             (bend,) = torch.autograd.grad(slope.sum(), x)
         return bend

@@ -11,7 +11,7 @@ slices = Exercise(
     "Backward through a write to a view",
     chapter=5,
     minutes=18,
-    door=CopySlices.using,
+    inject=CopySlices.using,
     prompt="""
     After `view = base[1:3]; view.mul_(w)`, the numbers of `base` have two histories: those under
     the view went through the product, the others did not. The node `CopySlices` sends a gradient
@@ -160,7 +160,7 @@ def _(f):
         w = _wanted([10.0, 20.0])
         base = x * 1
         base[:, 1].mul_(w)
-        with slices.door(f):
+        with slices.inject(f):
             (base * torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
         return x.grad, w.grad
 
@@ -173,7 +173,7 @@ def _(f):
         x = _wanted([1.0, 2.0, 3.0, 4.0])
         base = x * x
         base[1:3].exp_()
-        with slices.door(f):
+        with slices.inject(f):
             (slope,) = torch.autograd.grad(base.sum(), x, create_graph=True)
             (bend,) = torch.autograd.grad(slope.sum(), x)
         return bend

@@ -4,7 +4,7 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.registration import using
 from toytorch.nn.modules.state import IncompatibleKeys, Stateful
 
 _own_load = Stateful.load_state_dict
@@ -24,7 +24,7 @@ load = Exercise(
     "Loading a state",
     chapter=7,
     minutes=12,
-    door=_loading,
+    inject=_loading,
     prompt="""
     `model.state_dict()` gives the values of all parameters and buffers by name. Write the way back:
     `load_state(module, state, strict=True)` copies the values of `state`, a dictionary of tensors

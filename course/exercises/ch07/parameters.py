@@ -4,8 +4,7 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.registration import Tree
-from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.registration import Tree, using
 
 _own_names = Tree.named_parameters
 
@@ -24,7 +23,7 @@ walk = Exercise(
     "Every parameter, by name",
     chapter=7,
     minutes=12,
-    door=_walked,
+    inject=_walked,
     limit=4.0,
     prompt="""
     An optimizer wants all parameters of a network, a file wants their names. Both come from one

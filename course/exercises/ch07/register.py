@@ -4,14 +4,14 @@ import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
-from toytorch.nn.modules.replaced_parts import using
+from toytorch.nn.modules.registration import using
 
 registering = Exercise(
     "modules.register",
     "The assignment that registers",
     chapter=7,
     minutes=14,
-    door=lambda f: using(__setattr__=f),
+    inject=lambda f: using(__setattr__=f),
     prompt="""
     Python turns `self.layer = value` into `__setattr__(self, "layer", value)`. There a module looks
     at what it is given. It has three dictionaries, `self._parameters`, `self._modules` and

@@ -12,40 +12,13 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.effects import effects, written_values
-from toytorch.jit.fuser.lower import ALONG, REDUCTIONS, RENAMES, Lower, Lowered
+from toytorch.jit.fuser.lower import Lower, Lowered, moved_axes
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 from toytorch.loops import Unsupported
 
-ALONE = frozenset(
-    (  # ops that gain from a kernel even by themselves, where there is much to do
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "erfc",
-        "sin",
-        "cos",
-        "silu",
-        "gelu",
-        "softplus",
-        "mish",
-        "elu",
-        "relu",
-        "pow",
-        "log2",
-        "log10",
-        "exp2",
-        "tan",
-        "atan",
-        "addcmul",
-        "addcdiv",
-    )
-)
 WORTH = 4096  # elements: below, one op alone is left to NumPy
-SOURCES = ("pointwise",)
+EXPENSIVE = 6  # additions for an element, from which an op alone gains from a kernel
+PASSES = 3  # passes of NumPy over memory that one kernel may take the place of
 
 
 def fusible(node: Node, written: set[Value]) -> bool:
@@ -53,13 +26,7 @@ def fusible(node: Node, written: set[Value]) -> bool:
     record = node.record
     if record is None or node.writes or "no_grad" in node.attributes:
         return False
-    if record.kind not in SOURCES and record.name not in (
-        *REDUCTIONS,
-        *RENAMES,
-        *ALONG,
-        "_to_copy",
-        "clone",
-    ):
+    if record.kind not in ("pointwise", "view") and not record.fused:
         return False
     if any(v in written for v in (*node.inputs, *node.outputs)):
         return False
@@ -176,13 +143,14 @@ class Groups:
 
 def worth(nodes: Sequence[Node]) -> bool:
     """Whether a kernel pays: it saves a pass over memory, or does expensive functions at once."""
-    real = [n for n in nodes if n.record is not None and n.record.name not in RENAMES]
-    if not real:
-        return False
-    if len(real) > 1:
-        return True
-    name = real[0].record.name if real[0].record is not None else ""
-    return name in ALONG or (name in ALONE and elements(real[0].output) >= WORTH)
+    real = [n for n in nodes if n.record is not None and n.record.kind != "view"]
+    if len(real) != 1:
+        return bool(real)
+    op = real[0].record
+    if op is not None and op.formula is not None:
+        return op.formula.cost >= EXPENSIVE and elements(real[0].output) >= WORTH
+    steps = Lower(nodes, real[0].outputs).lowered().program.steps
+    return len(steps) >= PASSES
 
 
 def elements(v: Value) -> int:
@@ -215,8 +183,13 @@ def fuse(graph: Graph) -> Graph:
 
 
 def is_view(node: Node) -> bool:
-    """Whether a node only shows memory in another way."""
-    return node.record is not None and node.record.name in RENAMES and node.record.kind == "view"
+    """Whether a node only shows dimensions in another way, which costs a loop nothing."""
+    try:
+        return (
+            node.record is not None and node.record.kind == "view" and moved_axes(node) is not None
+        )
+    except Unsupported:
+        return False
 
 
 def each_its_view(graph: Graph) -> Graph:

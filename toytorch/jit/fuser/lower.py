@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant, work_type
@@ -20,30 +22,9 @@ from toytorch.jit.ir import Node, Value
 from toytorch.loops import Array, Program, Reduce, Step, Unsupported
 from toytorch.loops.formula import CONSTANTS, FOLDED
 from toytorch.loops.language.parse import OPERATORS
+from toytorch.loops.language.primitives import JOINS, PRIMITIVES
 from toytorch.loops.language.types import TYPES
 
-REDUCTIONS = {
-    "sum": "sum",
-    "mean": "sum",
-    "amax": "max",
-    "amin": "min",
-    "prod": "prod",
-    "max": "max",
-    "min": "min",
-}
-ALONG = ("softmax", "log_softmax", "_softmax_backward_data", "_log_softmax_backward_data")
-RENAMES = (
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "_spread",
-    "permute",
-    "transpose",
-    "t",
-    "view",
-    "_unsafe_view",
-    "reshape",
-)
 LIMIT = 160  # nodes in a group: beyond, a kernel has more values than any processor has registers
 
 
@@ -158,18 +139,10 @@ class Lower:
         op: Any = node.record
         if op.kind == "pointwise":
             self.pointwise(node)
-        elif op.name in REDUCTIONS:
-            self.reduction(node)
-        elif op.name in ALONG:
-            self.along(node)
-        elif op.name in RENAMES:
+        elif op.kind == "view":
             self.rename(node)
-        elif op.name == "_to_copy":
-            self.axes[node.output] = list(self.axes[node.inputs[0]])
-            self.finish(node.output, self.cast(self.names[node.inputs[0]], type_of(node.output)))
-        elif op.name == "clone":
-            self.axes[node.output] = list(self.axes[node.inputs[0]])
-            self.finish(node.output, self.names[node.inputs[0]])
+        elif op.fused:
+            self.lines(node)
         else:
             raise Unsupported(f"{node.kind} is no loop")
 
@@ -299,7 +272,8 @@ class Lower:
             raise Unsupported(f"{op} of constants")
         kind = self.kinds[named[0]] if named else kind
         args = [a if isinstance(a, str) else in_type(a, kind) for a in args]
-        result = "bool" if op in RESULT_BOOL else kind
+        primitive = PRIMITIVES[op]
+        result = "bool" if primitive.result == "bool" or primitive.kinds == "b" else kind
         dims = list(
             dict.fromkeys(self.root(d) for a in args if isinstance(a, str) for d in self.dims[a])
         )
@@ -330,172 +304,126 @@ class Lower:
                 return self.apply("div", [1.0, made])
         return self.apply("pow", [base, exponent])
 
-    def reduction(self, node: Node) -> None:
-        """A sum, a mean, a largest or least element."""
-        op, source, out = node.record, node.inputs[0], node.output
-        assert op is not None
-        args = {a.name: constant(v) for a, v in zip(op.schema.args[1:], node.inputs[1:])}
-        shape, kind = shape_of(source), type_of(out)
-        if args.get("dtype") is not None and args["dtype"].numpy.name != kind:
-            raise Unsupported("the result's type is asked for")
-        dims = args.get("dim")
-        dims = (
-            range(len(shape))
-            if dims is None or dims == () or dims == []
-            else ([dims] if isinstance(dims, int) else dims)
-        )
-        dims = {d % len(shape) for d in dims} if shape else set()
-        over = [a for d, a in enumerate(self.axes[source]) if d in dims and a is not None]
-        kept = [a for d, a in enumerate(self.axes[source]) if d not in dims]
-        if REDUCTIONS[op.name] in ("max", "min") and any(not shape[d] for d in dims):
-            raise Unsupported("the largest of nothing")
-        if len(kept) != len(shape_of(out)):  # keepdim
-            kept = [None if d in dims else a for d, a in enumerate(self.axes[source])]
-        self.axes[out] = kept
-        name = self.cast(self.names[source], kind)
-        there = {self.root(a) for a in self.dims[name]}
-        spread = [
-            n
-            for d, (a, n) in enumerate(zip(self.axes[source], shape))
-            if d in dims and a is not None and self.root(a) not in there
-        ]
-        over = [a for a in over if self.root(a) in there]
-        if spread and REDUCTIONS[op.name] == "prod":
-            raise Unsupported("a power of what is spread")
-        if spread and REDUCTIONS[op.name] == "sum":  # of equal terms
-            name = self.apply("mul", [name, math.prod(spread)])
-        if over:
-            left = [a for a in self.dims[name] if self.root(a) not in {self.root(o) for o in over}]
-            name = self.step(REDUCTIONS[op.name], [name], kind, left, over)
-        if op.name == "mean":
-            count = 1
-            for d in dims:
-                count *= shape[d]
-            name = self.apply("div", [name, float(count)]) if count != 1 else name
-        self.finish(out, name)
-
-    def along(self, node: Node) -> None:
-        """Softmax, its logarithm, or the gradient of one of them: reductions along a dimension and
-        what follows from them."""
+    def lines(self, node: Node) -> None:
+        """The lines of a record's `fused`: formulas, in which reductions go along `dim`."""
         op, out = node.record, node.output
         assert op is not None
-        tensors = [v for v in node.inputs if v in self.axes]
-        args: dict[str, Any] = {
-            a.name: v if v in self.axes else constant(v)
-            for a, v in zip(op.schema.args, node.inputs)
-        }
-        kind, shape = type_of(out), shape_of(out)
-        if (
-            kind not in ("float32", "float64")
-            or any(type_of(v) != kind for v in tensors)
-            or (args.get("dtype") is not None)
-        ):
-            raise Unsupported(f"{node.kind} in another type")
-        axes: list[int | None] = [None] * len(shape)
-        for v in tensors:
-            self.spread(axes, self.axes[v])
-        axis = axes[args["dim"]] if shape and all(shape) else None
-        names = [self.names[v] for v in tensors]
-        if axis is None or any(self.root(axis) not in map(self.root, self.dims[n]) for n in names):
-            raise Unsupported(f"{node.kind} along a dimension of one element")
+        kind = type_of(out)
+        axes: list[int | None] = [None] * max(len(shape_of(v)) for v in tensor_inputs(node))
+        values: dict[str, Any] = {}
+        for a, v in zip(op.schema.args, node.inputs):
+            if v in self.axes:
+                self.spread(axes, self.axes[v])
+                values[a.name] = self.cast(self.names[v], kind)
+            else:
+                values[a.name] = constant(v)
+        shape = next(shape_of(v) for v in tensor_inputs(node))
+        dims = reduced_dims(values.get("dim"), len(shape))
+        along = [(a, shape[d]) for d, a in enumerate(axes) if d in dims and a is not None]
+        values["count"] = math.prod(shape[d] for d in dims)
+        joined = Joined(self, values, kind, along)
+        made = ""
+        for line in op.fused.split(";"):
+            statement: Any = ast.parse(line.strip()).body[0]
+            made = self.value(joined.visit(statement.value), values, kind)
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                values[statement.targets[0].id] = made
+        if shape_of(out) != shape:  # the dimensions are gone, or 1
+            keepdim = len(shape_of(out)) == len(shape)
+            axes = [
+                None if d in dims else a for d, a in enumerate(axes) if keepdim or d not in dims
+            ]
         self.axes[out] = axes
-
-        def joined(how: str, name: str) -> str:
-            left = [a for a in self.dims[name] if self.root(a) != self.root(axis)]
-            return self.step(how, [name], kind, left, [axis])
-
-        if op.name == "_softmax_backward_data":  # (g - Σg·y)·y
-            g, y = names
-            total = joined("sum", self.apply("mul", [g, y]))
-            made = self.apply("mul", [self.apply("sub", [g, total]), y])
-        elif op.name == "_log_softmax_backward_data":  # g - eʸ·Σg
-            g, y = names
-            total = joined("sum", g)
-            made = self.apply("sub", [g, self.apply("mul", [self.apply("exp", [y]), total])])
-        else:
-            # A NaN makes all results NaN, whatever the largest of the others is.
-            centred = self.apply("sub", [names[0], joined("fmax", names[0])])
-            powers = self.apply("exp", [centred])
-            total = joined("sum", powers)
-            made = (
-                self.apply("div", [powers, total])
-                if op.name == "softmax"
-                else self.apply("sub", [centred, self.apply("log", [total])])
-            )
         self.finish(out, made)
 
     def rename(self, node: Node) -> None:
         """A view that only moves, adds, drops or spreads dimensions."""
-        op, source, out = node.record, node.inputs[0], node.output
-        assert op is not None
-        axes, shape, wanted = self.axes[source], shape_of(source), shape_of(out)
-        if op.name in ("permute", "transpose", "t"):
-            order = list(range(len(axes)))
-            if op.name == "permute":
-                dims = constant(node.inputs[1])
-                order = [
-                    d % len(axes)
-                    for d in (
-                        dims if isinstance(dims, tuple) else [constant(v) for v in node.inputs[1:]]
-                    )
-                ]
-            elif len(axes) > 1:
-                a, b = (0, 1) if op.name == "t" else (constant(v) for v in node.inputs[1:])
-                order[a], order[b] = order[b], order[a]
-            moved: list[int | None] = [axes[d] for d in order]
-        elif op.name == "_spread":
-            moved = self.spread_back(node, axes, wanted)
-        elif op.name == "expand":
-            moved = [*([None] * (len(wanted) - len(axes))), *axes]
-            moved = [self.axis() if a is None and n != 1 else a for a, n in zip(moved, wanted)]
-        else:
-            if [n for n in shape if n != 1] != [n for n in wanted if n != 1]:
-                raise Unsupported("the view changes more than dimensions of size 1")
-            rest = iter([a for a in axes if a is not None])
-            moved = [None if n == 1 else next(rest) for n in wanted]
-        self.axes[out] = moved
+        source, out = node.inputs[0], node.output
+        axes = self.axes[source]
+        self.axes[out] = [
+            None if n == 1 else self.axis() if d is None else axes[d]
+            for d, n in zip(moved_axes(node), shape_of(out))
+        ]
         self.finish(out, self.names[source])
 
-    def spread_back(
-        self, node: Node, axes: list[int | None], wanted: tuple[int, ...]
-    ) -> list[int | None]:
-        """The gradient of a sum: the dimensions that were summed over are there again."""
-        dims = constant(node.inputs[2])
-        keepdim = constant(node.inputs[3])
-        gone = (
-            set(range(len(wanted)))
-            if dims is None or dims in ((), [])
-            else {d % max(len(wanted), 1) for d in ([dims] if isinstance(dims, int) else dims)}
-        )
-        rest = iter(axes)
-        made: list[int | None] = []
-        for d, n in enumerate(wanted):
-            if d in gone:
-                if keepdim:
-                    next(rest)
-                made.append(self.axis() if n != 1 else None)
-            else:
-                made.append(next(rest))
-        return made
+
+class Joined(ast.NodeTransformer):
+    """Puts names of steps in the place of reductions: `sum(x)`, `max(x)`."""
+
+    def __init__(
+        self, lower: Lower, values: dict[str, Any], kind: str, along: list[tuple[int, int]]
+    ) -> None:
+        self.lower, self.values, self.kind, self.along = lower, values, kind, along
+
+    def visit_Call(self, tree: ast.Call) -> Any:
+        self.generic_visit(tree)
+        how = tree.func.id if isinstance(tree.func, ast.Name) else ""
+        if how not in JOINS or len(tree.args) != 1:
+            return tree
+        lower = self.lower
+        name = lower.value(tree.args[0], self.values, self.kind)
+        there = {lower.root(a) for a in lower.dims[name]}
+        over = [a for a, _ in self.along if lower.root(a) in there]
+        spread = [n for a, n in self.along if lower.root(a) not in there]
+        if not self.values["count"]:
+            raise Unsupported("a reduction of nothing")
+        if spread and how == "prod":
+            raise Unsupported("a power of what is spread")
+        if spread and how == "sum":  # of equal terms
+            name = lower.apply("mul", [name, math.prod(spread)])
+        if over:
+            gone = {lower.root(a) for a in over}
+            left = [a for a in lower.dims[name] if lower.root(a) not in gone]
+            name = lower.step(how, [name], self.kind, left, over)
+        made = f"_{len(self.values)}"
+        self.values[made] = name
+        return ast.Name(made, ast.Load())
 
 
-RESULT_BOOL = frozenset(
-    (
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-    )
-)
+def reduced_dims(dim: Any, rank: int) -> set[int]:
+    """The dimensions that a reduction goes along: all for None and for an empty list."""
+    if dim is None or dim in ((), []):
+        return set(range(rank))
+    return {d % rank for d in ([dim] if isinstance(dim, int) else dim)} if rank else set()
+
+
+def moved_axes(node: Node) -> list[int | None]:
+    """For each dimension of a view the dimension of its operand that it is; None: of size 1, or
+    spread. Raises Unsupported where a view does more than move, add, drop or spread dimensions.
+
+    The record's own kernel is asked, with an array in which every dimension has its own stride.
+    """
+    op, source = node.record, node.inputs[0]
+    shape = shape_of(source)
+    if op is None or op.many or "storage_offset" in op.schema.index or 0 in shape:
+        raise Unsupported("a view of memory, not of dimensions")
+    rest = [constant(v) for v in node.inputs[1:]]
+    if any(v.node is None or "value" not in v.node.attributes for v in node.inputs[1:]):
+        raise Unsupported("a view that is not always the same")
+    if type_of(source) != type_of(node.output):
+        raise Unsupported("a view as another type")
+    if (
+        len(op.schema.args) == 2
+        and op.schema.args[1].is_variadic
+        and not isinstance(rest[0], tuple)
+    ):
+        rest = [tuple(rest)]
+    rest += [a.default for a in op.schema.args[1 + len(rest) :]]
+    asked = np.empty(shape, np.int8)  # never read, so no memory is really taken
+    try:
+        seen = op.on_cpu(asked, *rest)
+    except (RuntimeError, LookupError, TypeError, ValueError, MemoryError):
+        raise Unsupported("a view that this array has not") from None
+    if seen.ctypes.data != asked.ctypes.data or seen.shape != shape_of(node.output):
+        raise Unsupported("a view of a part")
+    place = {s: d for d, (s, n) in enumerate(zip(asked.strides, shape)) if n != 1}
+    made = [None if n == 1 or not s else place.get(s, -1) for s, n in zip(seen.strides, seen.shape)]
+    found = [d for d in made if d is not None]
+    if sorted(found) != sorted(place.values()) or any(
+        d is not None and shape[d] != n for d, n in zip(made, seen.shape)
+    ):
+        raise Unsupported("the view changes more than dimensions of size 1")
+    return made
 
 
 def in_type(number: Any, kind: str) -> Any:
@@ -504,7 +432,7 @@ def in_type(number: Any, kind: str) -> Any:
         return bool(number)
     if TYPES[kind].kind == "f":
         return float(number)
-    if isinstance(number, float) and number != int(number):
+    if isinstance(number, float) and not number.is_integer():  # nor is infinity one
         raise Unsupported("a fraction among integers")
     return int(number)
 

@@ -11,18 +11,22 @@ Only what holds to the last bit: `x + 0` is left alone for floats, since -0.0 + 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
+from toytorch.core.op import Op
 from toytorch.jit import types
 from toytorch.jit.codegen_types import constant
+from toytorch.jit.fuser.lower import moved_axes
 from toytorch.jit.ir import Graph, Node, Value, replace
 from toytorch.jit.passes.aliases import Aliases, inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.loops import Unsupported
 
 
 def simplify_algebra(graph: Graph) -> Graph:
     """Replaces results by operands that equal them in value, type, shape and strides.
+
+    Which these are follows from the records: `identity`, `own_inverse`, the kind of views.
 
     The operand's memory then stands where memory of its own stood, so neither may be written to,
     and the result may not be seen outside. Needs a graph that knows shapes.
@@ -35,10 +39,9 @@ def simplify_algebra(graph: Graph) -> Graph:
             node.inputs = [change.get(v, v) for v in node.inputs]
             if node.record is None or node.writes or len(node.outputs) != 1:
                 continue
-            rewrite = RULES.get(node.record.name)
-            if rewrite is None or node.output in aliases.returned:
+            if node.output in aliases.returned:
                 continue
-            found = rewrite(node)
+            found = operand_of(node, node.record)
             if found is not None and replaceable(node.output, found, aliases):
                 change[node.output] = found
         replace(made, change)
@@ -69,64 +72,60 @@ def number(v: Value) -> Any:
     return value if value.__class__ in (int, float, bool) else None
 
 
-def _product(node: Node) -> Value | None:
-    """x * 1 and 1 * x."""
-    a, b = node.inputs
-    return a if number(b) == 1 else b if number(a) == 1 else None
+def operand_of(node: Node, op: Op) -> Value | None:
+    """The operand that equals the result of a node, if there is one."""
+    if op.identity:
+        return without_identity(node, op)
+    if op.own_inverse:
+        inner = producer(node.inputs[0], node.kind)
+        return None if inner is None else inner.inputs[0]
+    if op.kind == "view":
+        return moved_back(node) or viewed_back(node, op)
+    return cast_back(node) if op.fused == "self" else None
 
 
-def _quotient(node: Node) -> Value | None:
-    """x / 1 and x ** 1."""
-    rounded = len(node.inputs) > 2 and constant(node.inputs[2]) is not None
-    return node.inputs[0] if number(node.inputs[1]) == 1 and not rounded else None
+def without_identity(node: Node, op: Op) -> Value | None:
+    """x of x * 1, x / 1 and x ** 1; of x + -0.0 and x - 0.0 for floats, with any 0 for integers."""
+    for name, identity in op.identity.items():
+        place = op.schema.index[name]
+        x, given = node.inputs[1 - place], number(node.inputs[place])
+        if isinstance(x.type, types.Tensor) and given is not None and given == identity:
+            return x if identity or adds_nothing(node, x.type, given, identity) else None
+    return None
 
 
-def _sum(node: Node) -> Value | None:
-    """x + 0 of integers, x + -0.0 of floats; x - 0 and x - 0.0 of both."""
-    x, zero = node.inputs[0], number(node.inputs[1])
-    if zero is None or zero != 0 or not isinstance(x.type, types.Tensor) or x.type.dtype is None:
-        return None
+def adds_nothing(node: Node, kind: types.Tensor, zero: Any, identity: float) -> bool:
+    """Whether a zero has the sign that matters: -0.0 + 0.0 is 0.0, and -0.0 + -0.0 is -0.0."""
     alpha = number(node.inputs[2]) if len(node.inputs) > 2 else 1
-    if alpha is None or not math.isfinite(alpha):
+    if alpha is None or not math.isfinite(alpha) or kind.dtype is None or kind.dtype.is_complex:
+        return False
+    sign = math.copysign(1.0, zero) * math.copysign(1.0, alpha)
+    return not kind.dtype.is_floating_point or sign == math.copysign(1.0, identity)
+
+
+def moved_back(node: Node) -> Value | None:
+    """Where dimensions were before one view moved them and another moved them back: t(t(x))."""
+    inner = node.inputs[0].node
+    if inner is None or inner.record is None or inner.record.kind != "view":
         return None
-    negative = math.copysign(1.0, zero) * math.copysign(1.0, alpha) < 0
-    added = node.record is not None and node.record.name == "add"
-    exact = not (x.type.dtype.is_floating_point or x.type.dtype.is_complex)
-    return x if exact or (negative == added and not x.type.dtype.is_complex) else None
-
-
-def _undone(node: Node) -> Value | None:
-    """neg(neg(x)), t(t(x))."""
-    inner = producer(node.inputs[0], node.kind)
-    return inner.inputs[0] if inner is not None else None
-
-
-def _transposed(node: Node) -> Value | None:
-    """The same two dimensions exchanged twice."""
-    inner = producer(node.inputs[0], node.kind)
-    if inner is None:
+    x = inner.inputs[0]
+    try:
+        second, first = moved_axes(node), moved_axes(inner)
+    except Unsupported:
         return None
-    n = rank(node.output)
-    pairs = [{_dim(v, n) for v in m.inputs[1:3]} for m in (node, inner)]
-    return inner.inputs[0] if None not in pairs[0] and pairs[0] == pairs[1] else None
-
-
-def _permuted(node: Node) -> Value | None:
-    """A permutation and its inverse."""
-    inner = producer(node.inputs[0], node.kind)
-    if inner is None:
+    found = [None if d is None else first[d] for d in second]
+    shape = x.type.shape if isinstance(x.type, types.Tensor) else None
+    if shape is None or len(shape) != len(found):
         return None
-    second, first = (constant(m.inputs[1]) for m in (node, inner))
-    n = rank(node.output)
-    if not isinstance(first, tuple) or not isinstance(second, tuple):
-        return None
-    return inner.inputs[0] if [first[d] % n for d in second] == list(range(n)) else None
+    return x if all(n == 1 or d == k for k, (d, n) in enumerate(zip(found, shape))) else None
 
 
-def _reshaped(node: Node) -> Value | None:
+def viewed_back(node: Node, op: Op) -> Value | None:
     """view(view(x, …), …) back to the shape of x; else the first view is skipped over."""
     x = node.inputs[0]
-    while (inner := producer(x, node.kind)) is not None and contiguous(inner.inputs[0]):
+    while (
+        op.absorbs and (inner := producer(x, node.kind)) is not None and contiguous(inner.inputs[0])
+    ):
         x = inner.inputs[0]
         if same_type(x.type, node.output.type):
             return x
@@ -135,7 +134,7 @@ def _reshaped(node: Node) -> Value | None:
     return None
 
 
-def _cast(node: Node) -> Value | None:
+def cast_back(node: Node) -> Value | None:
     """A cast there and back through a wider type; a cast to the type that is there."""
     x = node.inputs[0]
     if same_type(x.type, node.output.type):
@@ -181,29 +180,3 @@ def contiguous(v: Value) -> bool:
             return False
         step *= n
     return True
-
-
-def rank(v: Value) -> int:
-    """How many dimensions a value has."""
-    return len(v.type.shape or ()) if isinstance(v.type, types.Tensor) else 0
-
-
-def _dim(v: Value, n: int) -> int | None:
-    d = number(v)
-    return None if d is None or not n else int(d) % n
-
-
-RULES: dict[str, Callable[[Node], Value | None]] = {
-    "mul": _product,
-    "div": _quotient,
-    "pow": _quotient,
-    "add": _sum,
-    "sub": _sum,
-    "neg": _undone,
-    "t": _undone,
-    "transpose": _transposed,
-    "permute": _permuted,
-    "view": _reshaped,
-    "_unsafe_view": _reshaped,
-    "_to_copy": _cast,
-}

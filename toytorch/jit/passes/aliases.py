@@ -1,7 +1,8 @@
 """Who shares memory with whom: what a pass must know before two results become one.
 
 Values that may share memory belong to one family. Elementwise ops, reductions and products make
-memory of their own; of everything else the results are counted to the family of the operands.
+memory of their own (`fresh` in their records); of everything else the results are counted to the
+family of the operands.
 Whatever comes from outside (inputs, attributes, constants) is one family, because a caller may hand
 in the same tensor twice.
 """
@@ -11,40 +12,6 @@ from __future__ import annotations
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value, each_block
 
-FRESH = frozenset(
-    (  # general ops whose kernels always fill new memory
-        "mm",
-        "bmm",
-        "mv",
-        "dot",
-        "outer",
-        "addmm",
-        "addmv",
-        "baddbmm",
-        "linear",
-        "clone",
-        "_to_copy",
-        "cumsum",
-        "cumprod",
-        "convolution",
-        "convolution_backward",
-        "embedding",
-        "embedding_dense_backward",
-        "gather",
-        "index_select",
-        "masked_fill",
-        "scatter",
-        "scatter_add",
-        "index_add",
-        "stack",
-        "mse_loss",
-        "nll_loss",
-        "nll_loss_backward",
-        "cdist",
-        "tril",
-        "triu",
-    )
-)
 CALLS = ("prim::CallMethod", "prim::CallFunction")
 
 
@@ -125,10 +92,8 @@ def makes_memory(node: Node) -> bool:
         return True  # `block` has joined what its blocks hand through
     record = node.record
     if record is not None:
-        return not node.writes and (
-            record.kind in ("pointwise", "reduction", "random", "create") or record.name in FRESH
-        )
-    return node.kind.startswith("aten::") and node.removable and not node.pure
+        return record.fresh and not node.writes
+    return node.facts.creates and not node.facts.shares
 
 
 def holds_memory(kind: types.Type) -> bool:

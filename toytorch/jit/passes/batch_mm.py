@@ -20,6 +20,9 @@ from toytorch.jit.ir import Graph, Node, Value, replace, uses
 from toytorch.jit.passes.algebra import contiguous
 from toytorch.jit.passes.aliases import Aliases
 from toytorch.jit.passes.dce import eliminate_dead_code
+from toytorch.ops.elementwise.arithmetic import add
+from toytorch.ops.linalg.matmul import mm
+from toytorch.ops.shaping import view
 
 FEWEST = 3  # products of which one is made
 SMALL = 1 << 14  # elements that may be copied whatever it saves
@@ -31,8 +34,13 @@ def batch_matrix_products(graph: Graph) -> Graph:
 
 
 def product_shape(node: Node) -> tuple[int, int, int] | None:
-    """(m, k, n) of an aten::mm of two plain matrices of one type; None for every other node."""
-    if node.kind != "aten::mm" or "no_grad" in node.attributes or len(node.inputs) != 2:
+    """(m, k, n) of an mm of two plain matrices of one type; None for every other node."""
+    if (
+        node.record is not mm
+        or node.writes
+        or "no_grad" in node.attributes
+        or len(node.inputs) != 2
+    ):
         return None  # a third input is out=
     a, b, c = (v.type for v in (*node.inputs, node.output))
     if (
@@ -187,7 +195,8 @@ def one_sum(graph: Graph, node: Node, terms: Sequence[Node], turned: bool) -> li
 def is_sum(node: Node) -> bool:
     """Whether a node adds two matrices of its own shape and type."""
     return (
-        node.kind == "aten::add"
+        node.record is add
+        and not node.writes
         and "no_grad" not in node.attributes
         and (len(node.inputs) < 3 or constant(node.inputs[2]) == 1)
         and all(
@@ -217,7 +226,7 @@ def terms_of(
             parts.append(v.node)
             waiting += v.node.inputs[:2][::-1]
             continue
-        turned = v.node.kind == "aten::t"
+        turned = v.node.record is view.t
         maker = v.node.inputs[0].node if turned else v.node
         if maker is None or product_shape(maker) is None or len(used[maker.output]) != 1:
             return [], parts, False
@@ -240,7 +249,7 @@ def joined(
     """The nodes that join matrices along a dimension, and the result; transposed ones are joined
     as they lie in memory."""
     if all(
-        v.node is not None and v.node.kind == "aten::t" and contiguous(v.node.inputs[0])
+        v.node is not None and v.node.record is view.t and contiguous(v.node.inputs[0])
         for v in values
     ):
         lying = [v.node.inputs[0] for v in values if v.node is not None]

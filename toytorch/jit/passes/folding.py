@@ -11,34 +11,19 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
-from toytorch.jit.ir import Graph, Node, Value, replace, uses
+from toytorch.facts.schema import REQUIRED
+from toytorch.jit.ir import Graph, Node, Value, defaults, parameters, replace, uses
 from toytorch.jit.passes.aliases import inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
 
-DROPOUTS = frozenset(
-    f"aten::{name}"
-    for name in (
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "dropout3d",
-        "alpha_dropout",
-        "feature_dropout",
-        "feature_alpha_dropout",
-    )
-)
-CONVOLUTIONS = ("aten::convolution", "aten::conv1d", "aten::conv2d", "aten::conv3d")
+STATISTICS = ("running_mean", "running_var", "weight", "bias", "eps")  # of a batch norm
 
 
 def remove_dropout(graph: Graph) -> Graph:
     """Takes out dropout layers that are not training."""
     made = graph.copy()
     for block in inner_blocks(made):
-        gone = [
-            n
-            for n in block.nodes
-            if n.kind in DROPOUTS and len(n.inputs) > 2 and known(n.inputs[2]) == (False,)
-        ]
+        gone = [n for n in block.nodes if n.facts.idle and given(n, n.facts.idle) == (False,)]
         replace(made, {n.output: n.inputs[0] for n in gone})
         block.nodes = [n for n in block.nodes if n not in gone]
     return eliminate_dead_code(made)
@@ -57,9 +42,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
             places = weight_places(layer)
             if places is None or not feeds_only(made, layer, node):
                 continue
-            weight, bias = (
-                known(layer.inputs[i]) if i < len(layer.inputs) else (None,) for i in places
-            )
+            weight, bias = (given(layer, name) for name in ("weight", "bias"))
             if weight is None or bias is None:
                 continue
             with no_grad():
@@ -80,12 +63,21 @@ def known(v: Value) -> tuple[Any] | None:
     return (v.node.attributes["value"],) if is_constant and v.node is not None else None
 
 
+def given(node: Node, name: str) -> tuple[Any] | None:
+    """The value of a parameter that is a constant or has its default, in a tuple of one."""
+    value = node.argument(name)
+    if value is not None:
+        return known(value)
+    default = defaults(node.op).get(name, REQUIRED)
+    return None if default is REQUIRED else (default,)
+
+
 def statistics(node: Node) -> tuple[Any, Any, Any, Any, float] | None:
     """(mean, variance, gamma, beta, epsilon) of a batch norm that does not train."""
-    orders = {"aten::batch_norm": (1, 2, 3, 4), "aten::native_batch_norm": (3, 4, 1, 2)}
-    if node.kind not in orders or len(node.inputs) < 8 or known(node.inputs[5]) != (False,):
+    names = parameters(node.op) if node.kind.startswith("aten::") else {}
+    if not names.keys() >= {*STATISTICS, "training"} or given(node, "training") != (False,):
         return None
-    found = [known(node.inputs[i]) for i in (*orders[node.kind], 7)]
+    found = [given(node, name) for name in STATISTICS]
     if None in found:
         return None
     mean, variance, gamma, beta, epsilon = (f[0] for f in found if f is not None)
@@ -96,12 +88,14 @@ def statistics(node: Node) -> tuple[Any, Any, Any, Any, float] | None:
 
 def weight_places(layer: Node) -> tuple[int, int] | None:
     """Where a layer takes its weight and its bias."""
-    if layer.kind == "aten::linear":  # the record takes the bias first
-        return (2, 0) if layer.record is not None else (1, 2)
-    if layer.kind in CONVOLUTIONS:
-        transposed = layer.kind == "aten::convolution" and known(layer.inputs[6]) != (False,)
-        return None if transposed else (1, 2)
-    return None
+    facts: Any = layer.record or layer.facts
+    places = parameters(layer.op)
+    if not facts.layer or ("transposed" in places and given(layer, "transposed") != (False,)):
+        return None
+    weight, bias = places["weight"], places["bias"]
+    count = len(layer.inputs)
+    by_place = count - len(layer.attributes.get("_names", ()))
+    return (weight, bias) if weight < by_place and (bias < by_place or bias == count) else None
 
 
 def feeds_only(graph: Graph, layer: Node, node: Node) -> bool:
@@ -109,7 +103,7 @@ def feeds_only(graph: Graph, layer: Node, node: Node) -> bool:
     and third results of that one by nobody."""
     used = uses(graph)
     users = [user for user, _ in used.get(layer.output, [])]
-    return all(u is node or (u is not None and u.kind == "aten::check_dims") for u in users) and (
+    return all(u is node or (u is not None and u.reads == "shape") for u in users) and (
         not any(used.get(v) for v in node.outputs[1:])
     )
 

@@ -7,9 +7,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.jit import types
+from toytorch.jit.builtins import Builtin
+from toytorch.jit.codegen_types import constant
 from toytorch.jit.ir import Graph, Node, Value, replace, uses
 from toytorch.jit.passes.aliases import inner_blocks
 from toytorch.jit.passes.dce import eliminate_dead_code
@@ -59,49 +62,21 @@ def known(node: Node, shapes: bool) -> tuple[Any] | None:
         if isinstance(other, types.Optional) or other in (types.ANY, types.NEVER):
             return None
         return ((other == types.NONE) is (node.kind == "aten::__is__"),)
-    if (
-        shapes
-        and node.kind in FACTS
-        and node.inputs
-        and isinstance(node.inputs[0].type, types.Tensor)
-        and node.inputs[0].type.shape is not None
-    ):
-        return fact(node, node.inputs[0].type)
+    if shapes and isinstance(node.op, Builtin) and node.op.told is not None:
+        return fact(node, node.op.told)
     return None
 
 
-FACTS = (
-    "aten::size.int",
-    "aten::dim",
-    "aten::numel",
-    "aten::is_floating_point",
-    "aten::is_complex",
-)
-
-
-def fact(node: Node, t: types.Tensor) -> tuple[Any] | None:
+def fact(node: Node, told: Callable[..., Any]) -> tuple[Any] | None:
     """What a tensor's type says of it."""
-    assert t.shape is not None and t.dtype is not None
-    if node.kind == "aten::dim":
-        return (len(t.shape),)
-    if node.kind == "aten::numel":
-        count = 1
-        for n in t.shape:
-            count *= n
-        return (count,)
-    if node.kind == "aten::is_floating_point":
-        return (t.dtype.is_floating_point,)
-    if node.kind == "aten::is_complex":
-        return (t.dtype.is_complex,)
-    made_by = node.inputs[1].node
-    dim = (
-        made_by.attributes["value"]
-        if made_by is not None and (made_by.kind == "prim::Constant")
-        else None
-    )
-    if dim.__class__ is not int or not -len(t.shape) <= dim < len(t.shape):
+    t, *rest = node.inputs
+    others = [constant(v) for v in rest]
+    if not isinstance(t.type, types.Tensor) or t.type.shape is None or None in others:
         return None
-    return (t.shape[dim],)
+    try:
+        return (told(t.type, *others),)
+    except LookupError:
+        return None
 
 
 def passed(node: Node, used: dict[Value, Any]) -> list[Value] | None:

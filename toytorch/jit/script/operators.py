@@ -48,7 +48,7 @@ BINARY = {
     ast.RShift: "__rshift__",
 }
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
 ALIASES = {
     "input": "self",
@@ -103,7 +103,7 @@ class Operators(Expressions):
         if isinstance(left.type, types.Tensor):
             return self.call_record(name, [left, right], at)
         if isinstance(right.type, types.Tensor):
-            return self.call_record(MIRRORED[name], [right, left], at)
+            return self.call_record(COMPARE[MIRRORED.get(type(op), type(op))], [right, left], at)
         return self.call_builtin(name, [left, right], at)
 
     # -- builtins ----------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Operators(Expressions):
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
         self.check_call(function, name, given, named, at)
-        result = result_of(name, [v.type for v in given], named)
+        result = result_of(function, given, named)
         attributes = {"_names": tuple(named)} if named else {}
         inputs = [*given, *named.values()]
         kind = "aten::" + name
@@ -258,13 +258,8 @@ class Operators(Expressions):
         self, function: Any, name: str, given: list[Value], named: dict[str, Value], at: Any
     ) -> None:
         """Refuses arguments that the function's signature has no place for."""
-        op = getattr(function, "__globals__", {}).get("op")  # a record's own function
         try:
-            signature = (
-                op.schema.signature(op.has_out)
-                if isinstance(op, Op)
-                else (inspect.signature(function))
-            )
+            signature = inspect.signature(function)
         except (TypeError, ValueError):
             return
         try:

@@ -1,118 +1,87 @@
-"""What functions that are composed of records give, where it is not one tensor."""
+"""What functions that are composed of records give, as their annotation or their facts tell.
+
+`returns` in the facts is written as in a record's signature, with conditions:
+
+    Tensor[]
+    (Tensor values, Tensor indices)
+    (Tensor, Tensor if return_counts)       an item that a flag asks for
+    Tensor[] if as_tuple else Tensor        a flag
+    Tensor if dim is Tensor else ...        an argument that is a tensor, or a list
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from toytorch.facts.composed import facts_of
+from toytorch.facts.schema import split_commas
 from toytorch.jit import types
+from toytorch.jit.ir import Value
 from toytorch.jit.types import Type
 
-LISTS = frozenset(
-    (
-        "split",
-        "chunk",
-        "unbind",
-        "tensor_split",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "split_with_sizes",
-        "broadcast_tensors",
-        "meshgrid",
-        "unsafe_chunk",
-        "unflatten_dense_tensors",
-    )
-)
-BOOLS = frozenset(
-    (
-        "allclose",
-        "equal",
-        "is_floating_point",
-        "is_complex",
-        "is_tensor",
-        "is_signed",
-        "is_pinned",
-        "is_coalesced",
-        "is_neg",
-        "is_conj",
-        "is_inference",
-        "can_cast",
-        "is_grad_enabled",
-        "is_available",
-        "is_nonzero",
-        "is_storage",
-    )
-)
-PAIRS: dict[str, tuple[str, ...]] = {
-    "topk": ("values", "indices"),
-    "sort": ("values", "indices"),
-    "kthvalue": ("values", "indices"),
-    "mode": ("values", "indices"),
-    "cummax": ("values", "indices"),
-    "cummin": ("values", "indices"),
-    "aminmax": ("min", "max"),
-    "frexp": ("mantissa", "exponent"),
-    "std_mean": ("std", "mean"),
-    "var_mean": ("var", "mean"),
-    "slogdet": ("sign", "logabsdet"),
-    "qr": ("Q", "R"),
-    "linalg_qr": ("Q", "R"),
-    "linalg_eigh": ("eigenvalues", "eigenvectors"),
-    "linalg_eig": ("eigenvalues", "eigenvectors"),
-    "linalg_svd": ("U", "S", "Vh"),
-    "svd": ("U", "S", "V"),
-    "linalg_slogdet": ("sign", "logabsdet"),
-    "geqrf": ("a", "tau"),
-    "linalg_inv_ex": ("inverse", "info"),
-    "triangular_solve": ("solution", "cloned_coefficient"),
-    "lu": ("LU", "pivots"),
+# Annotations, without the module before the name.
+ANNOTATED: dict[str, Type] = {
+    "bool": types.BOOL,
+    "int": types.INT,
+    "float": types.FLOAT,
+    "str": types.STR,
+    "dtype": types.DTYPE,
+    "tuple[Tensor, ...]": types.List(types.TENSOR),
+    "list[Tensor]": types.List(types.TENSOR),
+    "tuple[Tensor, Tensor]": types.Tuple((types.TENSOR,) * 2),
+    "tuple[Tensor, Tensor, Tensor]": types.Tuple((types.TENSOR,) * 3),
 }
-BY_DIM = {"max": 2, "min": 2, "median": 2, "nanmedian": 2}  # pairs where a dimension is given
-INTS = frozenset(("get_device", "get_num_threads", "dense_dim", "sparse_dim", "__len__"))
+KINDS: dict[str, Any] = {"Tensor": types.Tensor, "list": (types.List, types.Tuple)}
 
 
-def result_of(name: str, given: Sequence[Type], named: dict[str, Any]) -> Type:
-    """The type of what the composed function `name` gives for arguments of these types."""
-    if name in LISTS or (
-        name.startswith("atleast_") and given and isinstance(given[0], types.List)
-    ):
-        return types.List(types.TENSOR)
-    if name in BOOLS:
-        return types.BOOL
-    if name in INTS:
-        return types.INT
-    if name in PAIRS:
-        return several(PAIRS[name])
-    if name in BY_DIM and (
-        ("dim" in named) or (len(given) > 1 and not isinstance(given[1], types.Tensor))
-    ):
-        return several(("values", "indices"))
-    if name == "where" and len(given) == 1:
-        return types.List(types.TENSOR)
-    if name in ("nonzero", "unique", "unique_consecutive", "histogram"):
-        return flagged(name, named)
-    if name in ("result_type", "promote_types", "get_default_dtype"):
-        return types.DTYPE
-    return types.TENSOR
+def result_of(function: Any, given: Sequence[Value], named: dict[str, Value]) -> Type:
+    """The type of what a composed function gives for arguments of these types."""
+    text = facts_of(function).returns
+    if text:
+        return result_type(text, lambda condition: holds(condition, function, given, named))
+    found = getattr(function, "__annotations__", {}).get("return", "")
+    text = found if isinstance(found, str) else getattr(found, "__name__", "")
+    return ANNOTATED.get(text if "[" in text else text.rpartition(".")[2], types.TENSOR)
 
 
-def flagged(name: str, named: dict[str, Any]) -> Type:
-    """Results whose number depends on flags, which must be constants."""
+def result_type(text: str, true: Callable[[str], bool]) -> Type:
+    """The type that a text means where `true` decides its conditions.
 
-    def on(flag: str) -> bool:
-        value = named.get(flag)
-        node = getattr(value, "node", None)
-        return bool(node is not None and node.attributes.get("value"))
+    >>> print(result_type("Tensor[] if as_tuple else Tensor", lambda condition: False))
+    Tensor
+    >>> print(result_type("(Tensor, Tensor if counts)", lambda condition: True))
+    (Tensor, Tensor)
+    """
+    if text.startswith("(") and text.endswith(")"):
+        parts = [part.partition(" if ") for part in split_commas(text[1:-1])]
+        kept = [part for part, _, condition in parts if not condition or true(condition)]
+        names = tuple(part.partition(" ")[2] for part in kept)
+        if len(kept) == 1:
+            return types.TENSOR
+        return types.Tuple((types.TENSOR,) * len(kept), names if all(names) else ())
+    first, _, rest = text.partition(" if ")
+    condition, _, other = rest.partition(" else ")
+    if rest:
+        return result_type(first if true(condition) else other, true)
+    return types.List(types.TENSOR) if text == "Tensor[]" else types.TENSOR
 
-    if name == "nonzero":
-        return types.List(types.TENSOR) if on("as_tuple") else types.TENSOR
-    if name == "histogram":
-        return several(("hist", "bin_edges"))
-    count = 1 + on("return_inverse") + on("return_counts")
-    return types.TENSOR if count == 1 else types.Tuple((types.TENSOR,) * count)
 
-
-def several(names: tuple[str, ...]) -> types.Tuple:
-    """A named tuple of tensors."""
-    return types.Tuple((types.TENSOR,) * len(names), names)
+def holds(condition: str, function: Any, given: Sequence[Value], named: dict[str, Value]) -> bool:
+    """Whether an argument is given and is neither None nor False, or is of a kind."""
+    name, _, kind = condition.partition(" is ")
+    try:
+        value = inspect.signature(function).bind(*given, **named).arguments.get(name)
+    except TypeError:
+        return False  # the call is wrong, and says so elsewhere
+    if isinstance(value, tuple):  # several, one by one: a list
+        value = value[0] if len(value) == 1 else value
+    if kind:
+        return isinstance(value, tuple) or isinstance(getattr(value, "type", None), KINDS[kind])
+    if not isinstance(value, Value):
+        return bool(value)
+    if value.node is not None and "value" in value.node.attributes:
+        constant = value.node.attributes["value"]
+        return constant is not None and constant is not False
+    return value.type not in (types.NONE, types.BOOL)  # what a flag will be is not known

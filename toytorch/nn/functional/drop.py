@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import composed
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
@@ -22,12 +23,14 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+@composed(idle="training")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeros each element with probability p and scales the rest by 1/(1 - p)."""
     _check(p)
     return drop(input, p, training, inplace)
 
 
+@composed(idle="training")
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -36,6 +39,7 @@ def alpha_dropout(
     return drop_alpha(input, p, training, inplace)
 
 
+@composed(idle="training")
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -66,6 +70,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     return made.squeeze(0) if single else made
 
 
+@composed(idle="training")
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -80,6 +85,7 @@ def dropout1d(
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
+@composed(idle="training")
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -87,6 +93,7 @@ def dropout2d(
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
+@composed(idle="training")
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:

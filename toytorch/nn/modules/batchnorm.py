@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import composed
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.lazy import LazyModuleMixin
@@ -88,6 +89,7 @@ class _NormBase(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
+@composed(reads="shape")
 def check_dims(input: Tensor, *allowed: int) -> None:
     """Refuses inputs of other numbers of dimensions."""
     if input.ndim not in allowed:

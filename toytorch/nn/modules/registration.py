@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -17,6 +19,47 @@ def full_name(value: Any) -> str:
     if isinstance(value, Tensor):
         return str(value.type())
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+# Methods that all modules share and that something else may stand in for (see `using`): by name,
+# what does now, or None.
+stand_ins: dict[str, Callable[..., Any] | None] = {}
+
+
+def replaceable(method: Callable[..., Any]) -> Any:
+    """Marks a method of modules that something else may stand in for."""
+    name = method.__name__
+    stand_ins[name] = None
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return (stand_ins[name] or method)(self, *args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def using(**pieces: Any) -> Iterator[None]:
+    """Lets functions stand in for methods of every module while the block lasts.
+
+    >>> from toytorch import nn
+    >>> with using(named_parameters=lambda module, **options: iter([("nothing", None)])):
+    ...     list(nn.Linear(1, 1).parameters())
+    [None]
+    >>> len(list(nn.Linear(1, 1).parameters()))
+    2
+    """
+    for name in pieces:
+        if name not in stand_ins:
+            raise TypeError(
+                f"modules have no piece {name!r} to replace; it can be one of {', '.join(stand_ins)}"
+            )
+    before = {name: stand_ins[name] for name in pieces}
+    stand_ins.update(pieces)
+    try:
+        yield
+    finally:
+        stand_ins.update(before)
 
 
 class Tree:
@@ -37,6 +80,7 @@ class Tree:
 
     # -- attributes ---------------------------------------------------------------------------
 
+    @replaceable
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if "_parameters" not in own:
@@ -222,6 +266,7 @@ class Tree:
                 seen.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
 
+    @replaceable
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:

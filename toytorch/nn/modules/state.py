@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts.node import Handle
-from toytorch.nn.modules.registration import Tree
+from toytorch.nn.modules.registration import Tree, replaceable
 from toytorch.nn.parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
@@ -77,6 +77,7 @@ class Stateful(Tree):
 
     # -- saving -------------------------------------------------------------------------------
 
+    @replaceable
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
@@ -130,6 +131,7 @@ class Stateful(Tree):
 
     # -- loading ------------------------------------------------------------------------------
 
+    @replaceable
     def load_state_dict(
         self, state_dict: Any, strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:

@@ -12,6 +12,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, as_dtype, make_legacy, strides_of, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.size import is_contiguous as is_row_major
@@ -241,7 +242,7 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-@public("detach")
+@public("detach", creates=True, shares=True)
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
     return _watched_detach(self) if state.shortcut is state.SLOW else _detach(self)
@@ -257,7 +258,7 @@ def _detach(self: Tensor) -> Tensor:
     return found
 
 
-_watched_detach = creating(_detach, "detach")
+_watched_detach = creating(composed(shares=True)(_detach), "detach")
 
 
 def _new(name: str) -> Any:

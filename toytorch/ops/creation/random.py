@@ -15,7 +15,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
-from toytorch.ops.define import creating, define, public
+from toytorch.ops.define import define, public, watched
 
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
@@ -98,7 +98,7 @@ def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return creating(function)
+    return watched(function)
 
 
 rand = _factory("rand", _uniform, "check_uniform_bounds", "Uniform numbers in [0, 1).")
@@ -127,13 +127,13 @@ def _like(name: str, factory: Any) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
-    return public(name)(creating(function))
+    return public(name)(watched(function))
 
 
 rand_like, randn_like = _like("rand_like", rand), _like("randn_like", randn)
 
 
-@creating
+@watched
 def randint(
     low: Any,
     high: Any = None,
@@ -173,7 +173,7 @@ def randint(
 
 
 @public("randint_like")
-@creating
+@watched
 def randint_like(
     input: Tensor,
     low: Any = 0,
@@ -193,7 +193,7 @@ def randint_like(
     return create.lying_as(made, input, memory_format, requires_grad)
 
 
-@creating
+@watched
 def randperm(
     n: int,
     *,
@@ -284,7 +284,7 @@ def normal(
 
 
 @public("multinomial", method=True)
-@creating
+@watched
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -340,6 +340,7 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
         out=False,
         upcast=False,
         d_self=lambda g: g * 0,
+        names="same",
         doc=doc,
     )
 
@@ -502,6 +503,7 @@ bernoulli_of = define(
     method=False,
     d_self=_zero,
     memory="rows",
+    names="same",
     doc="Ones with the probabilities given, and zeros elsewhere.",
 )
 

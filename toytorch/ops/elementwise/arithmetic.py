@@ -12,6 +12,7 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
+from toytorch.ops import flops
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.elementwise.operand_checks import one_tensor
 
@@ -64,6 +65,8 @@ add = pointwise(
     checks=_check_alpha,
     d_self="g",
     d_other="g * alpha",
+    flops=flops.elements,
+    identity={"other": -0.0},
     doc="Sum, self + alpha·other.",
 )
 sub = pointwise(
@@ -72,6 +75,7 @@ sub = pointwise(
     checks=_check_difference,
     d_self="g",
     d_other="-g * alpha",
+    identity={"other": 0.0},
     doc="Difference, self - alpha·other.",
 )
 rsub = pointwise(
@@ -90,6 +94,8 @@ mul = pointwise(
     formula="self * other",
     d_self="g * other",
     d_other="g * self",
+    flops=flops.elements,
+    identity={"self": 1, "other": 1},
     doc="Elementwise product.",
 )
 
@@ -100,6 +106,7 @@ div = pointwise(
     promotion="float",
     d_self="g / other",
     d_other="-g * ((self / other) / other)",
+    identity={"other": 1},
     doc="Quotient; integers are divided as floating-point numbers.",
 )
 
@@ -193,6 +200,7 @@ pow = pointwise(
     d_self=_pow_self,
     d_other=_pow_other,
     words={"exponent": "other"},
+    identity={"other": 1},
     doc="Power, selfᵒᵗʰᵉʳ.",
 )
 neg = pointwise(
@@ -204,6 +212,8 @@ neg = pointwise(
         "supported. If you are trying to invert a mask, use the `~` or "
         "`logical_not()` operator instead."
     ),
+    sparse="sums",
+    own_inverse=True,
     doc="Negative.",
 )
 reciprocal = pointwise(
@@ -219,6 +229,7 @@ square = pointwise(
     promotion="count",
     d_self="g * (2 * self)",
     node="PowBackward0",
+    sparse="entries",
     doc="x².",
 )
 
@@ -228,6 +239,7 @@ abs = pointwise(
     formula="abs(self)",
     holomorphic=False,
     d_self="g * sign(self)",
+    sparse="entries",
     doc="Absolute value; the modulus of complex numbers.",
 )
 
@@ -245,6 +257,7 @@ sgn = pointwise(
     formula="sign(self)",
     holomorphic=False,
     d_self=_sgn_gradient,
+    sparse="entries",
     doc="x/|x|, and 0 at 0.",
 )
 
@@ -262,6 +275,7 @@ sign = pointwise(
     formula="sign(self)",
     checks=_no_complex_sign,
     d_self="0",
+    sparse="entries",
     doc="-1, 0 or 1.",
 )
 
@@ -285,6 +299,7 @@ conj_physical = pointwise(
     method=False,
     function=False,
     d_self=lambda g: g.conj(),
+    sparse="sums",
     doc="Complex conjugate.",
 )
 angle = pointwise(
@@ -330,6 +345,7 @@ relu = pointwise(
     formula="maximum(self, 0)",
     checks=_no_relu,
     d_self="relu_backward(g, result)",
+    sparse="entries",
     doc="max(x, 0); Nair and Hinton 2010.",
 )
 

@@ -57,12 +57,14 @@ isnan = pointwise(
     "isnan(Tensor self) -> BoolTensor",
     formula="isnan(self)",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is NaN.",
 )
 isinf = pointwise(
     "isinf(Tensor self) -> BoolTensor",
     formula="isinf(self)",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is infinite.",
 )
 isfinite = pointwise(
@@ -77,6 +79,7 @@ isposinf = pointwise(
     "isposinf(Tensor self) -> BoolTensor",
     formula="self == inf",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is +∞.",
     checks=_ordered("isposinf"),
 )
@@ -84,6 +87,7 @@ isneginf = pointwise(
     "isneginf(Tensor self) -> BoolTensor",
     formula="self == -inf",
     inplace=False,
+    sparse="entries",
     doc="Whether a value is -∞.",
     checks=_ordered("isneginf"),
 )
@@ -91,6 +95,7 @@ signbit = pointwise(
     "signbit(Tensor self) -> BoolTensor",
     formula="signbit(self)",
     inplace=False,
+    sparse="entries",
     doc="Whether the sign bit is set.",
 )
 

@@ -43,6 +43,7 @@ view_as_real: Op = view(
     method=False,
     holomorphic=False,
     d_self=lambda g: view_as_complex.function(g.contiguous()),
+    batch="leading",
     doc="A complex tensor as a real one with a last dimension (re, im).",
 )
 view_as_complex: Op = view(
@@ -51,6 +52,8 @@ view_as_complex: Op = view(
     method=False,
     holomorphic=False,
     d_self=lambda g: view_as_real.function(g),
+    amp="float32",
+    batch="leading",
     doc="A real tensor with a last dimension (re, im) as a complex one.",
 )
 
@@ -97,5 +100,6 @@ polar: Op = pointwise(
     checks=_need_floats,
     d_abs=lambda g, angle: _along(g, polar.function(angle * 0 + 1, angle)),
     d_angle=lambda g, result: _along(g, result * 1j),
+    amp="float32",
     doc="abs·(cos angle + i·sin angle).",
 )

@@ -11,6 +11,7 @@ sqrt = pointwise(
     formula="sqrt(self)",
     promotion="float",
     d_self="g / (2 * result)",
+    sparse="entries",
     doc="Square root.",
 )
 rsqrt = pointwise(
@@ -39,6 +40,7 @@ expm1 = pointwise(
     formula="expm1(self)",
     promotion="float",
     d_self="g * (result + 1)",
+    sparse="entries",
     doc="eˣ - 1, exact near 0.",
 )
 log = pointwise(
@@ -67,6 +69,7 @@ log1p = pointwise(
     formula="log1p(self)",
     promotion="float",
     d_self="g / (self + 1)",
+    sparse="entries",
     doc="log(1 + x), exact near 0.",
 )
 
@@ -96,6 +99,7 @@ sin = pointwise(
     formula="sin(self)",
     promotion="float",
     d_self="g * cos(self)",
+    sparse="entries",
     doc="Sine of an angle in radians.",
 )
 cos = pointwise(
@@ -110,6 +114,7 @@ tan = pointwise(
     formula="tan(self)",
     promotion="float",
     d_self="g * (1 + result * result)",
+    sparse="entries",
     doc="Tangent.",
 )
 asin = pointwise(
@@ -117,6 +122,7 @@ asin = pointwise(
     formula="asin(self)",
     promotion="float",
     d_self="g * rsqrt(1 - self * self)",
+    sparse="entries",
     doc="Inverse sine.",
 )
 acos = pointwise(
@@ -131,6 +137,7 @@ atan = pointwise(
     formula="atan(self)",
     promotion="float",
     d_self="g / (self * self + 1)",
+    sparse="entries",
     doc="Inverse tangent.",
 )
 sinh = pointwise(
@@ -138,6 +145,7 @@ sinh = pointwise(
     formula="sinh(self)",
     promotion="float",
     d_self="g * cosh(self)",
+    sparse="entries",
     doc="Hyperbolic sine.",
 )
 cosh = pointwise(
@@ -152,6 +160,7 @@ tanh = pointwise(
     formula="tanh(self)",
     promotion="float",
     d_self="g * (1 - result * result)",
+    sparse="entries",
     doc="Hyperbolic tangent.",
 )
 asinh = pointwise(
@@ -159,6 +168,7 @@ asinh = pointwise(
     formula="asinh(self)",
     promotion="float",
     d_self="g * rsqrt(self * self + 1)",
+    sparse="entries",
     doc="Inverse hyperbolic sine.",
 )
 acosh = pointwise(
@@ -173,6 +183,7 @@ atanh = pointwise(
     formula="atanh(self)",
     promotion="float",
     d_self="g / (1 - self * self)",
+    sparse="entries",
     doc="Inverse hyperbolic tangent.",
 )
 
@@ -199,18 +210,21 @@ floor = pointwise(
     "floor(Tensor self) -> Tensor",
     formula="floor(self)",
     d_self="0",
+    sparse="entries",
     doc="The largest integer not above.",
 )
 ceil = pointwise(
     "ceil(Tensor self) -> Tensor",
     formula="ceil(self)",
     d_self="0",
+    sparse="entries",
     doc="The smallest integer not below.",
 )
 trunc = pointwise(
     "trunc(Tensor self) -> Tensor",
     formula="trunc(self)",
     d_self="0",
+    sparse="entries",
     doc="The integer part, towards zero.",
 )
 
@@ -222,11 +236,13 @@ round = pointwise(
         round(self) if decimals == 0 else round(self * scale) / scale if decimals > 0 else round(self / scale) * scale
     """,
     d_self="0",
+    sparse="entries",
     doc="The nearest integer; halves go to the even one.",
 )
 frac = pointwise(
     "frac(Tensor self) -> Tensor",
     formula="self - trunc(self)",
     d_self="g",
+    sparse="entries",
     doc="The part after the point.",
 )

@@ -117,6 +117,7 @@ deg2rad = pointwise(
     promotion="float",
     checks=NO_ANGLE,
     d_self="g * (pi / 180)",
+    sparse="entries",
     doc="Degrees to radians.",
 )
 rad2deg = pointwise(
@@ -125,6 +126,7 @@ rad2deg = pointwise(
     promotion="float",
     checks=NO_ANGLE,
     d_self="g * (180 / pi)",
+    sparse="entries",
     doc="Radians to degrees.",
 )
 

@@ -4,6 +4,8 @@ an index for each element, take and put with places in the flattened tensor."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,41 +20,34 @@ from toytorch.ops.scalars import as_element
 # -- an index vector ------------------------------------------------------------------------------
 
 
-def _bounds(name: str, a: Any, d: int, i: Any) -> None:
-    """Refuses an index outside a dimension, in the words of each op."""
-    n = a.shape[d] if a.ndim else 1
-    if not i.size or (int(i.min()) >= 0 and int(i.max()) < n):
-        return
-    bad = int(i.max()) if int(i.max()) >= n else int(i.min())
-    where = f"index {bad} is out of bounds for dimension {d} with size {n}"
-    if name == "index_add":
-        raise RuntimeError(where) if a.ndim > 1 else IndexError("index out of range in self")
-    if name == "index_select" and a.ndim > 1 and not n:
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    if name == "index_select" and a.ndim > 1 and (d == 1 or not a.size):
-        raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
-    if name == "index_select":
-        raise IndexError("index out of range in self")
-    raise IndexError(f"index_copy_(): {where}" if name == "index_copy_" else where)
+@dataclass(frozen=True)
+class Refusals:
+    """What an op says of an index vector that it does not take.
+
+    no_vector   of an index with several dimensions
+    no_index    of one of another type
+    outside     of a place outside the dimension; asked with the array, the dimension and the place
+    """
+
+    no_vector: Callable[[Any], Exception]
+    no_index: Callable[[], Exception]
+    outside: Callable[[Any, int, int], Exception]
 
 
-def _vector_index(name: str, a: Any, dim: int, i: Any) -> int:
+def _outside(a: Any, d: int, bad: int) -> str:
+    return f"index {bad} is out of bounds for dimension {d} with size {a.shape[d] if a.ndim else 1}"
+
+
+def _vector_index(words: Refusals, a: Any, dim: int, i: Any) -> int:
+    """The dimension, counted from the front; refuses an index that is no vector of its places."""
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
-        if name == "index_fill_":
-            raise RuntimeError("Index has to be a vector/scalar")
-        raise IndexError(
-            {
-                "index_add": f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
-                f"with type: {type_name(i)} and size: {list(i.shape)}",
-                "index_copy_": f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})",
-            }.get(name, f"{name}(): Index is supposed to be a vector")
-        )
+        raise words.no_vector(i)
     if i.dtype.kind not in "iu" or i.dtype.itemsize < 4:
-        if name == "index_select":
-            raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-        raise IndexError(f"{name}(): Expected dtype int32/int64 for index")
-    _bounds(name, a, d, i)
+        raise words.no_index()
+    n = a.shape[d] if a.ndim else 1
+    if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
+        raise words.outside(a, d, int(i.max()) if int(i.max()) >= n else int(i.min()))
     return d
 
 
@@ -66,8 +61,24 @@ def _line(a: Any) -> Any:
     return a if a.ndim else a.reshape(1)
 
 
+def _outside_selected(a: Any, d: int, bad: int) -> Exception:
+    n = a.shape[d] if a.ndim else 1
+    if a.ndim > 1 and not n:
+        return RuntimeError("index_select(): self indexing axis dim should be positive")
+    if a.ndim > 1 and (d == 1 or not a.size):
+        return RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
+    return IndexError("index out of range in self")
+
+
+SELECTED = Refusals(
+    lambda i: IndexError("index_select(): Index is supposed to be a vector"),
+    lambda: RuntimeError("index_select(): Expected dtype int32 or int64 for index"),
+    _outside_selected,
+)
+
+
 def _index_select(xp: Any, a: Any, dim: int, i: Any) -> Any:
-    d = _vector_index("index_select", a, dim, i)
+    d = _vector_index(SELECTED, a, dim, i)
     if not a.ndim and i.size != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)"
@@ -81,6 +92,7 @@ index_select = general(
     upcast=False,
     apart="memory and type",
     d_self=lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add(dim, index, g),
+    fresh=True,
     doc="Places of a dimension, in the order of an index vector.",
 )
 
@@ -93,8 +105,22 @@ def _check_source(name: str, a: Any, source: Any) -> None:
         )
 
 
+ADDED = Refusals(
+    lambda i: IndexError(
+        f"index_add(): Index is supposed to be a vector, but got dim: {i.ndim} "
+        f"with type: {type_name(i)} and size: {list(i.shape)}"
+    ),
+    lambda: IndexError("index_add(): Expected dtype int32/int64 for index"),
+    lambda a, d, bad: (
+        RuntimeError(_outside(a, d, bad))
+        if a.ndim > 1
+        else IndexError("index out of range in self")
+    ),
+)
+
+
 def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> Any:
-    d = _vector_index("index_add", a, dim, i)
+    d = _vector_index(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
     result = a.copy()
     expected = (*a.shape[:d], i.size, *a.shape[d + 1 :])
@@ -130,12 +156,20 @@ index_add = define(
     d_source=lambda g, dim, index, source_shape, alpha: (
         (g.index_select(dim, index).reshape(source_shape)) * alpha
     ),
+    fresh=True,
     doc="Slices of source added at the places that index names.",
 )
 
 
+FILLED = Refusals(
+    lambda i: RuntimeError("Index has to be a vector/scalar"),
+    lambda: IndexError("index_fill_(): Expected dtype int32/int64 for index"),
+    lambda a, d, bad: IndexError(_outside(a, d, bad)),
+)
+
+
 def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
-    d = _vector_index("index_fill_", a, dim, i)
+    d = _vector_index(FILLED, a, dim, i)
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
@@ -160,12 +194,20 @@ index_fill = define(
     overlap=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_value=lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
+    names="same",
     doc="Places that index names set to a value.",
 )
 
 
+COPIED = Refusals(
+    lambda i: IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {i.ndim})"),
+    lambda: IndexError("index_copy_(): Expected dtype int32/int64 for index"),
+    lambda a, d, bad: IndexError(f"index_copy_(): {_outside(a, d, bad)}"),
+)
+
+
 def _index_copy(xp: Any, a: Any, dim: int, i: Any, source: Any) -> Any:
-    d = _vector_index("index_copy_", a, dim, i)
+    d = _vector_index(COPIED, a, dim, i)
     _check_source("index_copy_()", a, source)
     wanted = (*a.shape[:d], i.size, *a.shape[d + 1 :])
     if a.ndim and source.ndim and source.shape != wanted:
@@ -196,14 +238,20 @@ index_copy = define(
     upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_source=lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(source_shape),
+    amp="widest",
     doc="Slices of source written at the places that index names.",
 )
 
 # -- an index for each element --------------------------------------------------------------------
 
 
-def places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) -> Any:
-    """The places in the flattened `a` of which the one at `dim` is `i`, after PyTorch's checks."""
+def places(
+    name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None, called: str = "self"
+) -> Any:
+    """The places in the flattened `a` of which the one at `dim` is `i`, after PyTorch's checks.
+
+    `name` and `called` are the op and the array in messages.
+    """
     if i.dtype.kind != "i" or i.dtype.itemsize < 4:
         if i.size:
             raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
@@ -211,8 +259,7 @@ def places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) -> 
     d = wrap_dim(dim, a.ndim)
     if i.size and max(i.ndim, 1) != max(a.ndim, 1):
         raise RuntimeError(
-            "Index tensor must have the same number of dimensions as "
-            f"{'input' if name == 'gather' else 'self'} tensor"
+            f"Index tensor must have the same number of dimensions as {called} tensor"
         )
     if source is not None and i.size and max(i.ndim, 1) != max(source.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
@@ -249,7 +296,7 @@ def places(name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None) -> 
 
 
 def _gather(xp: Any, a: Any, dim: int, i: Any, sparse_grad: bool) -> Any:
-    flat = places("gather", xp, a, dim, i)
+    flat = places("gather", xp, a, dim, i, called="input")
     if not i.size:
         return xp.empty(i.shape, a.dtype)
     return a.reshape(-1)[flat].reshape(i.shape)
@@ -264,6 +311,8 @@ gather = general(
         g.new_zeros(self.shape).scatter_add(dim, index, g)
     ),
     memory="rows",
+    batch="along",
+    fresh=True,
     doc="out[i][j] = self[index[i][j]][j] (for dim=0).",
 )
 
@@ -324,6 +373,8 @@ scatter: Op = define(
     method=False,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    batch="along",
+    fresh=True,
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
 )
 scatter_add = define(
@@ -334,6 +385,8 @@ scatter_add = define(
     upcast=False,
     d_self=lambda g: g,
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape),
+    batch="along",
+    fresh=True,
     doc="self[index[i][j]][j] += src[i][j] (for dim=0).",
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.facts.size import broadcast_pair, copy_order
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
 
@@ -66,6 +67,7 @@ index = general(
     upcast=False,
     function=False,
     d_self=lambda g, self_shape, indices: _put(g.new_zeros(self_shape), indices, g),
+    batch=batching.indexed,
     doc="Elements at index tensors (None: a whole dimension).",
 )
 
@@ -143,8 +145,6 @@ def _need_mask(name: str, mask: Any) -> None:
     if mask.dtype != np.bool_:
         raise RuntimeError(
             f"{name} only supports boolean masks, but got mask with dtype {type_name(mask)}"
-            if name != "masked_select"
-            else "masked_select: expected BoolTensor for mask"
         )
 
 
@@ -170,12 +170,16 @@ masked_fill = define(
     overlap=True,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_value=lambda g, mask: (g * mask.to(g.dtype)).sum(),
+    batch="elementwise",
+    names="same",
+    fresh=True,
     doc="A value wherever the mask is True.",
 )
 
 
 def _masked_select(xp: Any, a: Any, mask: Any) -> Any:
-    _need_mask("masked_select", mask)
+    if mask.dtype != np.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_pair(a.shape, mask.shape)
     return xp.broadcast_to(a, shape)[xp.broadcast_to(mask, shape)]
 
@@ -191,6 +195,8 @@ masked_select = general(
     upcast=False,
     apart="memory and type",
     d_self=_masked_select_gradient,
+    names=named_dims.one,
+    data_dependent=True,
     doc="The elements where the mask is True, in one dimension.",
 )
 
@@ -260,5 +266,6 @@ nonzero = general(
     upcast=False,
     function=False,
     method=False,
+    data_dependent=True,
     doc="The places of all non-zero elements, one a row.",
 )

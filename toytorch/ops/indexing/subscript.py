@@ -74,13 +74,16 @@ def as_index(part: Any) -> Any:
     )
 
 
-def limits(part: slice) -> tuple[Any, Any, int]:
-    """Start, stop and step of a slice as Python integers."""
+def sliced(x: Tensor, dim: int, part: slice) -> Tensor:
+    """One dimension cut by a slice; the tensor itself where the slice takes all of it."""
     step = 1 if part.step is None else int(part.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
     start = None if part.start is None else int(part.start)
-    return start, None if part.stop is None else int(part.stop), step
+    stop = None if part.stop is None else int(part.stop)
+    if start is None and stop is None and step == 1:
+        return x
+    return slice_.function(x, dim, start, stop, step)  # an op's result
 
 
 def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
@@ -121,9 +124,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                 )
             x = select.function(x, dim, part)
         elif part.__class__ is slice:
-            start, stop, step = limits(part)
-            if (start, stop, step) != (None, None, 1):
-                x = slice_.function(x, dim, start, stop, step)
+            x = sliced(x, dim, part)
             dim += 1
             tensors.append(None)
         elif part.dtype in (types.bool, types.uint8):
@@ -154,10 +155,12 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         n = x._array.shape[0] if x._array.ndim else -1
         if -n <= index < n:
             return select.function(x, 0, index)  # an op's result
-    parts = [as_index(p) for p in as_tuple(index)]
-    picked, tensors = apply_views(x, parts)
-    if any(t is not None for t in tensors):
-        return gathering.index.function(picked, tensors)
+    if index.__class__ is slice and x._array.ndim:
+        picked = sliced(x, 0, index)
+    else:
+        picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
+        if any(t is not None for t in tensors):
+            return gathering.index.function(picked, tensors)
     if picked is x:  # x[...] and x[:] are views too
         return alias.function(x)  # an op's result
     return picked

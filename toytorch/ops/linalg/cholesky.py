@@ -64,11 +64,13 @@ cholesky_op: Op = general(
     method=False,
     results=(True, False),
     d_self=_cholesky_gradient,
+    amp="float32",
+    batch="leading",
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
 )
 
 
-@public("linalg.cholesky_ex")
+@public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -140,6 +142,7 @@ cholesky_solve_op: Op = general(
     holomorphic=False,
     d_self=lambda g, input2, upper: cholesky_solve_op.function(g, input2, upper),
     d_input2=_factor_share,
+    amp="float32",
     doc="X of LLᴴX = B (or UᴴUX = B).",
 )
 
@@ -162,5 +165,6 @@ cholesky_inverse_op = general(
     upcast=False,
     holomorphic=False,
     d_self=_inverse_gradient,
+    amp="float32",
     doc="The inverse of LLᴴ (or of UᴴU).",
 )

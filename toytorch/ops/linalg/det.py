@@ -42,6 +42,7 @@ det_op: Op = general(
     holomorphic=False,
     d_A=_det_gradient,
     memory="rows",
+    batch="leading",
     doc="The determinant.",
 )
 
@@ -84,11 +85,12 @@ slogdet_op = general(
     d_A=_slogdet_gradient,
     results=(True, True),
     memory="rows",
+    batch="leading",
     doc="The determinant's sign and log |det A|.",
 )
 
 
-@public("linalg.slogdet", "slogdet", method=True)
+@public("linalg.slogdet", "slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
     return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))

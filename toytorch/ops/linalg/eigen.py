@@ -55,11 +55,13 @@ eigh_op: Op = general(
     method=False,
     results=(True, True),
     d_A=_eigh_gradient,
+    amp="float32",
+    batch="leading",
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
 
 
-@public("linalg.eigh")
+@public("linalg.eigh", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
@@ -94,6 +96,8 @@ eigvalsh = general(
     d_A=_eigvalsh_gradient,
     node="LinalgEighBackward0",
     memory="rows",
+    amp="float32",
+    batch="leading",
     doc="Eigenvalues of Hermitian matrices, in rising order.",
 )
 
@@ -145,11 +149,12 @@ eig_op = general(
     method=False,
     results=(True, True),
     d_self=_eig_gradient,
+    amp="float32",
     doc="Eigenvalues and vectors, always complex.",
 )
 
 
-@public("linalg.eig")
+@public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
     return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))
@@ -177,5 +182,6 @@ eigvals = general(
     holomorphic=False,
     d_self=_eigvals_gradient,
     node="LinalgEigBackward0",
+    amp="float32",
     doc="Eigenvalues of square matrices, as complex numbers.",
 )

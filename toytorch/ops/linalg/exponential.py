@@ -100,6 +100,7 @@ matrix_exp_op: Op = general(
     holomorphic=False,
     d_self=_gradient,
     out=False,
+    batch="leading",
     doc="e^A for square matrices.",
 )
 

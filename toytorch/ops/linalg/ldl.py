@@ -113,7 +113,7 @@ ldl_factor_op = general(
 )
 
 
-@public("linalg.ldl_factor_ex")
+@public("linalg.ldl_factor_ex", returns="(Tensor LD, Tensor pivots, Tensor info)")
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -124,7 +124,7 @@ def ldl_factor_ex(
     return named("linalg_ldl_factor_ex", "LD pivots info", made)
 
 
-@public("linalg.ldl_factor")
+@public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
     made = ldl_factor_op.function(A, hermitian=hermitian)

@@ -110,11 +110,16 @@ lstsq_op = general(
     results=(True, True, False, False),
     d_self=lambda gs, self, b: _gradients(gs, self, b)[0],
     d_b=lambda gs, self, b: _gradients(gs, self, b)[1],
+    amp="float32",
     doc="The X with the smallest ‖AX - B‖, and of these the smallest X.",
 )
 
 
-@public("linalg.lstsq", words={"b": "B"})
+@public(
+    "linalg.lstsq",
+    words={"b": "B"},
+    returns="(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+)
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
     made = lstsq_op.function(A, B, rcond, driver=driver)

@@ -149,7 +149,7 @@ lu_op = general(
 )
 
 
-@public("linalg.lu")
+@public("linalg.lu", returns="(Tensor P, Tensor L, Tensor U)")
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
     return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out))
@@ -188,7 +188,7 @@ lu_factor_op = general(
 )
 
 
-@public("linalg.lu_factor_ex")
+@public("linalg.lu_factor_ex", returns="(Tensor LU, Tensor pivots, Tensor info)")
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -199,7 +199,7 @@ def lu_factor_ex(
     return named("linalg_lu_factor_ex", "LU pivots info", made)
 
 
-@public("linalg.lu_factor")
+@public("linalg.lu_factor", returns="(Tensor LU, Tensor pivots)")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """(LU, pivots): L and U of A = PLU in one matrix, and the exchanges for `linalg.lu_solve`."""
     made = lu_factor_op.function(A, pivot=pivot)
@@ -207,7 +207,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     return named("linalg_lu_factor", "LU pivots", made[:2])
 
 
-@public("lu", method="lu")
+@public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
 def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """(LU, pivots), and infos where asked for: the older form of `linalg.lu_factor_ex`."""
     made = lu_factor_op.function(A, pivot=pivot)
@@ -254,7 +254,7 @@ lu_unpack_op = general(
 )
 
 
-@public("lu_unpack")
+@public("lu_unpack", returns="(Tensor P, Tensor L, Tensor U)")
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,

@@ -10,6 +10,7 @@ from toytorch.backends.base import attempt
 from toytorch.facts import state
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
+from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general
 
 
@@ -106,6 +107,11 @@ mm = general(
     apart="type",
     d_self=left_share,
     d_mat2=lambda g, self, mat2_order, work: right_share(g, self, mat2_order, work),
+    amp="half",
+    batch=batching.matrices,
+    names=named_dims.product("self", "mat2"),
+    fresh=True,
+    flops=flops.matrices,
     doc="Matrix product.",
 )
 
@@ -129,6 +135,11 @@ bmm = general(
     apart="type",
     d_self=lambda g, mat2: g.bmm(mat2.transpose(1, 2)),
     d_mat2=lambda g, self: self.transpose(1, 2).bmm(g),
+    amp="half",
+    batch=batching.matrices,
+    names=named_dims.product("self", "mat2"),
+    fresh=True,
+    flops=flops.matrices,
     doc="Matrix products of a batch.",
 )
 
@@ -153,6 +164,9 @@ mv = general(
     apart="type",
     d_self=lambda g, vec: g.unsqueeze(1) * vec.unsqueeze(0),
     d_vec=lambda g, self: self.t().mv(g),
+    batch=batching.matrix_vector,
+    names=named_dims.product("self", "vec"),
+    fresh=True,
     doc="Matrix times vector.",
 )
 
@@ -181,6 +195,9 @@ dot = general(
     apart="type",
     d_self=lambda g, tensor: g * tensor,
     d_tensor=lambda g, self: g * self,
+    batch=batching.vectors,
+    names=named_dims.product("self", "tensor"),
+    fresh=True,
     doc="Inner product, Σ aᵢbᵢ.",
 )
 
@@ -201,6 +218,7 @@ outer = general(
     d_self=lambda g, vec2: g.mv(vec2.to(g.dtype)),
     d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
     node="MulBackward0",
+    fresh=True,
     doc="Outer product, out[i, j] = a[i]·b[j].",
 )
 
@@ -256,6 +274,11 @@ addmm = general(
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=lambda g, mat2, alpha: scaled(left_share(g, mat2), alpha),
     d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
+    amp="half",
+    batch=batching.added_matrices,
+    names=named_dims.added_product,
+    fresh=True,
+    flops=flops.added_matrices,
     doc="beta·self + alpha·mat1·mat2.",
 )
 
@@ -291,6 +314,9 @@ baddbmm = general(
     d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
     d_batch2=lambda g, batch1, alpha: scaled(batch1.transpose(1, 2).bmm(g), alpha),
+    amp="half",
+    fresh=True,
+    flops=flops.added_matrices,
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
 )
 
@@ -321,5 +347,11 @@ linear = general(
     d_self="mm(g, weight)",
     d_weight="mm(g.T, self)",
     d_bias="g.sum(0)",
+    amp="half",
+    batch=batching.linear,
+    names=named_dims.layer,
+    fresh=True,
+    flops=flops.layer,
+    layer=True,
     doc="x·Wᵀ + b for a matrix x.",
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.core import dispatch
 from toytorch.core.tensor import Tensor
-from toytorch.facts.composed import cast_to, operands
+from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
 from toytorch.ops.creation import convert, create
 from toytorch.ops.define import public, takes_words
@@ -79,6 +79,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 @takes_words()
+@composed(layer=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """x·Wᵀ + b."""
     if out is not None:

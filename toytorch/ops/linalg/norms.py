@@ -274,6 +274,8 @@ cdist_op: Op = general(
     out=False,
     d_x1=lambda g, x1, x2, p, result: _row_shares(g, x1, x2, p, result),
     d_x2=lambda g, x1, x2, p, result: _row_shares(g.mT, x2, x1, p, result.mT),
+    amp="float32",
+    fresh=True,
     doc="Distances between all pairs of rows.",
 )
 
@@ -333,5 +335,6 @@ renorm = general(
     holomorphic=False,
     d_self=_renorm_gradient,
     memory="rows",
+    names="same",
     doc="Slices of a dimension scaled down to a p-norm of at most maxnorm.",
 )

@@ -47,6 +47,7 @@ addmv = general(
     d_self=lambda g, beta: scaled(g, beta),
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
+    fresh=True,
     doc="beta·self + alpha·mat·vec.",
 )
 
@@ -78,6 +79,7 @@ addbmm = general(
     d_batch2=lambda g, batch1, alpha: scaled(
         batch1.transpose(1, 2).bmm(g.expand((batch1.shape[0], *g.shape))), alpha
     ),
+    amp="half",
     doc="beta·self + alpha·Σ of the matrix products of a batch.",
 )
 

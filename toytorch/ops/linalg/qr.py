@@ -73,11 +73,13 @@ qr_op = general(
     method=False,
     results=(True, True),
     d_self=_qr_gradient,
+    amp="float32",
+    batch="leading",
     doc="A = QR with orthonormal columns and a triangle.",
 )
 
 
-@public("linalg.qr")
+@public("linalg.qr", returns="(Tensor Q, Tensor R)")
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """(Q, R) with A = QR; mode "complete" makes Q square, "r" leaves it out.
 
@@ -88,7 +90,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out))
 
 
-@public("qr", method=True)
+@public("qr", method=True, returns="(Tensor Q, Tensor R)")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """(Q, R): `linalg.qr` under its older name."""
     return named("qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out))
@@ -117,11 +119,12 @@ geqrf_op = general(
     method=False,
     results=(True, True),
     d_self=_no_gradient,
+    amp="float32",
     doc="R and the reflections of Q, as LAPACK stores them.",
 )
 
 
-@public("geqrf", method=True)
+@public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
     return named("geqrf", "a tau", geqrf_op.function(input, out=out))
@@ -230,6 +233,7 @@ householder_op = general(
     holomorphic=False,
     d_input=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[0],
     d_tau=lambda g, input, tau: chain_gradients(g, input, tau, _start(input), False)[1],
+    amp="float32",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
 Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]
@@ -308,5 +312,6 @@ ormqr: Op = general(
     d_input3=lambda g, self, input2, left, transpose: ormqr.function(
         self, input2, g, left, not transpose
     ),
+    amp="float32",
     doc="C multiplied by the Q of a QR factorisation that is stored as reflections.",
 )

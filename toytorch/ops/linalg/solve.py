@@ -106,11 +106,12 @@ solve_op: Op = general(
     results=(True, False),
     d_A=_matrix_share,
     d_B=_right_share,
+    amp="float32",
     doc="X of AX = B (or XA = B), and where a matrix is singular.",
 )
 
 
-@public("linalg.solve_ex")
+@public("linalg.solve_ex", returns="(Tensor result, Tensor info)")
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -154,11 +155,13 @@ inv_op = general(
     method=False,
     results=(True, False),
     d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
+    amp="float32",
+    batch="leading",
     doc="The inverse, and where a matrix has none.",
 )
 
 
-@public("linalg.inv_ex")
+@public("linalg.inv_ex", returns="(Tensor inverse, Tensor info)")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)

@@ -118,11 +118,13 @@ svd_op: Op = general(
     method=False,
     results=(True, True, True),
     d_A=_svd_gradient,
+    amp="float32",
+    batch="leading",
     doc="A = USVᴴ with unitary U and V and S ≥ 0 in falling order.",
 )
 
 
-@public("linalg.svd")
+@public("linalg.svd", returns="(Tensor U, Tensor S, Tensor Vh)")
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> Any:
@@ -159,6 +161,8 @@ svdvals_op: Op = general(
     holomorphic=False,
     d_A=_svdvals_gradient,
     node="LinalgSvdBackward0",
+    amp="float32",
+    batch="leading",
     doc="The singular values in falling order.",
 )
 
@@ -170,7 +174,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     return svdvals_op.function(A, out=out)
 
 
-@public("svd", method="svd")
+@public("svd", method="svd", returns="(Tensor U, Tensor S, Tensor V)")
 def svd_legacy(
     input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None
 ) -> Any:
@@ -253,6 +257,7 @@ pinv_op = general(
     method=False,
     holomorphic=False,
     d_self=lambda g, self, result: pinv_gradient(g, self, result),
+    batch="leading",
     doc="The pseudo-inverse.",
 )
 
@@ -309,6 +314,7 @@ matrix_rank_op = general(
     upcast=False,
     function=False,
     method=False,
+    amp="float32",
     doc="How many singular values are not 0.",
 )
 

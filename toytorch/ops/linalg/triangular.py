@@ -91,7 +91,7 @@ solve_triangular_op: Op = general(
 )
 
 
-@public("triangular_solve", method=True)
+@public("triangular_solve", method=True, returns="(Tensor solution, Tensor cloned_coefficient)")
 @cast_to("float32")
 def triangular_solve(
     input: Tensor,

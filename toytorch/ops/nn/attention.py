@@ -39,6 +39,7 @@ safe_softmax = reduction(
     method=False,
     out=False,
     d_self=_softmax_share,
+    names="same",
     doc="softmax, and 0 where a row is -inf throughout.",
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.ops import flops
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
@@ -109,6 +110,10 @@ convolution: Op = general(
     d_input=_gradient_of_input,
     d_weight=_gradient_of_weight,
     d_bias=lambda g: g.sum([0, *range(2, g.ndim)]),
+    amp="half",
+    fresh=True,
+    flops=flops.windows,
+    layer=True,
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
@@ -145,6 +150,7 @@ weight_gradient: Op = general(
         convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),
         grad_output_shape,
     ),
+    fresh=True,
     doc="The gradient of a convolution's weight: windows of the input times the gradient.",
 )
 
@@ -343,7 +349,7 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
-@public("conv1d")
+@public("conv1d", layer=True)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -357,7 +363,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@public("conv2d")
+@public("conv2d", layer=True)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -376,7 +382,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@public("conv3d")
+@public("conv3d", layer=True)
 def conv3d(
     input: Tensor,
     weight: Tensor,

@@ -12,7 +12,7 @@ from toytorch.kernels import rows
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.creation.create import empty_like
 from toytorch.ops.creation.random import drawn
-from toytorch.ops.define import creating, public
+from toytorch.ops.define import public, watched
 
 
 def noise(input: Tensor, p: float, shape: Any = None) -> Any:
@@ -22,7 +22,7 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
     return made.bernoulli_(1 - p)
 
 
-@creating
+@watched
 def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
 
@@ -96,7 +96,7 @@ def drop_alpha(
     return made.add_(shift) if inplace else made + shift
 
 
-@public("dropout")
+@public("dropout", idle="train")
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Zeros each element with probability p and scales the rest by 1/(1 - p)."""
     return drop(input, p, train, False)
@@ -108,19 +108,19 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return drop(input, p, train, True)
 
 
-@public("feature_dropout")
+@public("feature_dropout", idle="train")
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout of whole channels."""
     return drop(input, p, train, False, channels=True)
 
 
-@public("alpha_dropout")
+@public("alpha_dropout", idle="train")
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout that keeps mean and variance where selu is used."""
     return drop_alpha(input, p, train, False)
 
 
-@public("feature_alpha_dropout")
+@public("feature_alpha_dropout", idle="train")
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """alpha_dropout of whole channels."""
     return drop_alpha(input, p, train, False, channels=True)

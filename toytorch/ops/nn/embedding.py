@@ -9,7 +9,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.ops.define import creating, general, public
+from toytorch.ops.define import general, public, watched
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 
@@ -95,6 +95,7 @@ embedding_record: Op = general(
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
         sparse_backward if sparse else dense_backward.function
     )(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
+    fresh=True,
     doc="The rows of a table that indices name.",
 )
 dense_backward: Op = general(
@@ -105,6 +106,7 @@ dense_backward: Op = general(
     method=False,
     out=False,
     d_grad_output=_embedding_backward_gradient,
+    fresh=True,
     doc="The gradient of embedding: the sums of the rows' gradients.",
 )
 
@@ -155,7 +157,7 @@ def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[An
 
 
 @public("embedding_bag")
-@creating
+@watched
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

@@ -79,17 +79,25 @@ def _layer_norm_input(
 def _layer_norm_weight(
     gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any, result2: Any, work: Any
 ) -> Any:
-    made = at_once(
-        work, "layer_norm_weight", gs[0], input, tuple(normalized_shape), result1, result2
-    )
+    made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     if made:
         return taken(made, 0)
     hat, _ = standardized(input, result1, result2, _last(normalized_shape), eps)
     return _sum_lead(gs[0] * hat, len(normalized_shape))
 
 
-def _layer_norm_bias(gs: Any, normalized_shape: Any, work: Any) -> Any:
-    made = work.get("made")  # made with the gradient of the weight
+def _layer_norm_at_once(
+    gs: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, work: Any
+) -> Any:
+    """The gradients of weight and bias in one compiled loop; or None."""
+    shape = tuple(normalized_shape)
+    return at_once(work, "layer_norm_weight", gs[0], input, shape, result1, result2)
+
+
+def _layer_norm_bias(
+    gs: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, work: Any
+) -> Any:
+    made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     return taken(made, 1) if made else _sum_lead(gs[0], len(normalized_shape))
 
 
@@ -241,8 +249,18 @@ def _group_norm_weight(
     return (gs[0].reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2])
 
 
-def _group_norm_bias(gs: Any, N: int, C: int, HxW: int, work: Any) -> Any:
-    made = work.get("made")  # made with the gradient of the input or of the weight
+def _group_norm_bias(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
 
 

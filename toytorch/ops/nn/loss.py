@@ -59,6 +59,8 @@ mse = general(
     upcast=False,
     d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
     d_target=lambda g, self, target, reduction: -_mse_share(g, self, target, reduction),
+    amp="float32",
+    fresh=True,
     doc="Squared error (input - target)², its mean or its sum.",
 )
 
@@ -111,6 +113,8 @@ nll_loss = general(
     method=False,
     out=False,
     d_self="nll_loss_backward(g, self_shape, target, weight, ignore_index, reduction)",
+    amp="float32",
+    fresh=True,
     doc="Negative log-likelihood, -Σ w[t]·x[t], from log-probabilities (N, C, d…).",
 )
 
@@ -147,6 +151,7 @@ nll_backward = general(
     d_grad_output=lambda g, target, weight, ignore_index, reduction: nll_loss.function(
         g, target, weight, ignore_index, reduction
     ),
+    fresh=True,
     doc="The gradient of nll_loss.",
 )
 

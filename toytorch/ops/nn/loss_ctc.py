@@ -149,6 +149,7 @@ ctc_loss: Op = general(
             g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity
         )
     ),
+    amp="float32",
     doc="-log of the probability of a text under all its alignments; Graves et al. 2006.",
 )
 ctc_backward: Op = general(

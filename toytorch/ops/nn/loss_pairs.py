@@ -13,7 +13,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops.define import creating, general
+from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
 
 
@@ -64,6 +64,7 @@ def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slo
         function=False,
         method=False,
         out=False,
+        amp="float32",
         doc=doc,
         **slopes,
     )
@@ -215,7 +216,7 @@ soft_margin = _loss(
 # -- classes --------------------------------------------------------------------------------------
 
 
-@creating
+@watched
 def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
@@ -229,7 +230,7 @@ def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
     return where.function(wrap(rest), z, z.new_zeros(())).sum(-1) / x.shape[-1]
 
 
-@creating
+@watched
 def label_margins(x: Any, target: Any) -> tuple[Any, Any]:
     """Σ_{i in, j out} max(0, 1 - x[i] + x[j])/C for rows, and which classes are in.
 

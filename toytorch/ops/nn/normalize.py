@@ -275,8 +275,16 @@ def _batch_norm_weight(
     return (gs[0].reshape(x.shape) * hat).sum(dims)
 
 
-def _batch_norm_bias(gs: Any, work: Any) -> Any:
-    made = work.get("made")  # made with the gradient of the input or of the weight
+def _batch_norm_bias(
+    gs: Any,
+    input: Any,
+    weight: Any,
+    training: bool,
+    result1: Any,
+    result2: Any,
+    work: Any,
+) -> Any:
+    made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 

@@ -163,7 +163,7 @@ def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
     return total[_inner(maps, pad, g.ndim)].copy()
 
 
-def _border(name: str, places: Any, check: Any, node: str, doc: str) -> Op:
+def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
 
     def forward(xp: Any, a: Any, pad: Any) -> Any:
@@ -198,6 +198,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str) -> Op:
         node=node,
         upcast=False,
         d_self=lambda g, self_shape, padding: share.function(g, tuple(self_shape), padding),
+        amp=amp,
         doc=doc,
     )
     return record
@@ -210,6 +211,7 @@ REFLECT = [
         _check_reflection,
         f"ReflectionPad{n}DBackward0",
         "A border that mirrors the tensor.",
+        "float32" if n < 3 else "",
     )
     for n in (1, 2, 3)
 ]
@@ -220,6 +222,7 @@ REPLICATE = [
         None,
         f"ReplicationPad{n}DBackward0",
         "A border that repeats the outermost elements.",
+        "float32",
     )
     for n in (1, 2, 3)
 ]

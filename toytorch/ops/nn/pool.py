@@ -183,6 +183,7 @@ def _max_pool(n: int) -> Op:
             share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1)
         ),
         memory="format",
+        amp="float32" if n == 3 else "",
         doc="The largest element of every window, and its place in the flattened image.",
     )
 
@@ -327,6 +328,7 @@ def _average_pool(n: int) -> Op:
             )
         ),
         memory="format" if n == 2 else "rows",
+        amp="float32" if n == 3 else "",
         doc="The mean of every window.",
     )
     return record
@@ -367,6 +369,7 @@ def _adaptive_max(n: int) -> Op:
             gs[0], tuple(self_shape[-n:]), result1
         ),
         memory="format" if n == 2 else "rows",
+        amp="float32" if n == 3 else "",
         doc="The largest elements of even bins, and their places in the flattened image.",
     )
 
@@ -397,6 +400,7 @@ def _fractional_max(n: int) -> Op:
         d_self=lambda gs, self_shape, result1: PUT[n].function(
             gs[0], tuple(self_shape[-n:]), result1
         ),
+        amp="float32",
         doc="Maxima of windows with pseudo-random steps; Graham 2014.",
     )
 
@@ -437,6 +441,7 @@ def _max_unpool(n: int) -> Op:
         node=f"MaxUnpool{n}DBackward0",
         d_self=lambda g, indices: _picked(g, indices, n),
         memory="rows",
+        amp="float32",
         doc="Elements put at flat places of zero images.",
     )
 

@@ -193,6 +193,7 @@ def _adaptive_average(n: int) -> Op:
         node=f"AdaptiveAvgPool{n}DBackward0",
         d_self=lambda g, self_shape: share.function(g, tuple(self_shape)),
         memory="format" if n == 2 else "rows",
+        amp="float32" if n == 3 else "",
         doc="The means of even bins, whatever the size.",
     )
     return record

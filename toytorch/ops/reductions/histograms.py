@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.ops.creation import create
-from toytorch.ops.define import creating, public
+from toytorch.ops.define import public, watched
 from toytorch.ops.named_results import result_class
 
 Histogramdd = namedtuple("Histogramdd", ["hist", "bin_edges"])
@@ -57,7 +57,7 @@ def _as_density(hist: Any, edges: list[Any]) -> Any:
 
 
 @public("histc", method=True)
-@creating
+@watched
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
 ) -> Tensor:
@@ -130,7 +130,7 @@ def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Any:
     return weight._array.reshape(-1)
 
 
-@public("histogram", method=True)
+@public("histogram", method=True, returns="(Tensor hist, Tensor bin_edges)")
 def histogram(
     input: Tensor,
     bins: Any,
@@ -157,7 +157,7 @@ def histogram(
 
 
 @public("histogramdd")
-@creating
+@watched
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:

@@ -42,6 +42,7 @@ nanmedian_dim = general(
     upcast=False,
     function=False,
     d_self=sort.back_to_place,
+    names="reduced",
     doc="The middle number along a dimension, NaN left out.",
 )
 
@@ -63,7 +64,7 @@ nanmedian_all = general(
 )
 
 
-@public("nanmedian", method=True)
+@public("nanmedian", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
@@ -108,6 +109,7 @@ mode = general(
     results=(True, False),
     upcast=False,
     d_self=sort.back_to_place,
+    names="reduced",
     doc="The most frequent element along a dimension; the smallest of several.",
 )
 public_with_names(mode)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import reduction, view
 
 
@@ -44,17 +46,8 @@ def sum_type(array: Any, dtype: Any) -> Any:
     return np.int64 if array.dtype.kind in "biu" else array.dtype
 
 
-def _need_float(name: str, array: Any, dtype: Any = None) -> None:
-    kind = np.dtype(dtype.numpy).kind if dtype is not None else array.dtype.kind
-    if kind in "biu":
-        from toytorch.facts.dtype import from_numpy_dtype
-
-        found = dtype or from_numpy_dtype(array.dtype)
-        if name == "mean":
-            raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a "
-                f"floating point or complex dtype. Got: {found.legacy}"
-            )
+def _need_float(name: str, array: Any) -> None:
+    if array.dtype.kind in "biu":
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
 
@@ -106,6 +99,7 @@ view(
     function=False,
     method=False,
     d_self=lambda g, self_shape, dim, keepdim: g.sum(dim, keepdim).reshape(self_shape),
+    batch=batching.spread_sum,
     doc="A result of a reduction over the shape that was reduced: the gradient of a sum.",
 )
 sum = reduction(
@@ -113,6 +107,8 @@ sum = reduction(
     _sum,
     variant=by_dim,
     d_self="_spread(g, self_shape, dim, keepdim)",
+    batch="along",
+    fused="sum(self)",
     doc="Sum over dimensions; integers are added as int64.",
 )
 
@@ -136,9 +132,13 @@ nansum = reduction(
 
 
 def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    _need_float("mean", a, dtype)
+    kind = a.dtype if dtype is None else np.dtype(dtype.numpy)
+    if kind.kind in "biu":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a "
+            f"floating point or complex dtype. Got: {from_numpy_dtype(kind).legacy}"
+        )
     over = axes(dim, a.ndim)
-    kind = dtype.numpy if dtype is not None else a.dtype
     count = math.prod(a.shape[d] for d in over)
     made = _large(xp, a, dim, keepdim, kind, True) if a.size >= SMALLEST else None
     if made is not None:
@@ -158,6 +158,8 @@ mean = reduction(
     d_self=lambda g, self_shape, dim, keepdim: spread_over(
         g / _count(self_shape, dim), self_shape, dim, keepdim
     ),
+    batch="along",
+    fused="sum(self) / count",
     doc="Arithmetic mean over dimensions.",
 )
 
@@ -199,6 +201,9 @@ prod = reduction(
     _prod,
     variant=by_dim,
     d_self=_prod_gradient,
+    amp="float32",
+    batch="along",
+    fused="prod(self)",
     doc="Product over a dimension; integers are multiplied as int64.",
 )
 
@@ -230,6 +235,7 @@ var = reduction(
     holomorphic=False,
     function=False,
     method=False,
+    batch="along",
     doc="Variance, Σ(x - mean)²/(n - correction).",
 )
 
@@ -250,6 +256,7 @@ std = reduction(
     holomorphic=False,
     function=False,
     method=False,
+    batch="along",
     doc="Standard deviation, the root of the variance.",
 )
 
@@ -289,12 +296,16 @@ amax = reduction(
     "amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     _extreme("amax"),
     d_self=_share_ties,
+    batch="along",
+    fused="max(self)",
     doc="Maximum over dimensions; ties share the gradient.",
 )
 amin = reduction(
     "amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     _extreme("amin"),
     d_self=_share_ties,
+    batch="along",
+    fused="min(self)",
     doc="Minimum over dimensions; ties share the gradient.",
 )
 
@@ -348,6 +359,8 @@ max_all = reduction(
     method=False,
     node="MaxBackward1",
     d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="max(self)",
     doc="The largest element.",
 )
 min_all = reduction(
@@ -357,6 +370,8 @@ min_all = reduction(
     method=False,
     node="MinBackward1",
     d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="min(self)",
     doc="The smallest element.",
 )
 
@@ -399,6 +414,7 @@ max_dim = reduction(
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
     ),
+    batch="along",
     doc="Maximum along a dimension and where it is.",
 )
 min_dim = reduction(
@@ -409,6 +425,7 @@ min_dim = reduction(
     d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
         gs[0], self_shape, dim, result1, keepdim
     ),
+    batch="along",
     doc="Minimum along a dimension and where it is.",
 )
 
@@ -440,12 +457,14 @@ argmax = reduction(
     "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     _arg("argmax"),
     upcast=False,
+    batch="along",
     doc="Where the maximum is.",
 )
 argmin = reduction(
     "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     _arg("argmin"),
     upcast=False,
+    batch="along",
     doc="Where the minimum is.",
 )
 
@@ -505,6 +524,7 @@ logsumexp = reduction(
     d_self=lambda g, self, dim, keepdim, result: (
         kept(g, self.shape, dim, keepdim) * (self - kept(result, self.shape, dim, keepdim)).exp()
     ),
+    batch="along",
     doc="log Σ eˣ without overflow.",
 )
 
@@ -513,8 +533,6 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     if not a.size:
         return a.copy(), 0
     if a.dtype.kind in "biuc":
-        from toytorch.facts.dtype import from_numpy_dtype
-
         kind = from_numpy_dtype(a.dtype).legacy
         raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{kind}'")
     d = wrap_dim(dim, a.ndim)
@@ -554,11 +572,17 @@ softmax = reduction(
     "softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _softmax,
     d_self="_softmax_backward_data(g, result, dim)",
+    batch="along",
+    names="same",
+    fused="e = exp(self - fmax(self)); e / sum(e)",
     doc="eˣ/Σeˣ along a dimension.",
 )
 log_softmax = reduction(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _log_softmax,
+    batch="along",
+    names="same",
+    fused="c = self - fmax(self); c - log(sum(exp(c)))",
     doc="log of softmax, without overflow.",
     d_self="_log_softmax_backward_data(g, result, dim)",
 )
@@ -588,6 +612,8 @@ reduction(
     out=False,
     d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
     d_output=_softmax_share_output,
+    batch="along",
+    fused="(grad_output - sum(grad_output * output)) * output",
     doc="The gradient of softmax, y·(g - Σg·y).",
 )
 
@@ -606,6 +632,8 @@ reduction(
     out=False,
     d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
     d_output=lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
+    batch="along",
+    fused="grad_output - exp(output) * sum(grad_output)",
     doc="The gradient of log_softmax, g - eʸ·Σg.",
 )
 
@@ -649,5 +677,6 @@ vector_norm = reduction(
     d_self=_norm_gradient,
     method=False,
     holomorphic=False,
+    batch="along",
     doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
 )

@@ -34,6 +34,9 @@ cumsum = general(
     inplace=True,
     d_self=_cumsum_gradient,
     memory="rows",
+    batch="along",
+    names="same",
+    fresh=True,
     doc="Running sum along a dimension.",
 )
 
@@ -63,6 +66,9 @@ cumprod = general(
     inplace=True,
     d_self=_cumprod_gradient,
     memory="rows",
+    batch="along",
+    names="same",
+    fresh=True,
     doc="Running product along a dimension.",
 )
 
@@ -90,6 +96,8 @@ cummax = general(
     results=(True, False),
     d_self=_put_all,
     memory="rows",
+    batch="along",
+    names="same",
     doc="Running maximum and where it is.",
 )
 cummin = general(
@@ -98,6 +106,8 @@ cummin = general(
     results=(True, False),
     d_self=_put_all,
     memory="rows",
+    batch="along",
+    names="same",
     doc="Running minimum and where it is.",
 )
 
@@ -151,5 +161,7 @@ logcumsumexp = general(
     _logcumsumexp,
     d_self=_logcumsumexp_gradient,
     memory="rows",
+    batch="along",
+    names="same",
     doc="log Σ eˣ over the elements so far.",
 )

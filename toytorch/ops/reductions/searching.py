@@ -11,13 +11,15 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
-from toytorch.ops.define import creating, general, public
+from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing import by_index
 from toytorch.ops.reductions import sort
 from toytorch.ops.shaping import rearrange
 
+DISTINCT = "(Tensor, Tensor if return_inverse, Tensor if return_counts)"
 
-@public("unique", method=True)
+
+@public("unique", method=True, returns=DISTINCT)
 def unique(
     input: Tensor,
     sorted: builtins.bool = True,
@@ -36,7 +38,7 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@public("unique_consecutive", method=True)
+@public("unique_consecutive", method=True, returns=DISTINCT)
 def unique_consecutive(
     input: Tensor,
     return_inverse: builtins.bool = False,
@@ -86,6 +88,7 @@ def _distinct(name: str, node: str, kernel: Any) -> Any:
         upcast=False,
         node=node,
         d_self=refuse,
+        data_dependent=True,
         doc="Distinct elements, which of them each element is, and their numbers.",
     )
 
@@ -150,7 +153,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
 
 
 @public("unravel_index", tensor_first=False)
-@creating
+@watched
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.ops.define import creating, public
+from toytorch.ops.define import public, watched
 
 START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
 
 
 @public("segment_reduce", "_segment_reduce")
-@creating
+@watched
 def segment_reduce(
     data: Tensor,
     reduce: str,

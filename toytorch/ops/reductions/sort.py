@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.size import wrap_dim
+from toytorch.ops import named_dims
 from toytorch.ops.define import general
 
 
@@ -41,6 +42,8 @@ sort = general(
     upcast=False,
     d_self=_back,
     memory="like",
+    batch="along",
+    names="same",
     doc="Elements in order along a dimension, and where they were.",
 )
 
@@ -63,6 +66,8 @@ topk = general(
     results=(True, False),
     upcast=False,
     d_self=_back,
+    batch="along",
+    names="same",
     doc="The k largest (or smallest) along a dimension.",
 )
 
@@ -98,6 +103,8 @@ kthvalue = general(
     upcast=False,
     apart="memory and type",
     d_self=back_to_place,
+    batch="along",
+    names="reduced",
     doc="The k-th smallest along a dimension.",
 )
 
@@ -130,6 +137,8 @@ median_dim = general(
     upcast=False,
     function=False,
     d_self=back_to_place,
+    batch="along",
+    names="reduced",
     doc="The middle element along a dimension (the lower of two).",
 )
 
@@ -162,6 +171,7 @@ median = general(
     function=False,
     method=False,
     d_self=share_equals,
+    names=named_dims.none,
     doc="The middle element (the lower of two).",
 )
 
@@ -216,5 +226,6 @@ bincount = general(
     _bincount,
     out=False,
     upcast=False,
+    data_dependent=True,
     doc="How often each integer occurs.",
 )

@@ -37,7 +37,8 @@ def _at_least(n: int) -> Any:
 
     function.__name__ = function.__qualname__ = f"atleast_{n}d"
     function.__doc__ = f"Tensors with at least {n} dimensions."
-    return public(function.__name__, tensor_first=False)(function)
+    returns = "Tensor[] if tensors is list else Tensor"
+    return public(function.__name__, tensor_first=False, returns=returns)(function)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)

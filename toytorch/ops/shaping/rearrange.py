@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general
 from toytorch.ops.scalars import as_element
 
@@ -76,6 +77,9 @@ cat = general(
     apart="memory",
     d_tensors=_cat_gradient,
     memory="format",
+    amp="widest",
+    batch="along",
+    names=named_dims.joined,
     doc="Tensors joined along a dimension they have.",
 )
 
@@ -100,6 +104,9 @@ stack = general(
     upcast=False,
     d_tensors=lambda g, dim: list(g.unbind(dim)),
     memory="rows",
+    amp="widest",
+    batch="along",
+    fresh=True,
     doc="Tensors joined along a new dimension.",
 )
 
@@ -133,6 +140,7 @@ repeat = general(
     out=False,
     upcast=False,
     d_self=_repeat_gradient,
+    batch=batching.repeated,
     doc="The tensor repeated along every dimension.",
 )
 
@@ -148,6 +156,8 @@ flip = general(
     upcast=False,
     d_self=lambda g, dims: g.flip(dims),
     memory="like",
+    batch="along",
+    names="same",
     doc="Dimensions run backwards.",
 )
 
@@ -179,6 +189,7 @@ roll = general(
     upcast=False,
     d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
     memory="rows",
+    names="same",
     doc="Elements moved along, the last ones coming in again at the front.",
 )
 
@@ -244,6 +255,9 @@ tril = general(
     upcast=False,
     d_self=lambda g, diagonal: g.tril(diagonal),
     memory="rows",
+    batch="leading",
+    names="same",
+    fresh=True,
     doc="The lower triangle; zeros above a diagonal.",
 )
 triu = general(
@@ -254,6 +268,9 @@ triu = general(
     upcast=False,
     d_self=lambda g, diagonal: g.triu(diagonal),
     memory="rows",
+    batch="leading",
+    names="same",
+    fresh=True,
     doc="The upper triangle; zeros below a diagonal.",
 )
 
@@ -303,6 +320,10 @@ clone = general(
     out=False,
     upcast=False,
     d_self=lambda g: g,
+    batch="leading",
+    names="same",
+    fresh=True,
+    fused="self",
     doc="A copy in fresh memory.",
 )
 
@@ -331,6 +352,11 @@ cast = general(
     upcast=False,
     node="ToCopyBackward0",
     d_self=lambda g: g,
+    batch="leading",
+    names="same",
+    fresh=True,
+    sparse="sums",
+    fused="self",
     doc="The values in another type.",
 )
 
@@ -364,6 +390,7 @@ copy = define(
     node="CopyBackwards",
     d_self=_nothing,
     d_src=lambda g: g,
+    names="same",
     doc="Writes the elements of src, cast and broadcast.",
 )
 
@@ -392,6 +419,7 @@ fill = define(
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
     d_value=lambda g: g.sum(),
+    names="same",
     doc="Every element set to a value.",
 )
 zero = define(
@@ -405,5 +433,6 @@ zero = define(
     upcast=False,
     overlap=True,
     d_self=_nothing,
+    names="same",
     doc="Every element set to 0.",
 )

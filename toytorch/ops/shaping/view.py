@@ -11,6 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import strides_of
 from toytorch.facts.dtype import FROM_NUMPY
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
+from toytorch.ops import batching, named_dims
 from toytorch.ops.define import general, view
 
 
@@ -60,6 +61,8 @@ view_ = view(
     _view,
     function=False,
     d_self=lambda g, self_shape: g.reshape(self_shape),
+    absorbs=True,
+    batch=batching.reshaped,
     doc="The same elements in another shape, where strides allow it without a copy.",
 )
 unsafe_view = view(
@@ -68,6 +71,8 @@ unsafe_view = view(
     function=False,
     d_self=lambda g, self_shape: g.reshape(self_shape),
     node="UnsafeViewBackward0",
+    absorbs=True,
+    batch=batching.reshaped,
     doc="`view` of a fresh copy.",
 )
 
@@ -135,6 +140,8 @@ permute = view(
     "permute(Tensor self, int... dims) -> Tensor",
     _permute,
     d_self=lambda g, dims: g.permute(_inverse(dims)) if dims else g,
+    batch=batching.permuted,
+    names=named_dims.permuted,
     doc="Dimensions in another order.",
 )
 
@@ -148,6 +155,8 @@ transpose = view(
     "transpose(Tensor self, int dim0, int dim1) -> Tensor",
     _transpose,
     d_self=lambda g, dim0, dim1: g.transpose(dim0, dim1),
+    batch="along",
+    names=named_dims.swapped,
     doc="Two dimensions exchanged.",
 )
 
@@ -163,6 +172,8 @@ t = view(
     _t,
     d_self=lambda g: g.t(),
     node="TBackward0",
+    batch=batching.turned,
+    names=named_dims.swapped,
     doc="The transpose of a matrix.",
 )
 
@@ -181,6 +192,8 @@ unsqueeze = view(
     "unsqueeze(Tensor self, int dim) -> Tensor",
     _unsqueeze,
     d_self=lambda g, dim: g.squeeze(dim),
+    batch=batching.unsqueezed,
+    names=named_dims.unsqueezed,
     doc="A new dimension of size 1.",
 )
 
@@ -198,6 +211,9 @@ squeeze = view(
     _squeeze,
     variant=lambda self, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
     d_self=lambda g, self_shape: g.reshape(self_shape),
+    batch=batching.squeezed,
+    names=named_dims.squeezed,
+    sparse="strides",
     doc="Without dimensions of size 1.",
 )
 
@@ -248,6 +264,8 @@ expand = view(
     _expand,
     function=False,
     d_self=lambda g: g,
+    batch=batching.expanded,
+    names=named_dims.expanded,
     doc="Dimensions of size 1 repeated with stride 0.",
 )
 
@@ -283,6 +301,9 @@ narrow = view(
     _narrow,
     d_self=_slice_gradient,
     node="SliceBackward0",
+    batch="along",
+    names="same",
+    sparse="strides",
     doc="A range of one dimension.",
 )
 
@@ -301,6 +322,9 @@ slice_ = view(
     d_self=lambda g, self_shape, dim, start, end, step: slice_backward.function(
         g, self_shape, dim, start, end, step
     ),
+    batch="along",
+    names="same",
+    sparse="strides",
     doc="Elements start, start+step … before end of one dimension.",
 )
 
@@ -345,6 +369,8 @@ select = view(
     d_self=lambda g, self_shape, dim, index: select_backward.function(
         g, self_shape, dim, int(index)
     ),
+    batch="along",
+    names="reduced",
     doc="One place of a dimension.",
 )
 select_backward: Op = general(
@@ -384,6 +410,8 @@ diagonal = view(
     d_self=lambda g, self_shape, offset, dim1, dim2: diagonal_backward.function(
         g, self_shape, offset, dim1, dim2
     ),
+    batch="along",
+    sparse="strides",
     doc="A diagonal of two dimensions.",
 )
 
@@ -440,6 +468,8 @@ unfold = view(
     d_self=lambda g, self_shape, dimension, size, step: unfold_backward.function(
         g, self_shape, dimension, size, step
     ),
+    batch="along",
+    sparse="strides",
     doc="Sliding windows over a dimension, in a new last dimension.",
 )
 unfold_backward: Op = general(
@@ -488,6 +518,7 @@ as_strided = view(
     "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
     _as_strided,
     d_self=_as_strided_gradient,
+    batch=batching.strided,
     doc="Any layout over the same memory.",
 )
 
@@ -633,6 +664,9 @@ split = view(
     _split,
     words={"split_size": "split_size_or_sections"},
     d_self=lambda gs, dim: _join(gs, dim),
+    batch="along",
+    names="same",
+    sparse="strides",
     doc="Parts of a dimension, as views.",
 )
 
@@ -654,6 +688,8 @@ unbind = view(
     "unbind(Tensor self, int dim=0) -> Tensor[]",
     _unbind,
     d_self=lambda gs, dim: _stack(gs, dim),
+    batch="along",
+    names=named_dims.without_dim,
     doc="The slices of a dimension, as views.",
 )
 
@@ -676,6 +712,8 @@ real = view(
     method=False,
     holomorphic=False,
     d_self=lambda g: g,
+    batch="leading",
+    sparse="sums",
     doc="The real part.",
 )
 imag = view(
@@ -684,6 +722,8 @@ imag = view(
     method=False,
     holomorphic=False,
     d_self=lambda g: g.to(g.dtype.to_complex()) * 1j,
+    batch="leading",
+    sparse="sums",
     doc="The imaginary part.",
 )
 alias = view(
@@ -692,5 +732,7 @@ alias = view(
     function=False,
     method=False,
     d_self=lambda g: g,
+    batch="leading",
+    names="same",
     doc="The whole tensor, as a view of itself.",
 )

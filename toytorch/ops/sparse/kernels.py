@@ -1,7 +1,8 @@
 """What existing ops do on sparse tensors: functions of each element, sums and products of two.
 
 `toytorch.backends.sparse` looks kernels up in the table that this module and its neighbours fill;
-they are functions of the op's arguments, in which tensors are SparseArrays or dense arrays.
+they are functions of the op's arguments, in which tensors are SparseArrays or dense arrays. What may
+simply run on the entries is no kernel: its record says so (`sparse=`).
 """
 
 from __future__ import annotations
@@ -42,54 +43,6 @@ def need_sparse(name: str, a: Any) -> SparseArray:
 
 
 # -- one operand ----------------------------------------------------------------------------------
-
-ZERO_PRESERVING = (
-    "abs",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "deg2rad",
-    "erf",
-    "erfinv",
-    "expm1",
-    "floor",
-    "frac",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "log1p",
-    "nan_to_num",
-    "rad2deg",
-    "relu",
-    "round",
-    "sgn",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-)
-backend.xp.by_value.update(ZERO_PRESERVING)
-
-
-def _linear_in_values(name: str) -> Kernel:
-    """An op that may run on the values as they are, for f(a + b) = f(a) + f(b)."""
-
-    def run(a: SparseArray, *rest: Any) -> SparseArray:
-        return a.with_values(registry[name].kernel_on(xp_of(a))(a.values, *rest))
-
-    return run
-
-
-for _name in ("neg", "conj_physical", "_to_copy", "real", "imag"):
-    kernel(_name)(_linear_in_values(_name))
 
 
 @kernel("clone")
@@ -259,23 +212,25 @@ def look_up(a: Any, indices: Any) -> Any:
     return made
 
 
-def _divider(name: str) -> Kernel:
+def _divider(name: str, linear: bool) -> Kernel:
+    """A quotient; one that rounds is not linear, so what lies at one place is added up first."""
+
     def run(a: Any, b: Any) -> SparseArray:
         if not is_sparse(a) or b.ndim:
             raise RuntimeError(
                 "Sparse division requires a scalar or zero-dim dense tensor divisor "
                 f"(got shape {list(b.shape)} for divisor)"
             )
-        if name != "div":  # rounding is not linear
-            a = a.coalesce()
+        a = a if linear else a.coalesce()
         made: SparseArray = a.with_values(registry[name].kernel_on(xp_of(a))(a.values, b))
         return made
 
     return run
 
 
-for _name in ("div", "div.floor", "div.trunc", "floor_divide"):
-    kernel(_name)(_divider(_name))
+kernel("div")(_divider("div", True))
+for _name in ("div.floor", "div.trunc", "floor_divide"):
+    kernel(_name)(_divider(_name, False))
 
 
 @kernel("relu_backward")

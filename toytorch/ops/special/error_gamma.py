@@ -95,6 +95,7 @@ erf = special_function(
     formula="erf(self)",
     promotion="float",
     d_self="g * (exp(-(self * self)) * (2 / sqrt(pi)))",
+    sparse="entries",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
 )
 erfc = special_function(
@@ -130,6 +131,7 @@ erfinv = special_function(
     _erfinv,
     promotion="float",
     d_self=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI),
+    sparse="entries",
     doc="The inverse of erf.",
 )
 

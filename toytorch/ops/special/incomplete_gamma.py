@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,7 +15,12 @@ from toytorch.ops.special.error_gamma import BERNOULLI, lgamma_array
 # -- incomplete gamma functions -------------------------------------------------------------------
 
 LARGE = 100.0  # above, the series take too long and the integrand is a narrow bell
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+@functools.cache
+def quadrature() -> Any:
+    """Gauss' nodes and weights; NumPy imports its polynomials when they are first named."""
+    return np.polynomial.legendre.leggauss(64)
 
 
 def _series(xp: Any, a: Any, x: Any) -> Any:
@@ -57,7 +63,7 @@ def _bell(xp: Any, a: Any, x: Any) -> Any:
     )
     half = (far - x) / 2
     total = 0.0
-    for node, weight in zip(NODES, WEIGHTS):
+    for node, weight in zip(*quadrature()):
         t = xp.maximum(x + half * (node + 1), 1e-300)
         total = total + weight * xp.exp(top * (xp.log(t) - xp.log(top)) - (t - top))
     scale = xp.exp(top * (xp.log(top) - 1) - lgamma_array(xp, a))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toytorch.viz.backward.steps_picture import MARGIN, Film, film
+from toytorch.viz.backward.steps_picture import MARGIN, Animation, animation
 from toytorch.viz.backward.steps_record import record
 from toytorch.viz.draw import palette, png, svg
 from toytorch.viz.draw.boxes import moved
@@ -95,7 +95,7 @@ class BackwardSteps:
 
     opens_at_end = False  # whether the page first shows the last step
 
-    def __init__(self, made: Film, summary: str) -> None:
+    def __init__(self, made: Animation, summary: str) -> None:
         self._film, self._summary = made, summary
 
     def __len__(self) -> int:
@@ -268,6 +268,6 @@ def backward_steps(
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     names = named(params)
-    made = film(record(loss, gradient, engine=engine, limit=limit), names)
+    made = animation(record(loss, gradient, engine=engine, limit=limit), names)
     turns = f"{made.runs} {'turn' if made.runs == 1 else 'turns'}"
     return BackwardSteps(made, f"<backward steps: {turns}, {len(made.captions)} steps to show>")

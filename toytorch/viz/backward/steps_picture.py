@@ -29,12 +29,12 @@ from toytorch.viz.draw.text import shorten, width
 from toytorch.viz.graph.graph_read import dtype_text, shape_text
 
 MARGIN = 26.0
-_PILL = 22.0
+_LABEL = 22.0
 _LEAF_DONE = Look(palette.LEAF.tint, palette.LEAF.line, line=2.0)
 
 
 @dataclass(slots=True)
-class Film:
+class Animation:
     """The scene, and what is said about each of its frames."""
 
     scene: Scene
@@ -42,7 +42,7 @@ class Film:
     runs: int
 
 
-def film(record: Record, names: dict[int, str]) -> Film:
+def animation(record: Record, names: dict[int, str]) -> Animation:
     """Return the scene of a recorded pass, on no ground of its own: the page or still brings one.
 
     `names` gives leaves, and results by their node, by identity.
@@ -62,12 +62,14 @@ def film(record: Record, names: dict[int, str]) -> Film:
     ]
     root = walked.nodes[walked.roots[0]]
     top = Card(names.get(id(root), "result") if not is_leaf(root) else "result", round=True)
-    pills = [_pill_width(record.seed)]
-    pills += [_pill_width(sent[e][0]) if e in sent else 12.0 for e in range(len(record.edges))]
+    edge_labels = [_edge_label_width(record.seed)]
+    edge_labels += [
+        _edge_label_width(sent[e][0]) if e in sent else 12.0 for e in range(len(record.edges))
+    ]
 
-    # boxes: the result, the nodes, then one pill on each edge, the seed's edge first
+    # boxes: the result, the nodes, then one label on each edge, the seed's edge first
     count = len(cards)
-    sizes = [top.size, *(card.size for card in cards), *((w, _PILL) for w in pills)]
+    sizes = [top.size, *(card.size for card in cards), *((w, _LABEL) for w in edge_labels)]
     ends = [(0, walked.roots[0] + 1)]
     ends += [(edge.upper + 1, edge.lower + 1) for edge in record.edges]
     halves: list[tuple[int, int]] = []
@@ -90,13 +92,13 @@ def film(record: Record, names: dict[int, str]) -> Film:
         used = turn.get(lower - 1, frames)
         corner = placed.corners[count + 1 + at]
         down = placed.routes[2 * at], placed.routes[2 * at + 1]
-        arrows += _edge(down, corner, pills[at], palette.CARD_LINE, 1.3, None)
+        arrows += _edge(down, corner, edge_labels[at], palette.CARD_LINE, 1.3, None)
         if grad:
             hot, cold = (frame, used), (used + 1, frames - 1)
-            arrows += _edge(down, corner, pills[at], palette.EDGE, 1.4, cold)
-            arrows += _edge(down, corner, pills[at], palette.HOT.line, 2.2, hot)
-            above += _pill(corner, pills[at], grad, palette.HOT, hot)
-            above += _pill(corner, pills[at], grad, None, cold)
+            arrows += _edge(down, corner, edge_labels[at], palette.EDGE, 1.4, cold)
+            arrows += _edge(down, corner, edge_labels[at], palette.HOT.line, 2.2, hot)
+            above += _edge_label(corner, edge_labels[at], grad, palette.HOT, hot)
+            above += _edge_label(corner, edge_labels[at], grad, None, cold)
     scene.add(*arrows)
     x, y = placed.corners[0]
     scene.add(*top.draw(x, y, tinted(palette.RESULT)))
@@ -105,7 +107,7 @@ def film(record: Record, names: dict[int, str]) -> Film:
         scene.add(*_node(card, placed.corners[at + 1], step_of.get(at), node_turn, frames))
     scene.add(*above)
     scene.shapes[:] = moved(scene.shapes, MARGIN, MARGIN)
-    return Film(scene, captions, len(record.steps))
+    return Animation(scene, captions, len(record.steps))
 
 
 # boxes ---------------------------------------------------------------------------------------
@@ -176,11 +178,11 @@ def _badge(corner: Point, turn: int, color: str) -> list[Shape]:
 # gradients on edges ----------------------------------------------------------------------------
 
 
-def _pill_width(grad: str) -> float:
+def _edge_label_width(grad: str) -> float:
     return width(shorten(grad, palette.TEXT_SIZE, 190), palette.TEXT_SIZE) + 20
 
 
-def _pill(corner: Point, wide: float, grad: str, hue: Hue | None, when: When) -> list[Shape]:
+def _edge_label(corner: Point, wide: float, grad: str, hue: Hue | None, when: When) -> list[Shape]:
     if when[0] > when[1]:
         return []
     x, y = corner
@@ -188,11 +190,11 @@ def _pill(corner: Point, wide: float, grad: str, hue: Hue | None, when: When) ->
         (hue.tint, hue.line, palette.INK) if hue else (palette.PAPER, palette.FRAME, palette.MUTED)
     )
     text = shorten(grad, palette.TEXT_SIZE, 190)
-    pill: list[Shape] = [
-        Rect(x, y, wide, _PILL, _PILL / 2, fill, line, 1.4),
+    label: list[Shape] = [
+        Rect(x, y, wide, _LABEL, _LABEL / 2, fill, line, 1.4),
         Text(x + wide / 2, y + 15.2, text, palette.TEXT_SIZE, ink, "middle"),
     ]
-    return during(pill, when)
+    return during(label, when)
 
 
 def _edge(
@@ -203,7 +205,7 @@ def _edge(
     line: float,
     when: When | None,
 ) -> list[Shape]:
-    """Return an edge: into the place of its pill, through it, and on to an arrow head."""
+    """Return an edge: into the place of its label, through it, and on to an arrow head."""
     if when is not None and when[0] > when[1]:
         return []
     into, out = halves

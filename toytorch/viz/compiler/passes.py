@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import Film
+from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.compiler.read import Stage, lines_of, stages_of
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.palette import Hue
@@ -37,12 +37,12 @@ def passes(f: Any, *inputs: Any) -> PassSteps:
     stages = [s for s in stages_of(f, inputs) if lines_of(s.before) != lines_of(s.after)]
     if not stages:
         raise RuntimeError("no pass changes this graph")
-    made = film(stages)
+    made = animation(stages)
     names = ", ".join(dict.fromkeys(s.name for s in stages))
     return PassSteps(made, f"<{len(stages)} passes: {names}>")
 
 
-def film(stages: list[Stage]) -> Film:
+def animation(stages: list[Stage]) -> Animation:
     """One frame for each pass."""
     sides = [(lines_of(s.before), lines_of(s.after)) for s in stages]
     wide = [
@@ -70,7 +70,7 @@ def film(stages: list[Stage]) -> Film:
             f"{stage.name} ({stage.where}): {len(before) - 2} lines become {len(after) - 2}; "
             f"{len(gone)} go, {len(new)} come"
         )
-    return Film(scene, captions, 1)
+    return Animation(scene, captions, 1)
 
 
 def changed(before: list[str], after: list[str]) -> tuple[set[int], set[int]]:

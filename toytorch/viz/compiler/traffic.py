@@ -68,7 +68,7 @@ def moves(node: Node) -> int:
     """The bytes that a node reads and writes."""
     if node.kind.startswith("prim::") and "Subgraph" not in node.attributes:
         return 0
-    if node.is_view or node.kind == "aten::detach":
+    if node.is_view:
         return 0
     return sum(map(bytes_of, dict.fromkeys(node.inputs))) + sum(map(bytes_of, node.outputs))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import MARGIN, Film
+from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.scene import Path, Rect, Scene, Text, segment
 from toytorch.viz.draw.text import width
@@ -49,7 +49,7 @@ def boundary_steps(
         raise ValueError(
             f"the points must lie in a plane, shape (n, 2), and not {tuple(points.shape)}"
         )
-    made = _Drawing(points, labels, unseen, list(snapshots), resolution).film(snapshots)
+    made = _Drawing(points, labels, unseen, list(snapshots), resolution).animation(snapshots)
     names = list(snapshots)
     return BoundarySteps(
         made, f"<boundary steps: {len(names)} moments from {names[0]} to {names[-1]}>"
@@ -73,7 +73,7 @@ class _Drawing:
             steps=self.frames,
         )
 
-    def film(self, snapshots: Mapping[str, Callable[[Any], Any]]) -> Film:
+    def animation(self, snapshots: Mapping[str, Callable[[Any], Any]]) -> Animation:
         maps, judged = [], []
         for model in snapshots.values():
             maps.append(self.answers(model))
@@ -88,7 +88,7 @@ class _Drawing:
             for name, (seen, unseen) in zip(self.names, judged)
         ]
         self.scene.description = " ".join(captions)
-        return Film(self.scene, captions, self.frames)
+        return Animation(self.scene, captions, self.frames)
 
     def answers(self, model: Callable[[Any], Any]) -> list[list[int]]:
         """The class at the middle of each small square, by rows from the top."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from toytorch.utils.data.pool import batches
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import MARGIN, Film
+from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import moved
 from toytorch.viz.draw.palette import Hue
@@ -101,7 +101,7 @@ def loader_steps(
             "loader_steps needs at least one batch, worker and batch ahead, and times above zero"
         )
     pool = run(fetch, workers, ahead, step, in_order, deliver)
-    made = film(pool, step)
+    made = animation(pool, step)
     return LoaderSteps(
         made,
         f"<loader steps: {len(pool.jobs)} batches by {workers} worker"
@@ -138,11 +138,11 @@ def run(
 # the picture ---------------------------------------------------------------------------------
 
 
-def film(pool: Clocked, step: float) -> Film:
+def animation(pool: Clocked, step: float) -> Animation:
     """One frame for each moment at which something changes."""
     jobs = [job for job in pool.jobs if job.given >= 0]
     times = sorted({0.0, *(j.end for j in jobs), *(j.given for j in jobs), *(j.gone for j in jobs)})
-    return _Drawing(pool, jobs, times).film()
+    return _Drawing(pool, jobs, times).animation()
 
 
 class _Drawing:
@@ -161,7 +161,7 @@ class _Drawing:
     def x(self, time: float) -> float:
         return LABELS + time * self.scale
 
-    def film(self) -> Film:
+    def animation(self) -> Animation:
         self.axis()
         y = TOP
         for worker, slots in enumerate(self.slots):
@@ -176,7 +176,7 @@ class _Drawing:
             self.scene.width + 2 * MARGIN,
             self.scene.height + MARGIN,
         )
-        return Film(self.scene, captions, len(self.jobs))
+        return Animation(self.scene, captions, len(self.jobs))
 
     def axis(self) -> None:
         step = 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import Film
+from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.scene import (
@@ -80,7 +80,7 @@ def secants(f: Callable[[Any], Any], at: Any, steps: Sequence[float] = STEPS) ->
     slope = float(torch.autograd.grad(f(leaf), leaf)[0].item())
     here = float(x.item())
     tries = [_try(value, torch.tensor, x.dtype, here, step, slope) for step in steps]
-    made = film(value, here, slope, tries)
+    made = animation(value, here, slope, tries)
     return SecantSteps(made, f"<secants: slope {number(slope)}, {len(tries)} steps>")
 
 
@@ -100,7 +100,9 @@ def _try(
     return Try(step, left, right, central, abs(central - slope), abs(forward - slope))
 
 
-def film(value: Callable[[float], float], here: float, slope: float, tries: list[Try]) -> Film:
+def animation(
+    value: Callable[[float], float], here: float, slope: float, tries: list[Try]
+) -> Animation:
     """Frame 0 has the tangent alone; frame k adds the k-th step."""
     frames = len(tries) + 1
     scene = Scene(
@@ -121,7 +123,7 @@ def film(value: Callable[[float], float], here: float, slope: float, tries: list
         f" off by {one.error:.1g}."
         for one in tries
     ]
-    return Film(scene, captions, len(tries))
+    return Animation(scene, captions, len(tries))
 
 
 def _few(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.nn import Module
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import MARGIN, Film
+from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, When
@@ -56,7 +56,7 @@ def signal(
     ]
     names = ", ".join(models)
     return SignalSteps(
-        Film(scene, captions, count), f"<a signal through {count - 1} layers of {names}>"
+        Animation(scene, captions, count), f"<a signal through {count - 1} layers of {names}>"
     )
 
 

@@ -12,7 +12,7 @@ from toytorch.core.random import Generator
 from toytorch.ops.creation.create import tensor, zeros
 from toytorch.ops.creation.ranges import linspace
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import MARGIN, Film
+from toytorch.viz.backward.steps_picture import MARGIN, Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.levels import level_lines
@@ -69,7 +69,7 @@ def walks(
     walked = [_walk(name, f, make, start, steps, noise) for name, make in walkers.items()]
     scene = _scene(f, walked, steps, xs, ys)
     captions = [_caption(walked, at, steps) for at in range(steps + 1)]
-    return WalkSteps(Film(scene, captions, steps), f"<{steps} steps of {', '.join(walkers)}>")
+    return WalkSteps(Animation(scene, captions, steps), f"<{steps} steps of {', '.join(walkers)}>")
 
 
 def _walk(

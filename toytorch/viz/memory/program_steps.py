@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.viz.backward.steps_page import BackwardSteps
-from toytorch.viz.backward.steps_picture import Film
+from toytorch.viz.backward.steps_picture import Animation
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import moved
 from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, When, during
@@ -46,12 +46,12 @@ def program_steps(source: str, **given: Any) -> ProgramSteps:
         >>> steps.captions[3].endswith("What ExpBackward0 kept is out of date.")
         True
     """
-    made = film(record(source.strip("\n"), given))
+    made = animation(record(source.strip("\n"), given))
     count = len(made.captions) - 1
     return ProgramSteps(made, f"<program of {count} {'step' if count == 1 else 'steps'}>")
 
 
-def film(made: Record) -> Film:
+def animation(made: Record) -> Animation:
     """One frame before the program and one after each statement."""
     frames = len(made.frames)
     code_wide = max(_code_width(line) for line in made.lines) + 34
@@ -70,7 +70,7 @@ def film(made: Record) -> Film:
         scene.add(*during(moved(shapes, MARGIN + code_wide + GAP, MARGIN), (at, at)))
     captions = [_before(made)]
     captions += [_caption(a, b) for a, b in zip(made.frames, made.frames[1:], strict=False)]
-    return Film(scene, captions, 1)
+    return Animation(scene, captions, 1)
 
 
 # the program -----------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ def _tensor(held: Held, y: float, hue: palette.Hue) -> tuple[list[Shape], float]
     shapes.append(Text(10, y + 15.5, held.name, _NAME, bold=True))
     x = 10 + width(held.name, _NAME, bold=True) + 10
     text = f"version {held.version}"
-    pill = width(text, palette.TEXT_SIZE) + 15
-    shapes.append(Rect(x, y + 1, pill, 19, 9.5, hue.tint, hue.line, 1.0))
+    wide = width(text, palette.TEXT_SIZE) + 15
+    shapes.append(Rect(x, y + 1, wide, 19, 9.5, hue.tint, hue.line, 1.0))
     shapes.append(Text(x + 7.5, y + 14.7, text, palette.TEXT_SIZE))
-    x += pill + 9
+    x += wide + 9
     said = held.origin + (f"; .grad {held.grad}" if held.grad else "")
     said = shorten(said, _SAID, _WIDEST_SIDE - x)
     shapes.append(Text(x, y + 15, said, _SAID, palette.MUTED))

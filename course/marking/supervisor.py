@@ -54,17 +54,17 @@ class Result:
 def work(
     found: Exercise,
     pieces: Sequence[Any],
-    canaries: Sequence[str],
+    controls: Sequence[str],
     limits: Limits,
     private: Sequence[Path] = (),
 ) -> Result:
-    """Run an answer and canaries in a process of its own, within limits.
+    """Run an answer and control runs in a process of its own, within limits.
 
     Args:
         found: the exercise.
-        pieces: (label, source, statements) of the answer; none for canaries only.
-        canaries: ``"reference"`` or the positions of mutants, as text.
-        limits: time for the answer, and again for each of the canaries; memory for all.
+        pieces: (label, source, statements) of the answer; none for control runs only.
+        controls: ``"reference"`` or the positions of mutants, as text.
+        limits: time for the answer, and again for each of the control runs; memory for all.
         private: folders that the answer may not read.
     """
     key = secrets.token_hex(32)
@@ -73,12 +73,12 @@ def work(
         "exercise": found.name,
         "chapter": found.chapter,
         "pieces": list(pieces),
-        "canaries": list(canaries),
+        "controls": list(controls),
         "seconds": limits.seconds,
         "megabytes": limits.megabytes,
         "private": [str(Path(path).resolve()) for path in private],
     }
-    wanted = ["ready", *(["answer"] if pieces else []), *canaries]
+    wanted = ["ready", *(["answer"] if pieces else []), *controls]
     with tempfile.TemporaryDirectory(prefix="toytorch-mark-", ignore_cleanup_errors=True) as folder:
         worker = start.worker(Path(folder))
         try:

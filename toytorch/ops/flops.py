@@ -1,0 +1,56 @@
+"""How many floating-point operations ops take: functions of their arguments, for records.
+
+A product and the sum it goes into count as two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from toytorch.facts.size import broadcast_pair
+
+
+def matrices(a: Any, b: Any, *rest: Any) -> int:
+    """(n, k) times (k, m), or batches of them."""
+    return int(2 * math.prod(a.shape) * b.shape[-1])
+
+
+def added_matrices(c: Any, a: Any, b: Any, *rest: Any) -> int:
+    """A product of matrices; what it is added to counts as nothing."""
+    return matrices(a, b)
+
+
+def layer(bias: Any, x: Any, weight: Any) -> int:
+    """(…, in) times (out, in)ᵀ."""
+    return int(2 * math.prod(x.shape) * weight.shape[0])
+
+
+def windows(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    *rest: Any,
+) -> int:
+    """Every result sums over a window and the channels of its group; transposed, every input."""
+    places = (
+        x.shape[2:]
+        if transposed
+        else [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        ]
+    )
+    return int(2 * x.shape[0] * math.prod(places) * math.prod(weight.shape))
+
+
+def elements(a: Any, b: Any, *rest: Any) -> int:
+    """One for each element."""
+    shape: tuple[int, ...] = ()
+    for operand in (a, b):
+        shape = broadcast_pair(shape, tuple(getattr(operand, "shape", ())))
+    return math.prod(shape)
