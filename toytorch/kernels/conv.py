@@ -230,7 +230,7 @@ def borders(jobs: Any, size: int) -> tuple[int, int]:
 class Calls:
     """Runs of the kernel on some images, and the outputs that see nothing (they get the bias).
 
-    calls     the kernels, each with its rows and its places in A, B, C and `start`, in elements
+    calls     the kernels, their rows, and their places in A, B, C and `start`, in elements
     words     a line for each of them: what it is told
     images    for each line, which of its words is the number of images
     """
@@ -240,7 +240,7 @@ class Calls:
 
     def __init__(
         self,
-        calls: list[Any],
+        calls: Any,
         words: Any,
         images: Any,
         item: int,
@@ -250,26 +250,27 @@ class Calls:
         self.words = words.copy()  # two threads may run the same: each has its own
         self.images, self.fills, self.weights = (np.arange(len(words)), images), fills, weights
         first, line = self.words.ctypes.data, words.strides[0]
-        self.kernels = [(kernel, first + k * line) for k, (kernel, *_) in enumerate(calls)]
-        self.rows = np.array([rows for _, rows, *_ in calls], np.int64)
-        self.places = np.array([p for _, _, *p in calls], np.int64).reshape(-1, 4) * item
+        kernels, self.rows, places = calls
+        self.kernels = [(kernel, first + k * line) for k, kernel in enumerate(kernels)]
+        self.places, self.addresses = places * item, self.words[:, -4:]
+        self.by_images = (np.zeros(len(words), int) + images == self.N0).tolist()
 
     def run(self, images: int, a: Any, b: Any, c: Any, start: Any) -> None:
         """Runs them; large ones are divided by images, or by tiles where there is one image."""
         words = self.words
         words[self.images] = images
-        words[:, -4:] = self.places + [m.ctypes.data for m in (a, b, c, start)]
+        np.add(self.places, [m.ctypes.data for m in (a, b, c, start)], out=self.addresses)
         if threads.thread_count() > 1:
-            several = words[:, self.N0] > 1
-            words[:, self.SPLIT] = np.where(several, 0, 3)
-            totals = np.where(several, words[:, self.N0], -(-words[:, self.N3] // self.rows))
+            some = words[:, self.N0] > 1
+            words[:, self.SPLIT] = np.where(some, 0, 3)
+            totals = np.where(some, words[:, self.N0], -(-words[:, self.N3] // self.rows))
             work = words[:, self.SIZES].prod(1) * words[:, self.C1]
             for (kernel, at), total, cost in zip(self.kernels, totals.tolist(), work.tolist()):
                 kernel.on(at, total, cost)
         else:
             words[:, self.SPLIT] = 0
-            for (kernel, at), total in zip(self.kernels, words[:, self.N0].tolist()):
-                kernel.run(at, 0, total)
+            for (kernel, at), several in zip(self.kernels, self.by_images):
+                kernel.run(at, 0, images if several else 1)
         for grid, part in self.fills:
             c[(slice(images), *grid)][(slice(None), *part)] = start
 
@@ -321,7 +322,7 @@ def pieces(
     taps: tuple[int, ...],
     vectors: int,
     many: bool,
-) -> tuple[list[Any], Any, Any, list[Any]]:
+) -> tuple[Any, Any, Any, list[Any]]:
     """Calls, their words and which of those are the images, and fills: for each group and block of
     outputs that see the same taps. With `many` images, tiles of corners lie across images."""
     kh, kw = taps[:2]
@@ -344,7 +345,15 @@ def pieces(
             calls.append(call)
             words.append(table(told))
             images.append(WORDS.index("n3" if "step" in told else "n0"))
-    return calls, np.array(words, np.int64).reshape(-1, len(WORDS)), np.array(images, int), fills
+    told_all = np.array(words, np.int64).reshape(-1, len(WORDS))
+    return packed(calls), told_all, np.array(images, int), fills
+
+
+def packed(calls: list[Any]) -> tuple[list[Any], Any, Any]:
+    """The kernels, their rows, and their places in A, B, C and `start`."""
+    rows = np.array([rows for _, rows, *_ in calls], np.int64)
+    places = np.array([p for _, _, *p in calls], np.int64).reshape(-1, 4)
+    return [kernel for kernel, *_ in calls], rows, places
 
 
 def block_call(
@@ -490,7 +499,7 @@ def pixel_calls(
     made: tuple[int, ...],
     tall: int,
     vectors: int,
-) -> tuple[list[Any], Any]:
+) -> tuple[Any, Any]:
     """One call for each group, line of the window, and run of memory in it; and their words.
 
     images  lines, length of a line with its zeros, channels: of x
@@ -528,4 +537,4 @@ def pixel_calls(
         c = ((group * kh + m) * runs + q) * length * columns
         calls.append((kernel, tall, a, b, c, c))
         lines.append(table({**words, "sum1": len(inside)}))
-    return calls, np.array(lines, np.int64).reshape(-1, len(WORDS))
+    return packed(calls), np.array(lines, np.int64).reshape(-1, len(WORDS))

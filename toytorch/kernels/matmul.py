@@ -19,7 +19,7 @@ import numpy as np
 
 from toytorch.kernels.memory_format import transpose
 from toytorch.loops.llvm.builder import BLOCK
-from toytorch.loops.runtime import jit
+from toytorch.loops.runtime import blas_threads, jit
 from toytorch.loops.runtime.native import Call, Native
 
 ROWS = 128  # of a block: fewer make small products, more do more of what is not needed
@@ -28,8 +28,17 @@ SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whe
 
 
 def product(a: Any, b: Any) -> Any:
-    """A·B of matrices where B is Aᵀ; None where BLAS should do all of it."""
-    if len(a) >= LEAST and is_transpose(a, b) and dense_rows(a) and jit.works():
+    """A·B of matrices where B is Aᵀ; None where BLAS should do all of it.
+
+    So it should with several threads, which would have to meet after each of the blocks.
+    """
+    if (
+        len(a) >= LEAST
+        and is_transpose(a, b)
+        and dense_rows(a)
+        and blas_threads.of_blas() == 1
+        and jit.works()
+    ):
         return by_halves(a)
     return None
 
