@@ -10,7 +10,6 @@ from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
-from toytorch.jit.source import source_of
 
 
 class ScriptFunction:
@@ -39,6 +38,8 @@ class ScriptFunction:
     @property
     def code(self) -> str:
         """The graph as Python source, which `toytorch.jit.script` reads again."""
+        from toytorch.jit.source import source_of  # a circle otherwise
+
         return source_of(self.graph)
 
     def graph_for(self, *inputs: Any) -> Graph:
