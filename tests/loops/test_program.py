@@ -58,7 +58,7 @@ def test_what_is_printed_is_read_again(text: str) -> None:
         ("exp[i] -> y[i]\n y = exp", ValueError, "cannot be the name"),
         ("n0[i] -> y[i]\n y = n0", ValueError, "cannot be the name"),
         ("x[i] -> y[i]\n y = x.sum()", NameError, "no primitive"),
-        ("x[i] -> y[i]\n y = 3", SyntaxError, "assigns a constant"),
+        ("x[i] -> y[i]\n y = 3", SyntaxError, "is a constant"),
         ("x[i] -> y[i]\n y = where(x, x, x)", TypeError, "condition has to be bool"),
     ],
 )

@@ -305,7 +305,8 @@ class Renamed(ast.NodeTransformer):
 
 
 def safe(name: str) -> str:
-    return f"{name}_" if name in RESERVED or name == "made" else name
+    taken = (name in RESERVED and name not in CONSTANTS) or name == "made"
+    return f"{name}_" if taken else name
 
 
 class OnePass:

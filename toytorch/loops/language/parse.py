@@ -66,7 +66,7 @@ def parse(text: str, type: str = "float32") -> Parts:
     head, arrow, written = lines[0].partition("->") if lines else ("", "", "")
     if not arrow:
         raise SyntaxError(f"a program begins with 'inputs -> outputs', got {text[:60]!r}")
-    parser = Parser(text)
+    parser = Parser(text, type)
     for name, dims, given in items(head):
         if dims is None:
             parser.scalars.append(Scalar(name, given or type))
@@ -85,6 +85,8 @@ def parse(text: str, type: str = "float32") -> Parts:
         if name not in parser.current:
             raise NameError(f"output {name!r} is never assigned")
         value = parser.current[name]
+        if not isinstance(value, str):
+            raise SyntaxError(f"output {name!r} is a constant")
         made.append(Array(value, given or parser.types[value], dims or ()))
     return tuple(parser.inputs), tuple(parser.scalars), tuple(parser.steps), tuple(made)
 
@@ -108,12 +110,13 @@ class Parser:
     """Turns assignments into steps."""
 
     text: str
+    type: str = "float32"  # of constants that meet nothing else
     inputs: list[Array] = field(default_factory=list)
     scalars: list[Scalar] = field(default_factory=list)
     steps: list[Step | Reduce] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     varies: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    current: dict[str, str] = field(default_factory=dict)  # what a name of the text means now
+    current: dict[str, Argument] = field(default_factory=dict)  # what a name of the text means now
     dims: set[str] = field(default_factory=set)
     declared: str | None = None  # the type before the "=" of this line
 
@@ -128,8 +131,6 @@ class Parser:
             raise SyntaxError(f"expected 'name = expression', got {line.strip()!r}")
         name, self.declared, expression = found.groups()
         value = self.value(ast.parse(expression, mode="eval").body, self.unused(name))
-        if not isinstance(value, str):
-            raise SyntaxError(f"{line.strip()!r} assigns a constant")
         self.current[name] = value
 
     def unused(self, name: str) -> str:
@@ -156,7 +157,7 @@ class Parser:
             if PRIMITIVES[op].result == "bool":
                 type = "bool"
             else:
-                type = last[0] if last else "float32"
+                type = last[0] if last else self.type
         if op != "cast":  # constants take the type of what they meet
             other = last[0] if last else type
             if kind(other) == "f":
