@@ -90,6 +90,16 @@ def test_a_record_states_a_formula_or_a_kernel() -> None:
     registry.pop("twice_stated", None)
 
 
+def test_other_types_after_real_numbers() -> None:
+    """What was found for one type is not used for another: 0-dimensional operands look alike."""
+    for kind in (tt.float64, tt.complex128, tt.float16, tt.int64, tt.float64):
+        x = tt.ones(100, 100, dtype=kind)
+        assert (
+            tt.add(x, tt.tensor(2, dtype=kind), alpha=1 if kind is tt.int64 else 1.0).sum() == 3e4
+        )
+        assert (x + 2).sum().item() == 3e4
+
+
 def test_refusals() -> None:
     with pytest.raises(SyntaxError, match="ends with an expression"):
         Formula("x = self", ("self",))

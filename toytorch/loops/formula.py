@@ -342,6 +342,8 @@ class OnePass:
         like = args[0]
         if like.__class__ is not np.ndarray or like.size < self.smallest:
             return None
+        if like.dtype.char not in "fd":
+            return None
         key = (
             *[a.ndim if a.__class__ is np.ndarray else a.__class__ for a in args],
             *[args[k] for k in self.tested],
@@ -353,7 +355,7 @@ class OnePass:
             if loop(made, *[args[k] for k in arrays], *[float(args[k]) for k in numbers]):
                 return made
         made = self.by_kind(args, key)
-        if made is None and self.slow and like.dtype.char in "fd":
+        if made is None and self.slow:
             rows = [np.ascontiguousarray(a) if a.__class__ is np.ndarray else a for a in args]
             made = self.by_kind(rows, key)
         return made
