@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from course import package
+
 if TYPE_CHECKING:
     from course.gallery import pictures
     from course.judge import check
+    from course.milestones import milestone
     from course.notebook import look, setup, start
     from course.pieces import catch_up
     from course.registry import exercise, use
@@ -26,6 +29,7 @@ _HOMES = {
     "exercise": "course.registry",
     "glossary": "course.terms",
     "look": "course.notebook",
+    "milestone": "course.milestones",
     "pictures": "course.gallery",
     "setup": "course.notebook",
     "start": "course.notebook",
@@ -38,11 +42,15 @@ __all__ = [
     "exercise",
     "glossary",
     "look",
+    "milestone",
     "pictures",
     "setup",
     "start",
     "use",
 ]
+
+
+package.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,9 @@ from course import launcher
 from course.contents import find, written
 from course.environment import SetupError, ensure, satisfied
 
-_EXTRAS = {name: ["course"] for name in ("run", "check", "status", "build", "grade", "site")}
+_EXTRAS = {
+    name: ["course"] for name in ("run", "check", "status", "build", "grade", "site", "milestone")
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,6 +80,8 @@ def _inside(command: str, options: argparse.Namespace) -> int:
         return shell.status()
     if command == "run":
         return shell.run(find(options.chapter))
+    if command == "milestone":
+        return shell.milestone(options.chapter, solved=options.solved)
     if command == "check":
         return shell.check(options.chapter)
     if command == "site":
@@ -107,6 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("chapter", help="04, 4 or autograd")
     check = commands.add_parser("check", help="check your notebook of a chapter")
     check.add_argument("chapter", help="04, or the path of a notebook")
+    reach = commands.add_parser("milestone", help="train a network on your own package, mytorch")
+    reach.add_argument("chapter", help="04, 08, 10 or 19")
+    reach.add_argument("--solved", action="store_true", help="on the course's own answers instead")
     commands.add_parser("status", help="what you have solved so far")
     _grade_options(commands.add_parser("grade", help="for lecturers: mark a folder of notebooks"))
     site = commands.add_parser("site", help="make the course's web pages; they need no network")
