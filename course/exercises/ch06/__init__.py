@@ -7,3 +7,4 @@ from course.exercises.ch06.gradcheck import gradcheck
 from course.exercises.ch06.round import rounding
 from course.exercises.ch06.implicit import implicit
 from course.exercises.ch06.hvp import hessian
+from course.exercises.ch06.function import function
