@@ -7,7 +7,7 @@ counter = Exercise(
     "inplace.counter",
     "A memory that counts its writes",
     chapter=5,
-    minutes=12,
+    minutes=20,
     prompt="""
     Write a class `Cells`: numbers in a memory, with views and a **count of writes**.
 
@@ -18,9 +18,15 @@ counter = Exercise(
     | `cells.part(start, stop)` | a view of some of its numbers: `Cells` over the *same* memory |
     | `cells.write(numbers)` | puts as many numbers in their place |
     | `cells._version` | a property: how many times this **memory** was written to, by anybody |
+    | `cells.keep()` | a function without parameters; it gives the numbers, as `read()` does |
 
     Whoever writes through a view changes what the others show. So all that share a memory have to
     share one count. A part may be taken of a part.
+
+    Nodes of a graph keep tensors for the backward pass in the way of `keep()`. If the memory was
+    written to between `keep()` and the call of the function it gave, that function raises a
+    `RuntimeError` that names both versions. A copy would be safe as well, and would double the
+    memory of training: keep no numbers, keep the version.
     """,
 )
 
@@ -30,7 +36,7 @@ class Cells:
     """Numbers in a memory shared with views, and a count of writes."""
 
     def __init__(self, memory):
-        # your code here: about 15 lines in all
+        # your code here: about 22 lines in all
         raise NotImplementedError
 
 
@@ -59,6 +65,16 @@ class Cells:
         self.memory[self.start : self.stop] = numbers
         self.writes[0] += 1
 
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
 
 @counter.mutant(
     "every view counts for itself",
@@ -84,6 +100,16 @@ class Cells:
     def write(self, numbers):
         self.memory[self.start : self.stop] = numbers
         self._version += 1
+
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
 
 
 @counter.mutant(
@@ -111,6 +137,16 @@ class Cells:
     def write(self, numbers):
         self.memory[self.start : self.stop] = numbers
         self._version += 1
+
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
 
 
 @counter.mutant(
@@ -143,6 +179,16 @@ class Cells:
         self.memory[self.start : self.stop] = numbers
         self.writes[0] += 1
 
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
 
 @counter.mutant(
     "the part is a copy",
@@ -170,6 +216,16 @@ class Cells:
     def write(self, numbers):
         self.memory[:] = numbers
         self.writes[0] += 1
+
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
 
 
 @counter.mutant(
@@ -201,6 +257,16 @@ class Cells:
         self.memory[self.start : self.stop] = numbers
         self.writes[0] += 1
 
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
 
 @counter.mutant(
     "counts numbers, not writes",
@@ -230,6 +296,172 @@ class Cells:
     def write(self, numbers):
         self.memory[self.start : self.stop] = numbers
         self.writes[0] += len(numbers)
+
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
+
+@counter.mutant(
+    "keeps a copy",
+    why="""
+    The numbers were copied when they were kept, so they are right and nobody has to refuse. But a
+    network keeps the result of nearly every operation, and each would now be in memory twice. A
+    version is one integer.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes  # the same list, not the same number
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+    def keep(self):
+        numbers = self.read()
+        return lambda: numbers
+
+
+@counter.mutant(
+    "asks for the version too late",
+    why="""
+    The version was read when the numbers were asked for again, so that it was compared with itself.
+    It has to be noted when they are *kept*: the derivative counts on the numbers of that moment.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes  # the same list, not the same number
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+    def keep(self):
+        def kept():
+            seen = self._version
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
+
+@counter.mutant(
+    "demands version 0",
+    why="""
+    A memory may have been written to *before* it was kept: a bias that was filled, a weight after a
+    hundred steps. Its version is not 0, and nothing is wrong with it. What counts is whether it has
+    changed *since*.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes  # the same list, not the same number
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+    def keep(self):
+        seen = 0
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
+
+@counter.mutant(
+    "compares the numbers",
+    why="""
+    The numbers were kept and compared. That takes a copy and a pass over all of them on every
+    backward, and it calls a write harmless that happened to put the same numbers there. The rule is
+    simpler: if it was written to, refuse.
+    """,
+)
+class Cells:
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = Cells(self.memory)
+        view.writes = self.writes  # the same list, not the same number
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+    def keep(self):
+        seen, numbers = self._version, self.read()
+
+        def kept():
+            if self.read() != numbers:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
 
 
 @counter.check("one owner")
@@ -305,3 +537,41 @@ def _(cells_class):
         return two.read(), two._version
 
     yield case("two views side by side, one written to", siblings).gives(([3, 4], 1))
+
+
+@counter.check("what was kept is given back")
+def _(cells_class):
+    def untouched():
+        cells = cells_class([1, 2, 3, 4])
+        kept = cells.part(1, 3).keep()
+        return kept(), kept()
+
+    yield case("kept = cells.part(1, 3).keep(); kept(), kept()", untouched).gives(([2, 3], [2, 3]))
+
+    def before():
+        cells = cells_class([1, 2])
+        cells.write([3, 4])
+        return cells.keep()()
+
+    yield case("cells.write([3, 4]); cells.keep()()", before).gives([3, 4])
+
+
+@counter.check("or refused, if it was written to")
+def _(cells_class):
+    def written(write, keep=lambda cells: cells.keep()):
+        cells = cells_class([1, 2, 3, 4])
+        kept = keep(cells)
+        write(cells)
+        return kept()
+
+    def twice(cells):
+        cells.write([0, 0, 0, 0])
+        cells.write([1, 2, 3, 4])
+
+    for text, write in (
+        ("cells.write([5, 6, 7, 8])", lambda cells: cells.write([5, 6, 7, 8])),
+        ("cells.part(0, 1).write([9])", lambda cells: cells.part(0, 1).write([9])),
+        ("two writes, the second of which puts the same numbers back", twice),
+    ):
+        given = f"kept = cells.keep(); {text}; kept()"
+        yield case(given, lambda w=write: written(w)).raises(RuntimeError, "version")
