@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import call
+from course.properties import agrees, gradient, untouched
 from course.records import Exercise
 
 means = Exercise(
@@ -121,6 +122,18 @@ def class_means(x, labels, classes):
     return (rows.T @ x) / rows.sum(0).clamp(min=1)[:, None]
 
 
+@means.mutant(
+    "classes count from 1",
+    why="""
+    Labels are indices, and indices begin at 0: the classes are 0 to classes - 1. With 1 to
+    classes, all rows are off by one and class 0 is lost.
+    """,
+)
+def class_means(x, labels, classes):
+    rows = (labels[:, None] == torch.arange(1, classes + 1)).to(x.dtype)
+    return (rows.T @ x) / rows.sum(0).clamp(min=1)[:, None]
+
+
 def _table():
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0], [10.0, 20.0]])
     return x, torch.tensor([0, 0, 1])
@@ -146,3 +159,16 @@ def _(f):
     yield call(f, x, labels, 3).gives(torch.tensor([[2.0, 3.0], [0.0, 0.0], [10.0, 20.0]]))
     x, labels = _table()
     yield call(f, x, labels, 3).gives(torch.tensor([[2.0, 3.0], [10.0, 20.0], [0.0, 0.0]]))
+
+
+@means.check("any examples")
+def _(f):
+    def examples(draw, requires_grad=False):
+        count, classes = draw.randint(1, 5), draw.randint(1, 4)
+        x = draw.tensor((count, draw.randint(1, 3)), draw.dtype("float32", "float64"),
+                        requires_grad=requires_grad)
+        return x, draw.tensor((count,), torch.int64, low=0, high=classes - 1), classes
+
+    yield agrees(f, means.answer.value, examples)
+    yield untouched(f, examples)
+    yield gradient(f, means.answer.value, lambda draw: examples(draw, True))

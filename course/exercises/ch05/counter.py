@@ -1,6 +1,9 @@
 """A memory that counts its writes."""
 
+import re
+
 from course.cases import case
+from course.properties import drawn, every
 from course.records import Exercise
 
 counter = Exercise(
@@ -464,6 +467,139 @@ class Cells:
         return kept
 
 
+class _Cells:
+    """The parts that are right, for the answers below to differ from."""
+
+    def __init__(self, memory):
+        self.memory, self.writes = memory, [0]
+        self.start, self.stop = 0, len(memory)
+
+    @property
+    def _version(self):
+        return self.writes[0]
+
+    def read(self):
+        return self.memory[self.start : self.stop]
+
+    def part(self, start, stop):
+        view = type(self)(self.memory)
+        view.writes = self.writes
+        view.start, view.stop = self.start + start, self.start + stop
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        self.writes[0] += 1
+
+    def keep(self):
+        seen = self._version
+
+        def kept():
+            if self._version != seen:
+                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+            return self.read()
+
+        return kept
+
+
+@counter.mutant(
+    "a part of a part counts only into its parent",
+    why="""
+    A write was told to the parent, and the parent did not tell its own. All that share a memory
+    share *one* count, however many steps apart they are.
+    """,
+)
+class Cells(_Cells):
+    def __init__(self, memory, parent=None):
+        super().__init__(memory)
+        self.count, self.parent, self.parts = 0, parent, []
+
+    @property
+    def _version(self):
+        return self.count
+
+    def part(self, start, stop):
+        view = Cells(self.memory, self)
+        view.count = self.count
+        view.start, view.stop = self.start + start, self.start + stop
+        self.parts.append(view)
+        return view
+
+    def write(self, numbers):
+        self.memory[self.start : self.stop] = numbers
+        family = [self, *self.parts]
+        if self.parent is not None:
+            family += [self.parent, *(x for x in self.parent.parts if x is not self)]
+        for one in family:
+            one.count += 1
+
+
+@counter.mutant(
+    "a write that changes nothing does not count",
+    why="""
+    The numbers were compared before counting. That is a pass over the memory at each write, and
+    the rule is simpler: a write is a write. PyTorch counts `x.mul_(1)` too.
+    """,
+)
+class Cells(_Cells):
+    def write(self, numbers):
+        if self.read() != list(numbers):
+            self.memory[self.start : self.stop] = numbers
+            self.writes[0] += 1
+
+
+@counter.mutant(
+    "read gives the memory itself",
+    why="""
+    The whole memory was given out, not a list of its own. Whoever changes that list changes the
+    memory, and nobody counts it. A slice makes a new list.
+    """,
+)
+class Cells(_Cells):
+    def read(self):
+        whole = self.stop - self.start == len(self.memory)
+        return self.memory if whole else self.memory[self.start : self.stop]
+
+
+@counter.mutant(
+    "works on a copy of the list",
+    why="""
+    The list that was handed in is the memory. A copy of it is another memory: what is written
+    does not reach the owner of the list.
+    """,
+)
+class Cells(_Cells):
+    def __init__(self, memory):
+        super().__init__(list(memory))
+
+    def part(self, start, stop):
+        view = super().part(start, stop)
+        view.memory = self.memory
+        return view
+
+
+@counter.mutant(
+    "refuses only once",
+    why="""
+    After the first refusal the version was noted anew, so that the second question is answered
+    with numbers that are not those of the moment of `keep()`. What was overwritten stays lost:
+    refuse every time.
+    """,
+)
+class Cells(_Cells):
+    def keep(self):
+        seen = [self._version]
+
+        def kept():
+            now = self._version
+            if now != seen[0]:
+                before, seen[0] = seen[0], now
+                raise RuntimeError(f"at version {now}; expected version {before}")
+            return self.read()
+
+        return kept
+
+
 @counter.check("one owner")
 def _(cells_class):
     def written():
@@ -575,3 +711,78 @@ def _(cells_class):
     ):
         given = f"kept = cells.keep(); {text}; kept()"
         yield case(given, lambda w=write: written(w)).raises(RuntimeError, "version")
+
+
+def _any_use(draw):
+    """A list and what is done to it, step by step; each step names the cells it is done to."""
+    size = draw.randint(1, 4)
+    steps, lengths, kept = [], [size], 0
+    for _ in range(draw.randint(1, 8)):
+        which = draw.randrange(len(lengths))
+        what = draw.choice(("part", "write", "write", "read", "keep", "again", "again"))
+        if what == "part":
+            start = draw.randint(0, lengths[which])
+            stop = draw.randint(start, lengths[which])
+            steps.append(("part", which, start, stop))
+            lengths.append(stop - start)
+        elif what == "write":
+            steps.append(("write", which, *(draw.randint(0, 1) for _ in range(lengths[which]))))
+        elif what == "again" and kept:
+            steps.append(("again", draw.randrange(kept)))
+        elif what == "keep":
+            kept += 1
+            steps.append(("keep", which))
+        else:
+            steps.append(("read", which))
+    return [draw.randint(0, 1) for _ in range(size)], steps
+
+
+def _said(steps):
+    names = {"again": "kept{}()", "keep": "kept = c{}.keep()", "read": "c{}.read()"}
+    names |= {"part": "c{}.part({}, {})", "write": "c{}.write({})"}
+    texts = []
+    for what, which, *more in steps:
+        more = [list(more)] if what == "write" else more
+        texts.append(names[what].format(which, *more))
+    return "; ".join(texts)
+
+
+def _trace(cells_class, memory, steps):
+    """What each step gives, and every version after it."""
+    memory, kept, trace = list(memory), [], []
+    family = [cells_class(memory)]
+    for what, which, *more in steps:
+        if what == "part":
+            family.append(family[which].part(*more))
+        elif what == "write":
+            family[which].write(list(more))
+        elif what == "read":
+            got = family[which].read()
+            trace.append(list(got))
+            got.append(7)  # the list is the caller's own
+        elif what == "keep":
+            kept.append((family[which].keep(), family[which]._version))
+        else:
+            trace.append(_again(*kept[which], family[0]))
+        trace.append(tuple(cells._version for cells in family))
+    return trace, memory
+
+
+def _again(kept, seen, owner):
+    try:
+        return kept()
+    except RuntimeError as error:
+        numbers = {int(n) for n in re.findall(r"\d+", str(error))}
+        return "refused" if {seen, owner._version} <= numbers else "refused, without both versions"
+
+
+@counter.check("any use")
+def _(cells_class):
+    def cases():
+        for make in drawn(_any_use, 200):
+            memory, steps = make()
+            right = _trace(counter.answer.value, memory, steps)
+            yield case(f"c0 = Cells({memory}); {_said(steps)}; what came, versions, and the list",
+                       lambda m=memory, s=steps: _trace(cells_class, m, s)).gives(right)
+
+    yield every("200 random uses", cases)
