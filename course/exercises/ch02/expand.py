@@ -241,7 +241,7 @@ def _(f):
             new[draw.randrange(len(new))] = draw.randint(1, 4)
         if new and draw.random() < 0.1:
             new.pop(0)
-        new = [*draw.shape(0, 2), *new]
+        new = [*draw.shape(0, 2, (2, 3, 4)), *new]
         return shape, tuple(draw.randint(0, 9) for _ in shape), tuple(new)
 
     yield agrees(f, expand.answer.value, pair, count=150)
