@@ -19,6 +19,34 @@ arange = Exercise(
     The step may be negative, or a float. Take care with `0.1`: it is not quite a tenth, and
     whoever adds it up a hundred times adds its error up a hundred times.
     """,
+    hints=(
+        """
+        First find *how many* values there are, then compute each one from its position. So no value depends
+        on the one before it, and errors cannot add up.
+        """,
+        """
+        `count_up(0, 1, 0.3)`: the way is 1 - 0 = 1 long, which is 3.33 steps of 0.3. A step that was begun
+        counts, so there are 4 values:
+
+        | index | start + index · step |
+        | --- | --- |
+        | 0 | 0 |
+        | 1 | 0.3 |
+        | 2 | 0.6 |
+        | 3 | 0.9 |
+
+        `count_up(3, 0, -1)`: (0 - 3) / -1 = 3 values. `count_up(3, 0, 1)`: (0 - 3) / 1 = -3, and fewer than
+        none means none.
+        """,
+        """
+        ```python
+        def count_up(start, end, step):
+            quotient = (end - start) / step
+            count = ...  # rounded up, and at least 0
+            return [float(...) for index in range(count)]
+        ```
+        """,
+    ),
 )
 
 

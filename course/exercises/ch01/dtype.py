@@ -24,6 +24,39 @@ dtype = Exercise(
     Two things to think of: in Python `isinstance(True, int)` holds, and an empty list becomes
     `torch.float32`.
     """,
+    hints=(
+        """
+        It is not the order of the numbers that matters, but which kinds occur at all. Collect the types in a
+        set, then ask for the highest kind first: complex, then float, then int, and bool if nothing else is
+        there.
+        """,
+        """
+        `infer_dtype([1, 2.5, True])`: the types are `{int, float, bool}`.
+
+        | question | answer |
+        | --- | --- |
+        | is `complex` among them? | no |
+        | is `float` among them? | yes: `torch.float32`, and we are done |
+
+        `infer_dtype([True, 2])`: `{bool, int}`. No complex, no float, but an int: `torch.int64`.
+
+        `infer_dtype([])`: the set is empty. No question strikes, so an empty list needs a question of its
+        own.
+        """,
+        """
+        ```python
+        def infer_dtype(numbers):
+            kinds = {type(number) for number in numbers}
+            if complex in kinds:
+                return torch.complex64
+            if ...:  # a float, or nothing at all
+                return torch.float32
+            if ...:
+                return torch.int64
+            return ...
+        ```
+        """,
+    ),
 )
 
 

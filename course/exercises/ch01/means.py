@@ -29,6 +29,36 @@ means = Exercise(
     2. **Sum**: the product $R^\\top X$ adds up the examples of each class.
     3. **Divide** each sum by *its own* count. A class without examples has the mean 0, not `nan`.
     """,
+    hints=(
+        """
+        Think in shapes. The table of ones is `(n, classes)`, x is `(n, features)`, and the result is
+        `(classes, features)`: the sum over n is a matrix product with the table transposed. A class's count
+        is the sum of its column in the table.
+        """,
+        """
+        x is `[[1, 2], [3, 4], [10, 20]]`, labels are `[0, 0, 1]`, and there are 3 classes.
+
+        ```
+        table R    Rᵀ                Rᵀ @ x      counts   means
+        1 0 0      1 1 0              4   6        2        2   3
+        1 0 0      0 0 1             10  20        1       10  20
+        0 1 0      0 0 0              0   0        0 → 1    0   0
+        ```
+
+        The comparison that makes R: `labels[:, None]` has the shape `(3, 1)`, the class numbers have the
+        shape `(3,)`, and the two broadcast to `(3, 3)`. The counts have the shape `(classes,)`; to divide
+        *rows* they must be a column.
+        """,
+        """
+        ```python
+        def class_means(x, labels, classes):
+            rows = (labels[:, None] == ...).to(x.dtype)
+            sums = ...  # (classes, features)
+            counts = rows.sum(0).clamp(min=1)
+            return sums / counts[...]
+        ```
+        """,
+    ),
 )
 
 

@@ -23,6 +23,41 @@ scalar = Exercise(
 
     Write `with_number(dtype, number)`. A dtype has `.is_floating_point` and `.is_complex`.
     """,
+    hints=(
+        """
+        Compare two kinds: that of the dtype and that of the number. If the number's kind is not higher, the
+        dtype stays as it is. If it is higher, the result is the default dtype of the *number's* kind.
+        """,
+        """
+        | dtype | number | kinds | result |
+        | --- | --- | --- | --- |
+        | `uint8` | `1000` | integer, integer | stays `uint8` |
+        | `uint8` | `0.5` | integer, floating: higher | default of floating: `float32` |
+        | `float64` | `0.5` | floating, floating | stays `float64` |
+        | `bool` | `3` | bool, integer: higher | default of integer: `int64` |
+        | `bool` | `True` | bool, bool | stays `bool` |
+        | `float64` | `2j` | floating, complex: higher | `complex128`, because it was `float64` |
+
+        Go through the kinds from the top: is the dtype complex? Is the number? Is the dtype floating? Is the
+        number? What is left are integers and bools.
+        """,
+        """
+        ```python
+        def with_number(dtype, number):
+            if dtype.is_complex:
+                return dtype
+            if isinstance(number, complex):
+                return ...  # one of two
+            if dtype.is_floating_point:
+                return ...
+            if isinstance(number, float):
+                return ...
+            if ...:  # the dtype is bool, and the number is more than that
+                return torch.int64
+            return dtype
+        ```
+        """,
+    ),
 )
 
 

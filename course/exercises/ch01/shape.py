@@ -17,6 +17,36 @@ shape = Exercise(
     * An empty list has the shape `(0,)`.
     * Rows of different shapes do not make a tensor: raise a `ValueError` that says *ragged*.
     """,
+    hints=(
+        """
+        The shape of a list is its length, followed by the shape of what is in it. That sentence uses the
+        word *shape* twice, so the function can call itself. What is no list has the shape `()`: there it
+        stops.
+        """,
+        """
+        `nested_shape([[1, 2, 3], [4, 5, 6]])`:
+
+        1. The list has 2 rows. Ask for the shape of each row.
+        2. `[1, 2, 3]` has 3 parts, each of shape `()`, so it is `(3,)`. The second row is `(3,)` as well.
+        3. All rows agree, so the answer is 2 followed by `(3,)`: `(2, 3)`.
+
+        `nested_shape([[1, 2], [3]])`: the rows have the shapes `(2,)` and `(1,)`. They differ: ragged.
+
+        `nested_shape([])`: there are no rows to ask. The length is 0, and nothing follows: `(0,)`.
+        """,
+        """
+        ```python
+        def nested_shape(data):
+            if not isinstance(data, list):
+                return ...
+            inner = [nested_shape(row) for row in data]
+            if ...:  # do they differ?
+                raise ValueError("ragged: ...")
+            first = inner[0] if inner else ()
+            return ...  # the length, followed by `first`
+        ```
+        """,
+    ),
 )
 
 

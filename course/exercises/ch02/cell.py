@@ -21,6 +21,34 @@ cell = Exercise(
     * An index that is too large or too small is an `IndexError`. Without it you would read a number
       that belongs to somebody else.
     """,
+    hints=(
+        """
+        Start at the offset and add one product per dimension: index times stride. Before that, each index
+        has to pass two questions: is it in range, and if it is negative, which index does it stand for?
+        """,
+        """
+        `cell_of((-1, 2), (3, 4), (4, 1), 5)`:
+
+        | dimension | index | in range? | stands for | times stride | so far |
+        | --- | --- | --- | --- | --- | --- |
+        | | | | | | 5 |
+        | 0 | -1 | -3 ≤ -1 < 3 | 2 | 2 · 4 = 8 | 13 |
+        | 1 | 2 | -4 ≤ 2 < 4 | 2 | 2 · 1 = 2 | 15 |
+
+        The cell is 15. With an index of 4 in dimension 1 it would not be in range: `IndexError`.
+        """,
+        """
+        ```python
+        def cell_of(index, shape, stride, offset):
+            found = offset
+            for i, size, step in zip(index, shape, stride):
+                if not ...:
+                    raise IndexError(f"index {i} is out of range for size {size}")
+                found += ...
+            return found
+        ```
+        """,
+    ),
 )
 
 

@@ -21,6 +21,38 @@ contiguous = Exercise(
     * A dimension of size 1 is never stepped along: **its stride does not matter**.
     * With no numbers at all, nothing can be out of order: contiguous.
     """,
+    hints=(
+        """
+        You know which strides a new tensor of this shape has. Walk from the right as for those, and compare.
+        Two things need care: skip dimensions of size 1, and answer at once if the tensor is empty.
+        """,
+        """
+        `is_row_major((2, 1, 3), (3, 50, 1))`, from the right, with the step that is expected:
+
+        | size | stride | expected | |
+        | --- | --- | --- | --- |
+        | 3 | 1 | 1 | agrees; expected grows to 3 |
+        | 1 | 50 | 3 | skipped, because its size is 1 |
+        | 2 | 3 | 3 | agrees |
+
+        All agree: `True`. For `(3, 4)` with strides `(5, 1)` the last comparison is 5 against 4: `False`.
+        """,
+        """
+        ```python
+        def is_row_major(shape, stride):
+            if ...:
+                return True
+            step = 1
+            for size, its in zip(reversed(shape), reversed(stride)):
+                if size == 1:
+                    ...
+                if its != step:
+                    return ...
+                step *= ...
+            return True
+        ```
+        """,
+    ),
 )
 
 

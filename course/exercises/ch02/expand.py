@@ -37,6 +37,41 @@ expand = Exercise(
     * Any other change is a `RuntimeError` that says *expand*: a size of 3 that becomes 4 or 1, or
       a new shape with fewer dimensions.
     """,
+    hints=(
+        """
+        Every dimension of the new shape has exactly one of four fates: it is new, it stays, it is stretched,
+        or it is an error. A new and a stretched one have the stride 0, because a step must lead to the same
+        cell.
+        """,
+        """
+        `expand_strides((3, 1), (1, 5), (2, 3, 4))`: the new shape has one dimension more.
+
+        | old size | old stride | new size | | stride |
+        | --- | --- | --- | --- | --- |
+        | | | 2 | new | 0 |
+        | 3 | 1 | 3 | stays | 1 |
+        | 1 | 5 | 4 | stretched | 0 |
+
+        The answer is `(0, 1, 0)`. An old size of 3 over a new size of 4 would be none of the first three.
+        """,
+        """
+        ```python
+        def expand_strides(shape, stride, new_shape):
+            lead = len(new_shape) - len(shape)  # how many dimensions are new
+            if ...:
+                raise RuntimeError(f"cannot expand {shape} to {new_shape}")
+            found = [0] * lead
+            for size, step, new in zip(shape, stride, new_shape[lead:]):
+                if size == new:
+                    found.append(...)
+                elif ...:
+                    found.append(0)
+                else:
+                    raise RuntimeError(f"cannot expand size {size} to {new}")
+            return tuple(found)
+        ```
+        """,
+    ),
 )
 
 

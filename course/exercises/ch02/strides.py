@@ -18,6 +18,35 @@ strides = Exercise(
     Write `row_major(shape)`, which gives the strides as a tuple. For a dimension of size 0 there is
     nothing to step over, and PyTorch counts it as 1.
     """,
+    hints=(
+        """
+        Walk from the last dimension to the first and carry the number of elements that lie to the right. At
+        the end that number is 1. Each dimension's own size joins it only after its stride was noted.
+        """,
+        """
+        `row_major((2, 3, 4))`, from the right:
+
+        | size | stride (what lies to the right) | afterwards |
+        | --- | --- | --- |
+        | 4 | 1 | 1 · 4 = 4 |
+        | 3 | 4 | 4 · 3 = 12 |
+        | 2 | 12 | |
+
+        The strides were found from right to left: 1, 4, 12. Turned round: `(12, 4, 1)`.
+
+        `row_major((2, 0, 3))`: 1, then 3, and the size 0 counts as 1, so it stays 3: `(3, 3, 1)`.
+        """,
+        """
+        ```python
+        def row_major(shape):
+            found, step = [], 1
+            for size in reversed(shape):
+                found.append(...)
+                step *= ...  # a size of 0 counts as 1
+            return ...  # the other way round, as a tuple
+        ```
+        """,
+    ),
 )
 
 

@@ -49,6 +49,57 @@ view = Exercise(
 
     The stride you give a new dimension of size 1 does not matter.
     """,
+    hints=(
+        """
+        The shape hides what matters: the *runs*, pieces in which the numbers lie evenly. First write the
+        tensor as a list of runs, each a pair of a length and a step. Then hand the runs out to the new
+        dimensions from the right. A new dimension must fit into one run.
+        """,
+        """
+        A 2 × 3 × 4 tensor with strides `(24, 4, 1)` becomes `(2, 12)`.
+
+        **Join**, from the left. A dimension joins the run before it if that run's step is `size * step` of
+        the dimension.
+
+        | dimension | run before | question | runs |
+        | --- | --- | --- | --- |
+        | (2, 24) | none | | (2, 24) |
+        | (3, 4) | (2, 24) | 24 == 3 · 4? no | (2, 24), (3, 4) |
+        | (4, 1) | (3, 4) | 4 == 4 · 1? yes: 3 · 4 numbers, step 1 | (2, 24), (12, 1) |
+
+        **Cut**, from the right. `left` is what is left of the current run.
+
+        | new size | take a run? | divides what is left? | stride | left afterwards | next step |
+        | --- | --- | --- | --- | --- | --- |
+        | 12 | yes: (12, 1) | 12 divides 12 | 1 | 1 | 12 |
+        | 2 | yes, `left` is 1: (2, 24) | 2 divides 2 | 24 | 1 | 48 |
+
+        The strides are `(24, 1)`. For the new shape `(6, 4)`, 4 takes from (12, 1) and leaves 3; then 6 does
+        not divide 3: `None`.
+        """,
+        """
+        ```python
+        def view_strides(shape, stride, new_shape):
+            runs = []  # (numbers, step between them)
+            for size, step in zip(shape, stride):
+                if size == 1:
+                    continue
+                if runs and ...:  # does it join the run before?
+                    runs[-1] = ...
+                else:
+                    runs.append((size, step))
+            found, left, step = [], 1, 1
+            for size in reversed(new_shape):
+                if size > 1 and left == 1:
+                    left, step = runs.pop()
+                if ...:
+                    return None
+                found.append(step)
+                left, step = ..., ...
+            return tuple(reversed(found))
+        ```
+        """,
+    ),
 )
 
 

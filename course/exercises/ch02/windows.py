@@ -23,6 +23,43 @@ sliding = Exercise(
     to the one below, and how far from one row of a window to the next? `x.stride()` knows. Let your
     function also work for images that are slices or transposed.
     """,
+    hints=(
+        """
+        Each window index has a stride. One window further down begins one *row* further in memory, and so
+        does the next row inside a window. So the two strides of the image come twice: once for the place of
+        the window, once for the place inside it.
+        """,
+        """
+        A 3 × 3 image with strides `(3, 1)` and k = 2. Its cells are
+
+        ```
+        0 1 2
+        3 4 5
+        6 7 8
+        ```
+
+        The window at (1, 0) is `[[3, 4], [6, 7]]`. Its number at (1, 1) is in cell 7:
+
+        | index | value | stride | |
+        | --- | --- | --- | --- |
+        | window's row | 1 | 3 | 3 |
+        | window's column | 0 | 1 | 0 |
+        | row inside | 1 | 3 | 3 |
+        | column inside | 1 | 1 | 1 |
+        | | | | 7 |
+
+        There are 3 - 2 + 1 = 2 places in each direction. Leading dimensions keep size and stride.
+        """,
+        """
+        ```python
+        def windows(x, k):
+            *lead, height, width = x.shape
+            *steps, down, right = x.stride()
+            shape = (*lead, ..., ..., k, k)
+            return x.as_strided(shape, (*steps, ..., ..., ..., ...))
+        ```
+        """,
+    ),
 )
 
 

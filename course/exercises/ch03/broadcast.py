@@ -23,6 +23,37 @@ broadcast = Exercise(
     Two shapes to test your thoughts on: `(0,)` with `(1,)` is `(0,)`, and `()` is the shape of a
     single number, which goes with everything.
     """,
+    hints=(
+        """
+        Make both shapes equally long first, with ones on the left of the shorter one. After that each place
+        is a question of its own about two numbers.
+        """,
+        """
+        `broadcast_shape((3, 1), (4,))`: the second shape becomes `(1, 4)`.
+
+        | a | b | equal, or a 1? | result |
+        | --- | --- | --- | --- |
+        | 3 | 1 | b is 1 | 3 |
+        | 1 | 4 | a is 1 | 4 |
+
+        The answer is `(3, 4)`. `(2, 3)` and `(3, 2)`: 2 and 3 are neither equal nor 1, an error. 0 and 1:
+        one is 1, so the result is the other one, 0.
+        """,
+        """
+        ```python
+        def broadcast_shape(a, b):
+            ndim = max(len(a), len(b))
+            left = (1,) * (ndim - len(a)) + tuple(a)
+            right = ...
+            shape = []
+            for m, n in zip(left, right):
+                if ...:
+                    raise ValueError(f"{a} and {b} cannot broadcast")
+                shape.append(...)  # the one that is not 1
+            return tuple(shape)
+        ```
+        """,
+    ),
 )
 
 

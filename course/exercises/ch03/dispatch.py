@@ -47,6 +47,37 @@ dispatch = Exercise(
 
     What the user handed in must stay as it was.
     """,
+    hints=(
+        """
+        The order of the four steps is the answer: one dtype, one shape, one call, one tensor. Each step has
+        a function of the framework, named in the prompt. A number becomes a tensor with `torch.as_tensor`,
+        but only after the common dtype was found.
+        """,
+        """
+        `run(div, torch.tensor([[1], [3]]), 2)`
+
+        | step | a | b |
+        | --- | --- | --- |
+        | promote: `result_type` says int64, the record says "float", so float32 | `[[1.], [3.]]` | `2.` |
+        | shapes `(2, 1)` and `()` broadcast to `(2, 1)` | `[[1.], [3.]]` | `[[2.], [2.]]` |
+        | as arrays, through the kernel | | `[[0.5], [1.5]]` |
+        | wrap | | a float32 tensor |
+
+        For two 0-d operands NumPy gives a scalar and not an array; `np.asarray(...)` makes one of both.
+        """,
+        """
+        ```python
+        def run(record, a, b):
+            dtype = torch.result_type(a, b)
+            if record["promotion"] == "float" and ...:
+                dtype = ...
+            a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+            shape = ...
+            arrays = (... for x in (a, b))
+            return torch.from_numpy(np.asarray(...))
+        ```
+        """,
+    ),
 )
 
 

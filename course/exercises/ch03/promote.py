@@ -27,6 +27,51 @@ promote = Exercise(
     Write `common_dtype(*operands)`. `kind(dtype)` below gives 0, 1 or 2 (we leave complex numbers
     out); it stands inside the function, so that it is yours to use.
     """,
+    hints=(
+        """
+        Two steps, and do not mix them. First sort the operands into three ranks and settle each rank with
+        `promote_types`. Then settle the ranks, from the weakest to the strongest, where the stronger wins
+        unless the weaker is of a higher kind.
+        """,
+        """
+        `common_dtype(int16 tensor, 0-d int64 tensor, 2.0)`
+
+        **Within the ranks**: rank 1 has `int16`, rank 2 has `int64`, rank 3 has `float32` (of 2.0).
+
+        **Between them**, from the weakest:
+
+        | so far | stronger rank | is "so far" of a higher kind? | result |
+        | --- | --- | --- | --- |
+        | nothing | `float32` | | `float32` |
+        | `float32` | `int64` | floating > integer: yes | `promote_types(int64, float32)` = `float32` |
+        | `float32` | `int16` | yes | `promote_types(int16, float32)` = `float32` |
+
+        And `common_dtype(float16 tensor, 0-d float64 tensor)`: so far `float64`, and `float16` is of the same
+        kind: not higher, so the stronger rank wins, `float16`.
+        """,
+        """
+        ```python
+        def common_dtype(*operands):
+            def kind(dtype):
+                return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+            ranks = {0: None, 1: None, 2: None}
+            for x in operands:
+                rank = ...  # 2 for a number, 1 for a 0-d tensor, 0 for the others
+                new, old = torch.as_tensor(x).dtype, ranks[rank]
+                ranks[rank] = ...
+            result = None
+            for high in (ranks[2], ranks[1], ranks[0]):  # the weakest first
+                if result is None or high is None:
+                    result = result or high
+                elif ...:
+                    result = torch.promote_types(high, result)
+                else:
+                    result = ...
+            return result
+        ```
+        """,
+    ),
 )
 
 

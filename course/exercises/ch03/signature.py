@@ -28,6 +28,42 @@ signature = Exercise(
       `r",\\s*(?![^\\[]*\\])"` matches only the commas outside brackets, for `re.split`.
     * There may be no parameter at all: `seed() -> int`.
     """,
+    hints=(
+        """
+        Take the text apart from the outside in: the name stands before the first bracket, the parameters
+        before `) ->`. Each parameter then has at most three parts: a type, a name, and perhaps a default
+        behind the first `=`.
+        """,
+        """
+        `add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+
+        | step | what is left |
+        | --- | --- |
+        | split at the first `(` | `add` and `Tensor self, … alpha=1) -> Tensor` |
+        | cut at `) ->` | `Tensor self, Tensor other, *, Scalar alpha=1` |
+        | split at commas | `Tensor self`, `Tensor other`, `*`, `Scalar alpha=1` |
+        | skip `*` and empty parts | three parts |
+        | partition the last at `=` | `Scalar alpha` and `1` |
+        | last word | `alpha` |
+        | `ast.literal_eval("1")` | the number 1 |
+        """,
+        """
+        ```python
+        def read_signature(text):
+            name, rest = text.split("(", 1)
+            inside = rest.rsplit(") ->", 1)[0]
+            names, defaults = [], {}
+            for part in re.split(..., inside):
+                if part in ("", "*"):
+                    continue
+                before, equals, default = part.partition("=")
+                names.append(...)
+                if ...:
+                    defaults[names[-1]] = ...
+            return name, names, defaults
+        ```
+        """,
+    ),
 )
 
 

@@ -31,6 +31,62 @@ counter = Exercise(
     `RuntimeError` that names both versions. A copy would be safe as well, and would double the
     memory of training: keep no numbers, keep the version.
     """,
+    hints=(
+        """
+        An integer cannot be shared: two names for it drift apart at the first `+= 1`. A *list of one number*
+        can. All views hold the same memory and the same such list; what is their own is from where to where
+        they look.
+        """,
+        """
+        ```
+        cells = Cells([1, 2, 3, 4, 5])     memory M, writes W = [0], from 0 to 5
+        a = cells.part(1, 5)               M, W, from 1 to 5
+        b = a.part(1, 3)                   M, W, from 1 + 1 to 1 + 3
+        kept = a.keep()                    notes version 0
+        b.write([30, 40])                  M = [1, 2, 30, 40, 5], W = [1]
+        cells._version, a._version         1, 1: they look into the same W
+        kept()                             version 1, expected 0: RuntimeError
+        ```
+
+        `keep` needs no copy of the numbers. It notes `self._version` and returns a function that compares
+        it with `self._version` of the moment in which it is called.
+        """,
+        """
+        ```python
+        class Cells:
+            def __init__(self, memory):
+                self.memory, self.writes = memory, [0]
+                self.start, self.stop = 0, len(memory)
+
+            @property
+            def _version(self):
+                return self.writes[0]
+
+            def read(self):
+                return ...
+
+            def part(self, start, stop):
+                view = Cells(self.memory)
+                view.writes = ...
+                view.start, view.stop = ...
+                return view
+
+            def write(self, numbers):
+                ...
+                self.writes[0] += 1
+
+            def keep(self):
+                seen = self._version
+
+                def kept():
+                    if ...:
+                        raise RuntimeError(f"at {self._version}; expected version {seen}")
+                    return self.read()
+
+                return kept
+        ```
+        """,
+    ),
 )
 
 
@@ -73,7 +129,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -109,7 +165,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -146,7 +202,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -187,7 +243,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -225,7 +281,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -265,7 +321,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -305,7 +361,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -379,7 +435,7 @@ class Cells:
         def kept():
             seen = self._version
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -420,7 +476,7 @@ class Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -461,7 +517,7 @@ class Cells:
 
         def kept():
             if self.read() != numbers:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept
@@ -496,7 +552,7 @@ class _Cells:
 
         def kept():
             if self._version != seen:
-                raise RuntimeError(f"at version {self._version}; expected version {seen}")
+                raise RuntimeError(f"at {self._version}; expected version {seen}")
             return self.read()
 
         return kept

@@ -25,6 +25,47 @@ culprit = Exercise(
       node, and run backward. Nodes run one after the other.
     * NaN is meant, `g.isnan()`, not infinity.
     """,
+    hints=(
+        """
+        Do not compute anything yourself: let the engine run, and have every node report. A hook on each node
+        notes the node if it sends a NaN. Nodes run one after the other, so the first note is the answer.
+        """,
+        """
+        `a = x * 3; b = a.sqrt(); loss = (b * 0).sum()` at x = 0. First the walk puts a hook on every node.
+        Then `loss.backward()` runs them in this order:
+
+        | node | sends | NaN? | noted |
+        | --- | --- | --- | --- |
+        | Sum | 1 | no | |
+        | Mul (b * 0) | 0, and `None` for the number | no | |
+        | Sqrt | 0 · ∞ = NaN | yes | **Sqrt** |
+        | Mul (x * 3) | NaN | yes | Sqrt, Mul |
+        | the leaf x | | | |
+
+        The first note is the square root. The product behind it only passed the NaN on.
+        """,
+        """
+        ```python
+        def first_nan(loss):
+            found = []
+
+            def watch(node):
+                def look(sent, received):
+                    if any(... for g in sent):
+                        found.append(node)
+
+                node.register_hook(look)
+
+            stack, seen = [loss.grad_fn], {loss.grad_fn}
+            while stack:
+                node = stack.pop()
+                watch(node)
+                ...  # put its targets on the stack, each once
+            loss.backward()
+            return ...
+        ```
+        """,
+    ),
 )
 
 

@@ -22,6 +22,43 @@ leaves = Exercise(
       gradient.
     * A graph may be 100,000 nodes deep, and `result` may be a leaf itself.
     """,
+    hints=(
+        """
+        It is a walk over a graph: a list of nodes still to visit and a set of nodes that were seen. Begin
+        with `result.grad_fn`. A node with an attribute `variable` is the end of a path, and its leaf is one
+        of the answers.
+        """,
+        """
+        `x * w + x`, where x and w want gradients. A node's targets stand behind the arrow.
+
+        | visit | has `variable`? | targets | new on the list |
+        | --- | --- | --- | --- |
+        | Add | no | Mul, leaf x | Mul, leaf x |
+        | leaf x | yes: **x** | none | |
+        | Mul | no | leaf x, leaf w | leaf w (leaf x was seen) |
+        | leaf w | yes: **w** | none | |
+
+        Before the walk: a result without `grad_fn` is a leaf itself, or wants no gradient at all.
+        """,
+        """
+        ```python
+        def leaves_of(result):
+            if result.grad_fn is None:
+                return ...
+            found, stack = [], [result.grad_fn]
+            seen = {result.grad_fn}
+            while stack:
+                node = stack.pop()
+                if hasattr(node, "variable"):
+                    ...
+                for target, _ in node.next_functions:
+                    if ...:
+                        seen.add(target)
+                        ...
+            return found
+        ```
+        """,
+    ),
 )
 
 

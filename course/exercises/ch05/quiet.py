@@ -24,6 +24,37 @@ quiet_exercise = Exercise(
     * An error in the block ends it too: Python calls `__exit__(kind, error, trace)`, with three
       `None` if there was no error. If `__exit__` returns something true, the error is swallowed.
     """,
+    hints=(
+        """
+        Three things have to happen: note what is set now, switch it off, and afterwards put back what was
+        noted. The first two belong to `__enter__`, the third to `__exit__`. Keep the note on `self`, so that
+        each block has its own.
+        """,
+        """
+        ```
+                                          recording   outer.before   inner.before
+        with quiet():   (outer)           off         on
+            with quiet():   (inner)       off         on             off
+                ...
+            the inner block ends          off         on             off   put back: off
+        the outer block ends              on          on                   put back: on
+        ```
+
+        If `__exit__` switched recording *on* each time, it would be on in the third row, in the middle of
+        the outer block.
+        """,
+        """
+        ```python
+        class quiet:
+            def __enter__(self):
+                self.before = ...
+                torch.set_grad_enabled(False)
+
+            def __exit__(self, kind, error, trace):
+                ...
+        ```
+        """,
+    ),
 )
 
 

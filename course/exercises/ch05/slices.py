@@ -29,6 +29,36 @@ slices = Exercise(
     Return a tuple: the gradient of `base` **before** the write, then the others. `grad` is not
     yours: somebody else may be using it.
     """,
+    hints=(
+        """
+        Divide the numbers of the base into two groups. Those outside the view were not touched by the write,
+        so their gradient goes on unchanged. Those under the view went through the write, so their gradient
+        is what `inner` gives. Put the two together in a clone.
+        """,
+        """
+        `base = [1, 5, 6, 4]`, `view = base[1:3]`, `view.mul_(w)` with w = `[2, 3]`. After the write the base
+        is `[1, 10, 18, 4]`. The gradient that comes back for it is `grad = [1, 10, 100, 1000]`.
+
+        | step | |
+        | --- | --- |
+        | `part(grad)` | `[10, 100]` |
+        | `inner` of that: gradient of the old view, g · w | `[20, 300]` |
+        | … and of w, g · old view | `[50, 600]` |
+        | a clone of `grad` | `[1, 10, 100, 1000]` |
+        | its part is overwritten with `[20, 300]` | `[1, 20, 300, 1000]` |
+
+        The answer is `([1, 20, 300, 1000], [50, 600])`.
+        """,
+        """
+        ```python
+        def copy_slices(grad, part, inner):
+            before, *others = inner(...)
+            base = ...  # not grad itself: somebody else may be using it
+            part(base).copy_(...)
+            return base, *others
+        ```
+        """,
+    ),
 )
 
 
