@@ -128,8 +128,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -164,8 +165,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -201,8 +203,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -242,8 +245,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -280,8 +284,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -320,8 +325,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -360,8 +366,9 @@ class Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -434,8 +441,9 @@ class Cells:
     def keep(self):
         def kept():
             seen = self._version
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -475,8 +483,9 @@ class Cells:
         seen = 0
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
@@ -551,8 +560,9 @@ class _Cells:
         seen = self._version
 
         def kept():
-            if self._version != seen:
-                raise RuntimeError(f"at {self._version}; expected version {seen}")
+            now = self._version
+            if now != seen:
+                raise RuntimeError(f"at {now}; expected version {seen}")
             return self.read()
 
         return kept
