@@ -16,6 +16,7 @@ from course import package
 
 if TYPE_CHECKING:
     from course.gallery import pictures
+    from course.hints import hint
     from course.judge import check
     from course.milestones import milestone
     from course.notebook import look, setup, start
@@ -28,6 +29,7 @@ _HOMES = {
     "check": "course.judge",
     "exercise": "course.registry",
     "glossary": "course.terms",
+    "hint": "course.hints",
     "look": "course.notebook",
     "milestone": "course.milestones",
     "pictures": "course.gallery",
@@ -41,6 +43,7 @@ __all__ = [
     "check",
     "exercise",
     "glossary",
+    "hint",
     "look",
     "milestone",
     "pictures",
