@@ -100,6 +100,10 @@ class Exercise:
 
         return keep
 
+    def changed(self, label: str, why: str, *changes: tuple[str, str]) -> None:
+        """A mutant that is the reference but for some places: (text, what stands there instead)."""
+        self.mutants.append(self.answer.changed("mutant", label, why, changes))
+
     def check(
         self, title: str, *, hidden: bool = False
     ) -> Callable[[Callable[[Any], Iterator[Case]]], Any]:
