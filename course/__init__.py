@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from course.gallery import pictures
+    from course.hints import hint
     from course.judge import check
     from course.notebook import look, setup, start
     from course.pieces import catch_up
@@ -25,6 +26,7 @@ _HOMES = {
     "check": "course.judge",
     "exercise": "course.registry",
     "glossary": "course.terms",
+    "hint": "course.hints",
     "look": "course.notebook",
     "pictures": "course.gallery",
     "setup": "course.notebook",
@@ -37,6 +39,7 @@ __all__ = [
     "check",
     "exercise",
     "glossary",
+    "hint",
     "look",
     "pictures",
     "setup",
