@@ -482,8 +482,9 @@ def _(f):
 
     def tell(x, weight, bias, momentum, eps, training):
         mode = "training" if training else "evaluation"
-        values = f"{x.tolist()}, weight {weight.tolist()}, bias {bias.tolist()}"
-        return f"{mode}: x = {values}, momentum {momentum}, eps {eps}; y, mean, variance"
+        values = [[round(v, 1) for v in t.flatten().tolist()] for t in (x, weight, bias)]
+        said = f"{mode}: x = {values[0]} in {x.shape[1]} columns, weight {values[1]}"
+        return f"{said}, bias {values[2]}, momentum {momentum}, eps {eps}; y, mean, variance"
 
     yield agrees(detached(f), detached(norm.answer.value), _any, tolerance=1e-4, tell=tell)
     yield untouched(lambda x, *rest: _layer(f)(x, *rest), _any)

@@ -11,7 +11,7 @@ from tests.course.wrong import like, wrong
 like("data.standardised", "a small number added to the deviation", ("std.where(std > 0, 1.0)", "std + 1e-6"))
 like("data.standardised", "no deviation below 1", ("std.where(std > 0, 1.0)", "std.clamp(min=1.0)"))
 like("data.standardised", "small deviations count as none", ("std.where(std > 0, 1.0)", "std.where(std > 1e-2, 1.0)"))
-like("data.standardised", "float32 whatever comes in", ("self.features, self.labels = features, labels", "self.features, self.labels = features.float(), labels"))
+like("data.standardised", "float32 whatever comes in", ("return row, self.labels[i]", "return row.float(), self.labels[i]"))
 like("data.standardised", "the deviation divided by n", ("features.std(0)", "features.std(0, correction=0)"))
 like(
     "data.standardised",
