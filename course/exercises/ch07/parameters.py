@@ -34,7 +34,8 @@ walk = Exercise(
     * first the module's own, from `module._parameters`, in order;
     * then those of each child in `module._modules`, in order, with the child's name and a dot in
       front: `"blocks.0.weight"`. `prefix` is what stands in front already, its dot included;
-    * an entry may be `None` (a layer without bias, a child that was removed): skip it. A frozen parameter (`requires_grad` is `False`) is a parameter like any other;
+    * an entry may be `None` (a layer without bias, a child that was removed): skip it. A frozen
+      parameter (`requires_grad` is `False`) is a parameter like any other;
     * a parameter that two layers **share** comes once, under the first of its names. `seen` holds
       the `id` of those already found; whoever calls from outside leaves it out.
     """,
@@ -49,11 +50,11 @@ walk = Exercise(
         A network with a parameter `scale` of its own, a layer `first`, and `second`, whose weight *is* the
         weight of `first`:
 
-        | call | own parameters | result so far | `seen` |
+        | call | own parameters | its result | `seen` after it |
         | --- | --- | --- | --- |
-        | `named_parameters(net)` | `scale` | `scale` | {scale} |
-        | `named_parameters(net.first, "first.", seen)` | `weight`, `bias` | `first.weight`, `first.bias` | {scale, W, b₁} |
-        | `named_parameters(net.second, "second.", seen)` | `weight` (seen), `bias` | `second.bias` | {scale, W, b₁, b₂} |
+        | for `net` | `scale` | `scale` | {scale} |
+        | for `net.first`, with `"first."` | `weight`, `bias` | `first.weight`, `first.bias` | {scale, W, b₁} |
+        | for `net.second`, with `"second."` | `weight` (seen), `bias` | `second.bias` | {scale, W, b₁, b₂} |
 
         The first call joins the three lists: `scale, first.weight, first.bias, second.bias`.
         """,

@@ -22,7 +22,11 @@ clip = Exercise(
       `model.parameters()` is: you can go through it once.
     * Return the norm **before** clipping, as a tensor of no dimension: it is worth a look.
     """,
-    without=("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm", "torch.nn.utils.clip_grads_with_norm_",),
+    without=(
+        "torch.nn.utils.clip_grad_norm_",
+        "torch.nn.utils.get_total_norm",
+        "torch.nn.utils.clip_grads_with_norm_",
+    ),
     hints=(
         """
         Collect the gradients that are there in a list; after that you need the parameters no more. One

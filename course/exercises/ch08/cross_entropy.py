@@ -27,7 +27,16 @@ entropy = Exercise(
       divide by. (Texts of different length are filled up with such labels.)
     * It has to be made of tensor operations: somebody will call `backward()` on it.
     """,
-    without=("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss", "torch.nn.functional.log_softmax", "torch.log_softmax", "torch.logsumexp", "torch.nn.CrossEntropyLoss", "torch.Tensor.logsumexp", "torch.Tensor.log_softmax",),
+    without=(
+        "torch.nn.functional.cross_entropy",
+        "torch.nn.functional.nll_loss",
+        "torch.nn.functional.log_softmax",
+        "torch.log_softmax",
+        "torch.logsumexp",
+        "torch.nn.CrossEntropyLoss",
+        "torch.Tensor.logsumexp",
+        "torch.Tensor.log_softmax",
+    ),
     hints=(
         """
         Work on all examples at once. Throw the ignored rows away first; then the rest of the function does

@@ -97,7 +97,10 @@ class Swish(Function):
 like(
     "extending.gradcheck",
     "lets nan agree",
-    ("if not abs(difference - slope[i].item()) <= tolerance:", "if abs(difference - slope[i].item()) > tolerance:"),
+    (
+        "if not abs(difference - slope[i].item()) <= tolerance:",
+        "if abs(difference - slope[i].item()) > tolerance:",
+    ),
 )
 
 
@@ -227,14 +230,22 @@ like(
 
 # -- extending.hvp
 
-like("extending.hvp", "x wants a gradient afterwards", ("x = x.detach().requires_grad_()", "x.requires_grad_()"))
+like(
+    "extending.hvp",
+    "x wants a gradient afterwards",
+    ("x = x.detach().requires_grad_()", "x.requires_grad_()"),
+)
 like("extending.hvp", "works for vectors only", ("(slope * v).sum()", "slope @ v"))
 like(
     "extending.hvp",
     "the sum of v instead of v",
     ("(slope * v).sum()", "slope.sum() * v.sum()"),
 )
-like("extending.hvp", "half the Hessian, as in Taylor's formula", ("return product", "return product / 2"))
+like(
+    "extending.hvp",
+    "half the Hessian, as in Taylor's formula",
+    ("return product", "return product / 2"),
+)
 
 
 @wrong("extending.hvp", "a difference of two slopes")

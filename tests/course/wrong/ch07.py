@@ -1,7 +1,6 @@
 """Wrong answers of chapter 07."""
 
 # ruff: noqa: F811
-import toytorch as torch
 from tests.course.wrong import like, wrong
 from toytorch import nn
 
@@ -15,12 +14,18 @@ like(
 like(
     "modules.register",
     "a parameter that is assigned anew moves to the end",
-    ("            if place is not own[kind]:\n                place.pop(name, None)", "            place.pop(name, None)"),
+    (
+        "            if place is not own[kind]:\n                place.pop(name, None)",
+        "            place.pop(name, None)",
+    ),
 )
 like(
     "modules.register",
     "a parameter for a buffer's name leaves the buffer where it was",
-    ("(own, self._parameters, self._modules, self._buffers)", "(own, self._parameters, self._modules)"),
+    (
+        "(own, self._parameters, self._modules, self._buffers)",
+        "(own, self._parameters, self._modules)",
+    ),
 )
 like(
     "modules.register",
@@ -45,7 +50,10 @@ like(
 like(
     "modules.register",
     "looks into the buffers first, so that a buffer's name never holds a parameter",
-    ("    elif kind:\n", "    elif name in self._buffers:\n        self._buffers[name] = value\n    elif kind:\n"),
+    (
+        "    elif kind:\n",
+        "    elif name in self._buffers:\n        self._buffers[name] = value\n    elif kind:\n",
+    ),
 )
 
 # -- modules.parameters
@@ -65,7 +73,7 @@ like(
     "modules.parameters",
     "puts the dot in itself, and so twice",
     ("    found = []\n", "    found, prefix = [], prefix + '.' if prefix else prefix\n"),
-    ("prefix + name + \".\"", "prefix + name"),
+    ('prefix + name + "."', "prefix + name"),
 )
 like(
     "modules.parameters",
@@ -75,7 +83,7 @@ like(
 like(
     "modules.parameters",
     "each child starts with a copy of what was seen",
-    ("prefix + name + \".\", seen)", "prefix + name + \".\", set(seen))"),
+    ('prefix + name + ".", seen)', 'prefix + name + ".", set(seen))'),
 )
 
 
@@ -102,9 +110,16 @@ def named_parameters(module, prefix="", seen=None):
 like(
     "modules.linear",
     "the bias is bounded by the outputs",
-    ("            start = torch.empty(out_features)", "            k = 1 / math.sqrt(out_features)\n            start = torch.empty(out_features)"),
+    (
+        "            start = torch.empty(out_features)",
+        "            k = 1 / math.sqrt(out_features)\n            start = torch.empty(out_features)",
+    ),
 )
-like("modules.linear", "the bias starts at zero", ("torch.empty(out_features).uniform_(-k, k)", "torch.zeros(out_features)"))
+like(
+    "modules.linear",
+    "the bias starts at zero",
+    ("torch.empty(out_features).uniform_(-k, k)", "torch.zeros(out_features)"),
+)
 like(
     "modules.linear",
     "without bias there is one that is zero",
@@ -113,9 +128,16 @@ like(
 like(
     "modules.linear",
     "the weight wants no gradient",
-    ("nn.Parameter(weight.uniform_(-k, k))", "nn.Parameter(weight.uniform_(-k, k), requires_grad=False)"),
+    (
+        "nn.Parameter(weight.uniform_(-k, k))",
+        "nn.Parameter(weight.uniform_(-k, k), requires_grad=False)",
+    ),
 )
-like("modules.linear", "multiplies by the data, past autograd", ("self.weight.t()", "self.weight.data.t()"))
+like(
+    "modules.linear",
+    "multiplies by the data, past autograd",
+    ("self.weight.t()", "self.weight.data.t()"),
+)
 like(
     "modules.linear",
     "seeds the generator: all layers start alike",
@@ -153,7 +175,8 @@ like(
     "loads floating values only, so that counts stay",
     (
         "    for name in common:\n        mine[name].copy_(state[name])",
-        "    for name in common:\n        if mine[name].is_floating_point():\n            mine[name].copy_(state[name])",
+        "    for name in common:\n        if mine[name].is_floating_point():\n"
+        "            mine[name].copy_(state[name])",
     ),
 )
 like(
@@ -166,7 +189,11 @@ like(
     "compares the number of dimensions instead of the shape",
     ("mine[name].shape != state[name].shape", "mine[name].dim() != state[name].dim()"),
 )
-like("modules.load", "the lists the other way round", ("return missing, unexpected", "return unexpected, missing"))
+like(
+    "modules.load",
+    "the lists the other way round",
+    ("return missing, unexpected", "return unexpected, missing"),
+)
 like(
     "modules.load",
     "adds to what is there",
@@ -197,7 +224,11 @@ like(
         "            with torch.no_grad():\n                mean, var = x.mean(0), x.var(0, correction=0)\n",
     ),
 )
-like("modules.batchnorm", "forgets weight and bias", ("return y * self.weight + self.bias", "return y"))
+like(
+    "modules.batchnorm",
+    "forgets weight and bias",
+    ("return y * self.weight + self.bias", "return y"),
+)
 like("modules.batchnorm", "a momentum of its own", ("m = self.momentum", "m = 0.1"))
 like("modules.batchnorm", "an eps of its own", ("var + self.eps", "var + 1e-5"))
 like(
@@ -213,7 +244,10 @@ like(
 like(
     "modules.batchnorm",
     "writes into its input",
-    ("        y = (x - mean) / torch.sqrt(var + self.eps)\n", "        x.data.sub_(mean)\n        y = x / torch.sqrt(var + self.eps)\n"),
+    (
+        "        y = (x - mean) / torch.sqrt(var + self.eps)\n",
+        "        x.data.sub_(mean)\n        y = x / torch.sqrt(var + self.eps)\n",
+    ),
 )
 like(
     "modules.batchnorm",
@@ -240,10 +274,29 @@ like(
         "        for module in model.modules():\n            module._forward_hooks.clear()",
     ),
 )
-like("modules.watch", "leaves the model in evaluation mode", ("    try:\n        model(x)", "    try:\n        model.eval()\n        model(x)"))
-like("modules.watch", "switches gradients off for good", ("    try:\n        model(x)", "    try:\n        torch.set_grad_enabled(False)\n        model(x)"))
-like("modules.watch", "the mean of the absolute values", ("output.square().mean().sqrt().item()", "output.abs().mean().item()"))
-like("modules.watch", "the standard deviation", ("output.square().mean().sqrt().item()", "output.std(correction=0).item()"))
+like(
+    "modules.watch",
+    "leaves the model in evaluation mode",
+    ("    try:\n        model(x)", "    try:\n        model.eval()\n        model(x)"),
+)
+like(
+    "modules.watch",
+    "switches gradients off for good",
+    (
+        "    try:\n        model(x)",
+        "    try:\n        torch.set_grad_enabled(False)\n        model(x)",
+    ),
+)
+like(
+    "modules.watch",
+    "the mean of the absolute values",
+    ("output.square().mean().sqrt().item()", "output.abs().mean().item()"),
+)
+like(
+    "modules.watch",
+    "the standard deviation",
+    ("output.square().mean().sqrt().item()", "output.std(correction=0).item()"),
+)
 like("modules.watch", "a tensor instead of a number", (".sqrt().item()", ".sqrt()"))
 
 

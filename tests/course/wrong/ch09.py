@@ -8,17 +8,37 @@ from tests.course.wrong import like, wrong
 
 # -- data.standardised
 
-like("data.standardised", "a small number added to the deviation", ("std.where(std > 0, 1.0)", "std + 1e-6"))
+like(
+    "data.standardised",
+    "a small number added to the deviation",
+    ("std.where(std > 0, 1.0)", "std + 1e-6"),
+)
 like("data.standardised", "no deviation below 1", ("std.where(std > 0, 1.0)", "std.clamp(min=1.0)"))
-like("data.standardised", "small deviations count as none", ("std.where(std > 0, 1.0)", "std.where(std > 1e-2, 1.0)"))
-like("data.standardised", "float32 whatever comes in", ("return row, self.labels[i]", "return row.float(), self.labels[i]"))
-like("data.standardised", "the deviation divided by n", ("features.std(0)", "features.std(0, correction=0)"))
+like(
+    "data.standardised",
+    "small deviations count as none",
+    ("std.where(std > 0, 1.0)", "std.where(std > 1e-2, 1.0)"),
+)
+like(
+    "data.standardised",
+    "float32 whatever comes in",
+    ("return row, self.labels[i]", "return row.float(), self.labels[i]"),
+)
+like(
+    "data.standardised",
+    "the deviation divided by n",
+    ("features.std(0)", "features.std(0, correction=0)"),
+)
 like(
     "data.standardised",
     "the mean of the others and its own deviation",
     (" if like is None else like.std", ""),
 )
-like("data.standardised", "the label as a Python number", ("return row, self.labels[i]", "return row, self.labels[i].item()"))
+like(
+    "data.standardised",
+    "the label as a Python number",
+    ("return row, self.labels[i]", "return row, self.labels[i].item()"),
+)
 like(
     "data.standardised",
     "from 0 to 1 instead",
@@ -28,7 +48,10 @@ like(
 like(
     "data.standardised",
     "both means are mixed",
-    ("features.mean(0) if like is None else like.mean", "features.mean(0) if like is None else (features.mean(0) + like.mean) / 2"),
+    (
+        "features.mean(0) if like is None else like.mean",
+        "features.mean(0) if like is None else (features.mean(0) + like.mean) / 2",
+    ),
 )
 
 # -- data.shuffled
@@ -210,9 +233,25 @@ class Batches(torch.utils.data.BatchSampler):
         super().__init__(sampler, size, drop_last)
 
 
-like("data.batches", "drop_last drops a full one as well", ("if batch and not self.drop_last:", "if batch:"), ("            if len(batch) == self.size:", "            if len(batch) == self.size and not (self.drop_last and number == len(self.sampler) - 1):"))
-like("data.batches", "tuples instead of lists", ("                yield batch\n", "                yield tuple(batch)\n"))
-like("data.batches", "one too many for sizes that come out even", ("return whole + (rest > 0 and not self.drop_last)", "return whole + (not self.drop_last)"))
+like(
+    "data.batches",
+    "drop_last drops a full one as well",
+    ("if batch and not self.drop_last:", "if batch:"),
+    (
+        "            if len(batch) == self.size:",
+        "            if len(batch) == self.size and not (self.drop_last and number == len(self.sampler) - 1):",
+    ),
+)
+like(
+    "data.batches",
+    "tuples instead of lists",
+    ("                yield batch\n", "                yield tuple(batch)\n"),
+)
+like(
+    "data.batches",
+    "one too many for sizes that come out even",
+    ("return whole + (rest > 0 and not self.drop_last)", "return whole + (not self.drop_last)"),
+)
 
 # -- data.collate
 
@@ -229,28 +268,112 @@ def collate_batch(batch):
         return padded
 
 
-like("data.collate", "a batch of one is a view of the example", ("    if all(one.shape", "    if len(batch) == 1:\n        return first.unsqueeze(0)\n    if all(one.shape"))
-like("data.collate", "through Python lists, so that dtypes are lost", ("return torch.stack(list(batch))", "return torch.tensor([one.tolist() for one in batch])"))
-like("data.collate", "the history of the examples is cut off", ("return torch.stack(list(batch))", "return torch.stack([one.detach() for one in batch])"))
-like("data.collate", "numbers become floats", ("return torch.tensor(list(batch))", "return torch.tensor([float(one) for one in batch])"))
-like("data.collate", "a tuple for a tuple", ("return [collate_batch(column) for column in zip(*batch)]", "return tuple(collate_batch(column) for column in zip(*batch))"))
-like("data.collate", "repeats the last number instead of zeros", ("        row[: len(one)] = one\n", "        row[: len(one)] = one\n        row[len(one) :] = one[-1]\n"))
-like("data.collate", "as long as the first one", ("longest = max(len(one) for one in batch)", "longest = len(first)"))
-like("data.collate", "knows lists and no tuples", ("isinstance(first, (tuple, list))", "isinstance(first, list)"))
-like("data.collate", "pads to a round length", ("longest = max(len(one) for one in batch)", "longest = 4 * -(-max(len(one) for one in batch) // 4)"))
+like(
+    "data.collate",
+    "a batch of one is a view of the example",
+    (
+        "    if all(one.shape",
+        "    if len(batch) == 1:\n        return first.unsqueeze(0)\n    if all(one.shape",
+    ),
+)
+like(
+    "data.collate",
+    "through Python lists, so that dtypes are lost",
+    ("return torch.stack(list(batch))", "return torch.tensor([one.tolist() for one in batch])"),
+)
+like(
+    "data.collate",
+    "the history of the examples is cut off",
+    ("return torch.stack(list(batch))", "return torch.stack([one.detach() for one in batch])"),
+)
+like(
+    "data.collate",
+    "numbers become floats",
+    ("return torch.tensor(list(batch))", "return torch.tensor([float(one) for one in batch])"),
+)
+like(
+    "data.collate",
+    "a tuple for a tuple",
+    (
+        "return [collate_batch(column) for column in zip(*batch)]",
+        "return tuple(collate_batch(column) for column in zip(*batch))",
+    ),
+)
+like(
+    "data.collate",
+    "repeats the last number instead of zeros",
+    (
+        "        row[: len(one)] = one\n",
+        "        row[: len(one)] = one\n        row[len(one) :] = one[-1]\n",
+    ),
+)
+like(
+    "data.collate",
+    "as long as the first one",
+    ("longest = max(len(one) for one in batch)", "longest = len(first)"),
+)
+like(
+    "data.collate",
+    "knows lists and no tuples",
+    ("isinstance(first, (tuple, list))", "isinstance(first, list)"),
+)
+like(
+    "data.collate",
+    "pads to a round length",
+    (
+        "longest = max(len(one) for one in batch)",
+        "longest = 4 * -(-max(len(one) for one in batch) // 4)",
+    ),
+)
 
 # -- data.in_order
 
-like("data.in_order", "asks after it has yielded", ("        ask(worker)\n        yield batch", "        yield batch\n        ask(worker)"))
-like("data.in_order", "reads all indices first", ("enumerate(indices), 0", "enumerate(list(indices)), 0"))
+like(
+    "data.in_order",
+    "asks after it has yielded",
+    ("        ask(worker)\n        yield batch", "        yield batch\n        ask(worker)"),
+)
+like(
+    "data.in_order",
+    "reads all indices first",
+    ("enumerate(indices), 0", "enumerate(list(indices)), 0"),
+)
 like(
     "data.in_order",
     "one worker gets all its jobs before the next gets any",
-    ("    for _ in range(ahead):\n        for worker in range(len(pool)):", "    for worker in range(len(pool)):\n        for _ in range(ahead):"),
+    (
+        "    for _ in range(ahead):\n        for worker in range(len(pool)):",
+        "    for worker in range(len(pool)):\n        for _ in range(ahead):",
+    ),
 )
-like("data.in_order", "one ahead, whatever is said", ("for _ in range(ahead):", "for _ in range(1):"))
-like("data.in_order", "keeps what arrives by its worker", ("arrived[order] = worker, batch", "arrived[worker] = worker, batch"))
-like("data.in_order", "asks the worker that was heard last", ("        worker, batch = arrived.pop(given)", "        _, batch = arrived.pop(given)"))
-like("data.in_order", "asks two for each one that is used", ("        ask(worker)\n        yield", "        ask(worker)\n        ask(worker)\n        yield"))
-like("data.in_order", "always asks worker 0", ("        ask(worker)\n        yield", "        ask(0)\n        yield"))
-like("data.in_order", "stops at the first index that is 0", ("if job is not None:", "if job is not None and job[1]:"))
+like(
+    "data.in_order", "one ahead, whatever is said", ("for _ in range(ahead):", "for _ in range(1):")
+)
+like(
+    "data.in_order",
+    "keeps what arrives by its worker",
+    ("arrived[order] = worker, batch", "arrived[worker] = worker, batch"),
+)
+like(
+    "data.in_order",
+    "asks the worker that was heard last",
+    ("        worker, batch = arrived.pop(given)", "        _, batch = arrived.pop(given)"),
+)
+like(
+    "data.in_order",
+    "asks two for each one that is used",
+    (
+        "        ask(worker)\n        yield",
+        "        ask(worker)\n        ask(worker)\n        yield",
+    ),
+)
+like(
+    "data.in_order",
+    "always asks worker 0",
+    ("        ask(worker)\n        yield", "        ask(0)\n        yield"),
+)
+like(
+    "data.in_order",
+    "stops at the first index that is 0",
+    ("if job is not None:", "if job is not None and job[1]:"),
+)
