@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from course import registry
 from course.variant import Variant
 
 T = TypeVar("T")
@@ -47,6 +48,12 @@ def wrong(exercise: str, label: str) -> Callable[[T], T]:
 def handed_in(exercise: str, label: str, make: Callable[[], Any]) -> None:
     """A wrong answer that nobody wrote: something of the framework's."""
     _all.append(Wrong(exercise, label, _Given(make)))  # type: ignore[arg-type]
+
+
+def like(exercise: str, label: str, *changes: tuple[str, str]) -> None:
+    """A wrong answer that is the reference but for some places: (text, what stands there)."""
+    answer = registry.exercise(exercise).answer
+    _all.append(Wrong(exercise, label, answer.changed("wrong", label, "", changes)))
 
 
 class _Given:
