@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from course import package
+
 if TYPE_CHECKING:
     from course.gallery import pictures
     from course.hints import hint
     from course.judge import check
+    from course.milestones import milestone
     from course.notebook import look, setup, start
     from course.pieces import catch_up
     from course.registry import exercise, use
@@ -28,6 +31,7 @@ _HOMES = {
     "glossary": "course.terms",
     "hint": "course.hints",
     "look": "course.notebook",
+    "milestone": "course.milestones",
     "pictures": "course.gallery",
     "setup": "course.notebook",
     "start": "course.notebook",
@@ -41,11 +45,15 @@ __all__ = [
     "glossary",
     "hint",
     "look",
+    "milestone",
     "pictures",
     "setup",
     "start",
     "use",
 ]
+
+
+package.install()
 
 
 def __getattr__(name: str) -> Any:

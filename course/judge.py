@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from course import borrowed, deadline, diagnosis, progress
+from course import borrowed, deadline, diagnosis, progress, properties
 from course.cases import Case, show
 from course.panel import Panel
 from course.records import Check, Exercise
@@ -110,7 +110,10 @@ def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
 
 
 def _diagnosis(outcomes: list[Outcome]) -> str:
-    if any(outcome.kind in ("broken", "timeout", "borrowed") for outcome in outcomes):
+    ended = next((o for o in outcomes if o.kind == "timeout"), None)
+    if ended is not None:
+        return "".join(ended.symptoms)
+    if any(outcome.kind in ("broken", "borrowed") for outcome in outcomes):
         return ""
     failing = [(o.symptoms, o.args) for o in outcomes if o.kind != "ok"]
     return diagnosis.common(failing, [o.args for o in outcomes if o.kind == "ok"])
@@ -230,6 +233,7 @@ class _Trial:
 
     def _outcome(self, case: Case) -> Outcome:
         printed = _Tee(sys.stdout)
+        before = properties.settings()
         try:
             got = _telling(case, printed)
         except deadline.OutOfTime:
@@ -238,6 +242,8 @@ class _Trial:
             if case.accepts_error(error):
                 return self._outcome_of(case, "ok", said(error))
             return self._failure(case, error)
+        finally:
+            properties.put_back(before)  # what one case leaves changed is not the next one's
         if got is Ellipsis and not self.outcomes:
             return Outcome(self.check, "open", case.given, case.wanted, "...")
         if case.accepts(got):
@@ -270,7 +276,8 @@ class _Trial:
     def _ended(self, kind: str, got: str) -> Outcome:
         given = self.case.given if self.case else f"the set-up of “{self.check}”"
         wanted = self.case.wanted if self.case else "an end"
-        return Outcome(self.check, kind, given, wanted, got)
+        says = (self.case.says,) if self.case and self.case.says else ()
+        return Outcome(self.check, kind, given, wanted, got, symptoms=says)
 
 
 class _Tee(io.TextIOBase):

@@ -314,23 +314,29 @@ def restores(
 
 
 def _changed(run: Callable[[], Any]) -> dict[str, str]:
-    before, dice = _settings(), torch.get_rng_state().clone()
+    before, dice = settings(), torch.get_rng_state().clone()
     try:
         with contextlib.suppress(Exception):
             run()
-        after = _settings()
+        after = settings()
         if not torch.equal(dice, torch.get_rng_state()):
             after["the next random numbers"] = "others"
         return {
             k: f"{before.get(k, 'the same')} → {v}" for k, v in after.items() if v != before.get(k)
         }
     finally:
-        torch.set_grad_enabled(before["recording"] == "on")
-        torch.set_default_dtype(getattr(torch, before["default dtype"].removeprefix("torch.")))
+        put_back(before)
         torch.set_rng_state(dice)
 
 
-def _settings() -> dict[str, str]:
+def put_back(before: dict[str, str]) -> None:
+    """Give the whole program the settings again that :func:`settings` found."""
+    torch.set_grad_enabled(before["recording"] == "on")
+    torch.set_default_dtype(getattr(torch, before["default dtype"].removeprefix("torch.")))
+
+
+def settings() -> dict[str, str]:
+    """The settings of the whole program that an answer might change, in words."""
     return {
         "recording": "on" if torch.is_grad_enabled() else "off",
         "default dtype": str(torch.get_default_dtype()),
