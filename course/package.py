@@ -35,8 +35,19 @@ NAME = "mytorch"
 # The package's files in the order in which they are written, and whose answer each is: a module
 # below course.exercises and the exercise's name in it.
 FILES: dict[str, tuple[str, str]] = {
+    "layout": ("ch02.layout", "layout"),
     "broadcast": ("ch04.unbroadcast", "unbroadcast"),
     "tensor": ("ch04.tensor", "tensor"),
+    "function": ("ch06.function", "function"),
+    "module": ("ch07.module", "module"),
+    "linear": ("ch07.linear_own", "own_linear"),
+    "cross_entropy": ("ch08.cross_entropy_own", "own_entropy"),
+    "adam": ("ch08.adamw_own", "own_adam"),
+    "loader": ("ch09.loader_own", "own_loader"),
+    "conv": ("ch10.conv_own", "own_conv"),
+    "embedding": ("ch19.embedding", "embedding"),
+    "norm": ("ch19.norm", "norm"),
+    "attention": ("ch19.attention", "attention"),
 }
 
 _HEAD = '"""My own {}: written in chapter {:02d} of the toytorch course."""\n\n'

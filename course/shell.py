@@ -92,9 +92,15 @@ def _print_streams(cell: Cell) -> None:
 def milestone(chapter: str, *, solved: bool) -> int:
     """Run a milestone on the learner's own package and say whose files it ran on."""
     from course.milestones import milestone as reach
+    from course.milestones import title
 
-    found = reach(chapter, solved=solved)
-    print(f"{found!r}\n{found.seconds:.1f} s.")
+    print(f"Milestone {find(chapter).number:02d} · {title(chapter)}\n")
+    found = reach(
+        chapter, solved=solved, tell=lambda line: print("    " + line, end="", flush=True)
+    )
+    if not found.passed:
+        print("    " + found.said.strip().splitlines()[-1] if found.said.strip() else "")
+    print(f"{found.summary()}\n{found.seconds:.1f} s.")
     return 0 if found.passed else 1
 
 

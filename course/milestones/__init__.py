@@ -14,15 +14,18 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
 from course import package
-from course.contents import find
+from course.contents import ROOT, find
 
 PROGRAMS = Path(__file__).parent
+DATA = ROOT / "toytorch" / "vision" / "data"  # digits and a story: files, no code
 LIMIT = 300  # seconds
 
 # What the program's Python runs: it refuses the framework and the course, and says at the end which
@@ -32,11 +35,13 @@ import json, runpy, sys
 sys.path[0] = sys.argv[1]
 for name in ("toytorch", "course", "torch"):
     sys.modules[name] = None
+program, report, data = sys.argv[2:]
+sys.argv = [program, data]
 try:
-    runpy.run_path(sys.argv[2], run_name="__main__")
+    runpy.run_path(program, run_name="__main__")
 finally:
     used = [name.partition(".")[2] for name in sys.modules if name.startswith("mytorch.")]
-    with open(sys.argv[3], "w") as file:
+    with open(report, "w") as file:
         json.dump(used, file)
 """
 
@@ -61,15 +66,18 @@ class Run:
     def __repr__(self) -> str:
         rows = [f"Milestone {self.number:02d} · {self.title}", ""]
         rows += ["    " + line for line in self.said.strip().splitlines()]
-        rows += [
+        return "\n".join([*rows, self.summary()])
+
+    def summary(self) -> str:
+        """Whose files it ran on, and whether it was reached."""
+        rows = [
             "",
             *(
                 f"  {_SIGNS[whose]} {name + '.py':<16}{self.lines[name]:>4} lines, {_WHOSE[whose]}"
                 for name, whose in self.files.items()
             ),
         ]
-        rows += ["", self._verdict()]
-        return "\n".join(rows)
+        return "\n".join([*rows, "", self._verdict()])
 
     def _repr_html_(self) -> str:
         files = "".join(
@@ -106,12 +114,18 @@ _WHOSE = {
 }
 
 
-def milestone(chapter: int | str, *, solved: bool = False) -> Run:
+def milestone(
+    chapter: int | str,
+    *,
+    solved: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Run:
     """Run a chapter's milestone on your own package.
 
     Args:
         chapter: 4, 8, 10 or 19; or ``"04"``, ``"autograd"``.
-        solved: run on the references, taken as if they were yours.
+        solved: run on the references instead.
+        tell: gets each line when the program prints it.
 
     Raises:
         LookupError: the chapter has no milestone.
@@ -123,7 +137,7 @@ def milestone(chapter: int | str, *, solved: bool = False) -> Run:
         missing = package.write_whole(home, solved=solved)
         report = home / "used.json"
         started = time.monotonic()
-        ran = _run(home, program, report)
+        ran = _run(home, program, report, tell)
         seconds = time.monotonic() - started
         try:
             used = json.loads(report.read_text(encoding="utf-8"))
@@ -147,20 +161,38 @@ def _program(number: int) -> Path:
     raise LookupError(f"chapter {number:02d} has no milestone; these have one: {known}")
 
 
+def title(chapter: int | str) -> str:
+    """What a chapter's milestone is called."""
+    return _title(_program(find(chapter).number))
+
+
 def _title(program: Path) -> str:
     said = ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or program.stem
     return said.splitlines()[0].rstrip(".")
 
 
-def _run(home: Path, program: Path, report: Path) -> tuple[bool, str]:
-    command = [sys.executable, "-c", _RUN, str(home), str(program), str(report)]
-    try:
-        done = subprocess.run(
-            command, cwd=home, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT
+def _run(home: Path, program: Path, report: Path, tell: Callable[[str], None]) -> tuple[bool, str]:
+    command = [sys.executable, "-u", "-c", _RUN, str(home), str(program), str(report), str(DATA)]
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            command, cwd=home, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
         )
-    except subprocess.TimeoutExpired:
-        return False, f"no end within {LIMIT} s"
-    said = done.stdout
-    if done.returncode:
-        said += done.stderr.replace(str(home), "work")
-    return done.returncode == 0, said
+        ender = threading.Timer(LIMIT, process.kill)
+        ender.start()
+        said = []
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                said.append(line)
+                tell(line)
+            process.wait()
+        finally:
+            late = not ender.is_alive()
+            ender.cancel()
+            process.kill()
+            process.wait()
+        errors.seek(0)
+        wrong = errors.read().replace(str(home), "work")
+    if late:
+        wrong = f"It was ended after {LIMIT} s.\n"
+    return process.returncode == 0, "".join(said) + (wrong if process.returncode else "")

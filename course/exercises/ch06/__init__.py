@@ -5,3 +5,4 @@ from course.exercises.ch06.swish import swish
 from course.exercises.ch06.gradcheck import gradcheck
 from course.exercises.ch06.implicit import implicit
 from course.exercises.ch06.hvp import hessian
+from course.exercises.ch06.function import function
