@@ -54,7 +54,7 @@ checkpoint = Exercise(
         ```python
         class Checkpoint:
             def __init__(self, model, optimizer, scheduler, generator):
-                self.parts = {"model": model, ...}
+                self.parts = ...  # all that has a state_dict, by name
                 self.generator = generator
 
             def save(self, path):
