@@ -178,6 +178,7 @@ plt.show()
 # For example, scores $(2, 0)$ and the first class: $p = (0.88, 0.12)$, and the
 # gradient is $(-0.12, 0.12)$. The score of the right class has to rise, that
 # of the other one to fall, and by as much as the probabilities are wrong.
+#
 # </details>
 #
 # Written down as one reads it, though, the formula breaks. **Predict** what the
@@ -369,6 +370,7 @@ for step in range(5):
 #   = q_t - \eta\, (g + \mu v_{t+1}).$$
 #
 # That is the line in your `step`. (The velocity starts at 0, so $q_0 = p_0$.)
+#
 # </details>
 
 # %%
@@ -406,6 +408,7 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 # $(1 - \beta^t)\, E$: too small by that factor. So divide by it. The same
 # holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$, $\beta^t$ goes to
 # 0 and the correction to 1.
+#
 # </details>
 
 # %% exercise="optim.adamw" slide="subslide" show="prompt"

@@ -345,18 +345,6 @@ checkpoint.changed(
 )
 
 checkpoint.changed(
-    "does not replace a file",
-    """
-    A file that is there already was left as it is. A training that saves to one path after each
-    epoch would keep the first epoch for ever.
-    """,
-    (
-        "        torch.save(state, path)",
-        "        if not os.path.exists(path):\n            torch.save(state, path)",
-    ),
-)
-
-checkpoint.changed(
     "saving switches to evaluation",
     """
     `save` called `model.eval()`. Training goes on after saving, now without dropout and with frozen
