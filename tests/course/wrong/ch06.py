@@ -1,6 +1,5 @@
 """Wrong answers of chapter 06."""
 
-# ruff: noqa: F811
 import toytorch as torch
 from tests.course.wrong import like, wrong
 from toytorch.autograd import Function

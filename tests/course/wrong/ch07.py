@@ -1,6 +1,5 @@
 """Wrong answers of chapter 07."""
 
-# ruff: noqa: F811
 from tests.course.wrong import like, wrong
 from toytorch import nn
 

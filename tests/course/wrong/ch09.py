@@ -1,6 +1,5 @@
 """Wrong answers of chapter 09."""
 
-# ruff: noqa: F811
 import random
 
 import toytorch as torch

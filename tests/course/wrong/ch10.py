@@ -1,6 +1,5 @@
 """Wrong answers of chapter 10."""
 
-# ruff: noqa: F811
 import os
 
 import toytorch as torch
@@ -158,7 +157,7 @@ class Checkpoint:
 
 @wrong("training.checkpoint", "keeps the state in memory beside the file")
 class Checkpoint:
-    kept: dict = {}  # noqa: RUF012
+    kept: dict = {}
 
     def __init__(self, model, optimizer, scheduler, generator):
         self.parts = {"model": model, "optimizer": optimizer, "scheduler": scheduler}
