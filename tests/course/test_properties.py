@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import toytorch as torch
-from course import borrowed, properties
+from course import borrowed, properties, registry
 from course.cases import Case, call, case
 from course.judge import judge
+from course.marking import supervisor
+from course.marking.supervisor import Limits
 from course.panel import html, text
 from course.properties import Draw
 from course.records import Check, Exercise
@@ -262,8 +264,6 @@ def test_classes_derived_from_it_or_wrapped_around_it() -> None:
 
 
 def test_every_name_that_an_exercise_forbids_exists() -> None:
-    from course import registry
-
     for found in registry.all_exercises().values():
         for name in found.without:
             assert callable(borrowed.resolve(name)), (found.name, name)
@@ -331,3 +331,20 @@ def test_a_diagnosis_has_to_hold_for_every_failure() -> None:
         return -x if x < 5 else x + 7
 
     assert said(wrong, lambda x: x, 3, 9) == ""
+
+
+def test_a_borrowed_answer_is_noticed_behind_the_barriers_of_marking() -> None:
+    """Where no answer may look at frames, the checks still see who called what."""
+    found = registry.exercise("ops.promote")
+    source = (
+        "import toytorch as torch\n"
+        "def common_dtype(*operands):\n"
+        "    if len(operands) == 1:\n"
+        "        return torch.as_tensor(operands[0]).dtype\n"
+        "    return torch.result_type(*operands[:2])\n"
+    )
+    result = supervisor.work(found, [["cell 1", source, [0, 1]]], ["reference"], Limits(20.0, 2048))
+    said = result.reports["answer"]
+    assert said["wrong"] == ""
+    assert [row[1] for row in said["outcomes"]] == ["borrowed"]
+    assert {row[1] for row in result.reports["reference"]["outcomes"]} == {"ok"}

@@ -11,6 +11,8 @@ import pytest
 from course import progress, registry, shell
 from course.build.source import read
 from course.contents import ROOT, find
+from course.judge import judge
+from course.panel import text
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +28,20 @@ def test_status_counts_what_is_solved(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"1/{len(first)}" in said
     assert "✔✘○" in said
     assert "20 Reading PyTorch itself" in said
+
+
+def test_optional_exercises_are_shown_and_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    own = registry.of_chapter(5)
+    optional = [found.name for found in own if found.optional]
+    assert optional == ["inplace.slices", "inplace.culprit"]
+    progress.record({optional[0]: "green"})
+    assert shell.status() == 0
+    said = capsys.readouterr().out
+    assert f"0/{len(own) - 2}  {'○' * (len(own) - 2)}  optional ✔○" in said
+    needed = sum(not found.optional for found in registry.all_exercises().values())
+    assert f"0 of {needed} exercises solved." in said
+    assert "And of the optional ones: inplace.slices." in said
+    assert "(optional)" in text(judge(registry.exercise(optional[0]), None))
 
 
 @pytest.mark.slow

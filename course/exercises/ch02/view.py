@@ -48,6 +48,16 @@ view = Exercise(
        one run into the next.
 
     The stride you give a new dimension of size 1 does not matter.
+
+    By hand, for the shape `(2, 2, 3)` with strides `(12, 3, 1)`: two blocks of six numbers, with a
+    gap between them. *Join*: `(3, 1)` comes after `(2, 3)`, and 3 == 3 · 1, so the two are one run of
+    6 numbers with step 1. `(2, 12)` stays alone, because 12 is not 2 · 3. *Cut*, from the right:
+
+    | new shape | 1st from the right | 2nd | 3rd | strides |
+    | --- | --- | --- | --- | --- |
+    | `(2, 6)` | 6 takes all of the run of 6 | 2 takes the run of 2 | | `(12, 1)` |
+    | `(2, 3, 2)` | 2 takes from 6, leaves 3 | 3 takes the rest, step 2 | 2 takes the next run | `(12, 2, 1)` |
+    | `(3, 4)` | 4 does not divide 6 | | | `None` |
     """,
     hints=(
         """

@@ -24,6 +24,14 @@ promote = Exercise(
     `promote_types` again, and otherwise what the lower rank says is dropped. The last two ranks
     are settled with each other first, then the first rank with what came of it.
 
+    | 1: with dimensions | 2: without | 3: numbers | the last two | all three |
+    | --- | --- | --- | --- | --- |
+    | `float16` | `float64` | | `float64` | `float16`: a lower rank of the same kind is dropped |
+    | `int32` | `float64` | | `float64` | `float64`: a higher kind counts |
+    | | `int32` | `0.5` | `float32`: the number's kind is higher | `float32` |
+    | `int16` | `int64` | `2` | `int64` | `int16` |
+    | `bool` | | `3` | `int64` | `int64` |
+
     Write `common_dtype(*operands)`. `kind(dtype)` below gives 0, 1 or 2 (we leave complex numbers
     out); it stands inside the function, so that it is yours to use.
     """,

@@ -26,6 +26,16 @@ slices = Exercise(
       view after the write, it gives a list of gradients: first that of the view **before** the
       write, then those of the other inputs, here of `w`.
 
+    By hand, for `base = [7, 5, 6, 8]`, `view = base[1:3]` and `view.mul_(w)` with `w = [2, 3]`. Let
+    `[1, 1, 1, 1]` be the gradient of the base after the write, `[7, 10, 18, 8]`.
+
+    | | base[0] | base[1] | base[2] | base[3] |
+    | --- | --- | --- | --- | --- |
+    | the old number was | kept | times 2 | times 3 | kept |
+    | so its gradient is | 1 | 1 · 2 = 2 | 1 · 3 = 3 | 1 |
+
+    And w gets 1 times the old numbers under the view, `[5, 6]`.
+
     Return a tuple: the gradient of `base` **before** the write, then the others. `grad` is not
     yours: somebody else may be using it.
     """,
