@@ -227,6 +227,7 @@ print([round(g, 2) for g in x.grad.tolist()])
 #
 # Gradients are small. Rounded to multiples of 0.25, -0.01 becomes 0 and 0.3
 # becomes 0.25: most of them would vanish, and learning would stop.
+#
 # </details>
 
 # %% exercise="extending.implicit" slide="subslide" show="prompt"

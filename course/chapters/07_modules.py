@@ -347,6 +347,7 @@ print(names[-1])
 #
 # Multiply by $h_i$ and add up over $i$: the first part gives $h_k$, the second
 # the mean of $h$, the third $\hat x_k$ times the mean of $h \hat x$.
+#
 # </details>
 #
 # Two parts are subtracted: what all examples have in common, and what is

@@ -45,9 +45,10 @@ viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 # The first goes along the gradient. The slope is steepest across the valley,
 # so it goes to and fro across it, and along the valley it is slow. The second
 # keeps a velocity: what points to and fro cancels, what points along the
-# valley adds up. The third divides each coordinate by the size of its own
-# gradients. It goes straight to the middle, and then overshoots, because its
-# steps do not get shorter as the slope does.
+# valley adds up. The third divides each coordinate of the gradient by the size
+# that it had lately. So it moves at the same pace along the valley and across
+# it, by 0.2 in each step, and then it overshoots, because its steps do not get
+# shorter as the slope does.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -113,10 +114,10 @@ for name, makes in tried.items():
 
 # %% [markdown]
 # On this valley momentum is far ahead, plain descent comes second, and Adam,
-# which everybody uses, last. The valley is a simple one: its curvature is the
-# same everywhere, its axes are the coordinates, and for two numbers a good
-# rate is quickly found. What Adam is good for you will see below, where the
-# loss changes its unit.
+# which many people use for everything, last. The valley is a simple one: its
+# curvature is the same everywhere, and for two numbers a good rate is quickly
+# found. What Adam is good for you will see below, where the loss changes its
+# unit.
 
 # %% [markdown] slide="slide"
 # ## Play: what to reduce
@@ -178,6 +179,7 @@ plt.show()
 # For example, scores $(2, 0)$ and the first class: $p = (0.88, 0.12)$, and the
 # gradient is $(-0.12, 0.12)$. The score of the right class has to rise, that
 # of the other one to fall, and by as much as the probabilities are wrong.
+#
 # </details>
 #
 # Written down as one reads it, though, the formula breaks. **Predict** what the
@@ -369,6 +371,7 @@ for step in range(5):
 #   = q_t - \eta\, (g + \mu v_{t+1}).$$
 #
 # That is the line in your `step`. (The velocity starts at 0, so $q_0 = p_0$.)
+#
 # </details>
 
 # %%
@@ -406,6 +409,7 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 # $(1 - \beta^t)\, E$: too small by that factor. So divide by it. The same
 # holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$, $\beta^t$ goes to
 # 0 and the correction to 1.
+#
 # </details>
 
 # %% exercise="optim.adamw" slide="subslide" show="prompt"

@@ -534,6 +534,7 @@ print("no workers", list(share(stream, None)))
 # `list(stream)` reads the stream to its end before the first example comes.
 # Some streams have no end, and most do not fit into memory. `islice` takes one
 # example at a time.
+#
 # </details>
 
 # %% [markdown] slide="subslide"

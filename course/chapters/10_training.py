@@ -293,6 +293,7 @@ viz.confusion(matrix)
 #
 # Counts of several batches can be added up. Shares cannot, and for a class that
 # does not occur they are 0/0.
+#
 # </details>
 #
 # ### Stopping in time

