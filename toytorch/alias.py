@@ -65,7 +65,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 rename(classes_in(module, module.__name__))
                 take_in(module)
 
-            spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]
+            spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]  # takes in what the loader made
         return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NoReturn
 
 __all__ = [
@@ -19,8 +20,6 @@ _folder = ""
 
 def get_dir() -> str:
     """Where downloads would be kept."""
-    from pathlib import Path
-
     return _folder or str(Path.home() / ".cache" / "toytorch" / "hub")
 
 

@@ -116,7 +116,7 @@ class Level:
         if self.get(owner) is None:
             self.put(owner, zeros_like(owner))
         _, _, size, stride, offset = inplace.geometry(owner, view)
-        tangent: Tensor = self.get(owner).as_strided(size, stride, offset)  # type: ignore[union-attr]
+        tangent: Tensor = self.get(owner).as_strided(size, stride, offset)  # type: ignore[union-attr]  # it was put there, see above
         self.put(view, tangent)
         return tangent
 
@@ -180,15 +180,16 @@ class Level:
             t = t.to(result.dtype).expand(result.shape)
             values = []
             for need in op.needs[name]:
-                kind = next((p for k, p in zip(op.keeps, op.plan) if k == need), None)
                 if need == "g":
                     values.append(t)
-                elif kind[0] == "argument":  # type: ignore[index]  # what is no "g" is kept
-                    values.append(args[kind[1]])  # type: ignore[index]
-                elif kind[0] == "result":  # type: ignore[index]
+                    continue
+                kind = next(p for k, p in zip(op.keeps, op.plan) if k == need)
+                if kind[0] == "argument":
+                    values.append(args[kind[1]])
+                elif kind[0] == "result":
                     values.append(result)
                 else:
-                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))  # type: ignore[index]
+                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))
             part = op.derivatives[name](*values)
             if part is not None:
                 total = part if total is None else total + part

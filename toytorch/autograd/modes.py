@@ -26,7 +26,7 @@ class Mode:
 
     def __call__(self, function: Any) -> Any:
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]  # a class is decorated by its constructor
             return function
         if inspect.isgeneratorfunction(function):
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -623,8 +624,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             )
         if o._array.shape != array.shape:
             if o._array.size:
-                import warnings
-
                 warnings.warn(
                     f"An output with one or more elements was resized since it had shape "
                     f"{list(o.shape)}, which does not match the required output shape "

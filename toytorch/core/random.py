@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 from typing import Any
@@ -63,8 +64,6 @@ class Generator:
 
     def set_state(self, state: Tensor) -> Generator:
         """Goes to a place that `get_state` gave."""
-        import ast
-
         try:
             seed, number, inc, has, value = ast.literal_eval(bytes(state._array).decode().strip())
         except (ValueError, SyntaxError, AttributeError) as error:

@@ -609,7 +609,7 @@ class Tensor:
         if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
             return self.__getstate__()
         state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
-        slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+        slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]  # not in the stubs
         held = {
             k: getattr(self, k) for k in slots if k not in Tensor.__slots__ and hasattr(self, k)
         }

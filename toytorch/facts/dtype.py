@@ -47,7 +47,7 @@ class dtype:
         """The NumPy dtype that stores these elements."""
         if self._numpy is None:
             try:
-                import ml_dtypes
+                import ml_dtypes  # an optional package
             except ImportError as error:
                 raise RuntimeError(
                     "bfloat16 needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
@@ -236,7 +236,7 @@ class finfo:
             )
         type = type.to_real()
         if type is bfloat16:
-            import ml_dtypes
+            import ml_dtypes  # an optional package
 
             limits: Any = ml_dtypes.finfo
             info = limits("bfloat16")

@@ -230,11 +230,11 @@ class DifferentiableGraphBackward(Node):
             arrays.append(value._array)
         for g, v in zip(grads, plan.halves.tangents):
             if g is None:  # nobody used this result
-                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]
+                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
                 continue
             array = g._array
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
-                array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]
+                array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
         found = iter(plan.backward(*arrays))
         return [wrap(next(found)) if given else None for given in plan.joint.given]

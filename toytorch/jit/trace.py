@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
@@ -271,7 +274,7 @@ class scoping:
     """Lets nodes know the module they come from: `__module.fc1`."""
 
     def __init__(self, tracer: Tracer, owner: Module | None) -> None:
-        self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]
+        self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]  # hooks' handles
 
     def __enter__(self) -> None:
         if self.owner is None:
@@ -298,8 +301,6 @@ class scoping:
 
 def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments given by name, in the order of the function's parameters."""
-    import inspect
-
     target = func.forward if isinstance(func, Module) else func
     bound = inspect.signature(target).bind(*args, **kwargs)
     return tuple(bound.arguments.values())
@@ -307,8 +308,6 @@ def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 def parameter_names(func: Any, count: int) -> list[str]:
     """The names of a function's parameters, for its graph's inputs."""
-    import inspect
-
     target = func.forward if isinstance(func, Module) else func
     try:
         found = list(inspect.signature(target).parameters.values())
@@ -323,8 +322,6 @@ def parameter_names(func: Any, count: int) -> list[str]:
 
 def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
-    import numpy as np
-
     generator = random.default_generator.rng.bit_generator
     place = generator.state
     copies = [tree_clone(args) for _ in range(2)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.tensor import Tensor, like_class, wrap
 
 
@@ -19,8 +21,6 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
-            import numpy as np
-
             data = wrap(np.empty(0, np.float32))
         if not isinstance(data, Tensor):
             raise TypeError(

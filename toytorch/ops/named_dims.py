@@ -482,4 +482,4 @@ def unflattened(tensor: Tensor, dim: Any, sizes: Any) -> Tensor:
 
 for _function in (rename, rename_, refine_names, align_to, align_as, has_names):
     setattr(Tensor, _function.__name__, _function)
-Tensor.names = property(names_of, _set_names)  # type: ignore[attr-defined]
+Tensor.names = property(names_of, _set_names)  # type: ignore[attr-defined]  # ops attach methods to the class

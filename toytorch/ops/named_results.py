@@ -21,7 +21,7 @@ def result_class(name: str, fields: tuple[str, ...] = VALUES_AND_INDICES) -> typ
         parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
         return f"torch.return_types.{name}(\n{parts})"
 
-    made.__repr__ = show  # type: ignore[method-assign]
+    made.__repr__ = show  # type: ignore[method-assign]  # printed as PyTorch prints it
     return made
 
 

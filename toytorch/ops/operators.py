@@ -84,7 +84,7 @@ def _not_equal(self: Tensor, other: Any) -> Any:
 
 def _contains(self: Tensor, value: Any) -> builtins.bool:
     if isinstance(value, (Tensor, *NUMBERS)):
-        return builtins.bool((self == value).any())  # type: ignore[attr-defined]
+        return builtins.bool((self == value).any())  # type: ignore[attr-defined]  # the record's `eq` gives a tensor
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}."
     )

@@ -81,7 +81,7 @@ class emit_nvtx:
             raise RuntimeError("NVTX annotation context manager is not reentrant")
         if self.enabled:
             try:
-                from cupy.cuda import nvtx
+                from cupy.cuda import nvtx  # an optional package
             except ImportError:
                 raise RuntimeError(
                     "NVTX functions not installed. Are you sure you have a CUDA "

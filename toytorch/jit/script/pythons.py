@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -105,8 +106,6 @@ class Pythons(Subscripts):
         return self.call_builtin(name, [value, *args[1:]], at)
 
     def run_pow(self, at: Any, x: Any, y: Any) -> Any:
-        import ast
-
         return self.binary(ast.Pow(), self.as_value(x, at), self.as_value(y, at), at)
 
     def run_min(self, at: Any, *args: Any) -> Any:

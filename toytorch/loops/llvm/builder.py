@@ -27,7 +27,7 @@ def ir() -> Any:
     It is imported here and nowhere else, when the first kernel is written: it takes 40 ms, and may
     not be installed.
     """
-    import llvmlite.ir
+    import llvmlite.ir  # an optional package
 
     return llvmlite.ir
 

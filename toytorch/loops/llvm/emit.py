@@ -30,7 +30,7 @@ class Emit:
         if type not in self.others:
             made = self.others[type] = self.__class__(self.ir, self.b, type, self.processor)
             made.others = self.others
-            made.slow, made.large = self.slow, self.large  # type: ignore[attr-defined]
+            made.slow, made.large = self.slow, self.large  # type: ignore[attr-defined]  # set where operations are made
         return self.others[type]
 
     def num(self, value: float) -> Any:
@@ -157,7 +157,7 @@ class Emit:
     def note(self, condition: Any) -> None:
         """Remembers, for the end of the kernel, that the condition held somewhere."""
         flag = self.b.zext(condition, self.ir.IntType(32))
-        place = self.large  # type: ignore[attr-defined]
+        place = self.large  # type: ignore[attr-defined]  # set where operations are made
         self.b.store(self.b.or_(self.b.load(place), flag), place)
 
     # -- pairs of numbers whose sum is meant ------------------------------------------------------

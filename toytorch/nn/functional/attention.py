@@ -180,7 +180,7 @@ def multi_head_attention_forward(
         _require(static_k is None, "bias cannot be added to static key.")
         _require(static_v is None, "bias cannot be added to static value.")
         k, v = (
-            cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]
+            cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]  # both are there, see above
             for x, b in ((k, bias_k), (v, bias_v))
         )
         mask, padding = _one_more(mask), _one_more(padding)

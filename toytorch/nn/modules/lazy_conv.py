@@ -49,7 +49,7 @@ class _LazyConv(LazyModuleMixin):
     def reset_parameters(self) -> None:
         """Draws starting values, once there are parameters."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            super().reset_parameters()  # type: ignore[misc]  # the class beside it has it
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Shapes weight and bias."""

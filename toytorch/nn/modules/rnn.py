@@ -58,7 +58,7 @@ class RNNBase(Module):
             for suffix in ("", "_reverse")[: 2 if bidirectional else 1]:
                 shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 if bias:
-                    shapes.update(bias_ih=(gates,), bias_hh=(gates,))  # type: ignore[arg-type]
+                    shapes.update(bias_ih=(gates,), bias_hh=(gates,))  # type: ignore[arg-type]  # tuples of one size among pairs
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 self._all_weights.append([f"{n}_l{layer}{suffix}" for n in shapes])

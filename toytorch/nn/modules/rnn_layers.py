@@ -42,7 +42,7 @@ class Lstm(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, c, *kept = arrays.lstm_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]
+        outputs, h, c, *kept = arrays.lstm_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
         results = wrap(outputs), wrap(h), wrap(c)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
@@ -66,7 +66,7 @@ class Gru(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, *kept = arrays.gru_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]
+        outputs, h, *kept = arrays.gru_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
         results = wrap(outputs), wrap(h)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
@@ -90,7 +90,7 @@ class Rnn(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, relu, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        made = arrays.rnn_forward(xp, *_arrays(inputs), relu, spans)  # type: ignore[call-arg]
+        made = arrays.rnn_forward(xp, *_arrays(inputs), relu, spans)  # type: ignore[call-arg]  # the list has all that is named
         results = tuple(_wrapped(made))
         ctx.relu, ctx.spans, ctx.xp = relu, spans, xp
         ctx.save_for_backward(*inputs, results[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from typing import Any
 
 import numpy as np
@@ -519,8 +520,6 @@ def tensor(
     (torch.int64, torch.float32, torch.int64)
     """
     if isinstance(data, Tensor):
-        import warnings
-
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or sourceTensor.detach().clone()."
@@ -613,8 +612,6 @@ def from_numpy(ndarray: Any) -> Tensor:
             "the numpy array to reallocate the memory."
         )
     if not ndarray.flags.writeable:
-        import warnings
-
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support "
             "non-writable tensors. This means writing to this tensor will result in "

@@ -169,5 +169,5 @@ class Writable:
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
-Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]
+Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]  # ops attach methods to the class

@@ -58,8 +58,8 @@ view_as_complex: Op = view(
 )
 
 # For writes through views of another kind (see core/inplace.py).
-Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]
-Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]
+Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
 def _polar(xp: Any, size: Any, angle: Any) -> Any:

@@ -84,6 +84,6 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
-Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]
-Tensor.real = property(real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag)  # type: ignore[attr-defined]
+Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.real = property(real)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.imag = property(imag)  # type: ignore[attr-defined]  # ops attach methods to the class

@@ -246,7 +246,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return elementwise.pow.function(base, power, out=out)
 
 
-Tensor.float_power = float_power  # type: ignore[attr-defined]
+Tensor.float_power = float_power  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
 @public(method=True)

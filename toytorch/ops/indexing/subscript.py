@@ -210,6 +210,6 @@ def delitem(x: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-Tensor.__delitem__ = delitem  # type: ignore[attr-defined]
+Tensor.__delitem__ = delitem  # type: ignore[attr-defined]  # ops attach methods to the class
 Tensor.__getitem__ = getitem
 Tensor.__setitem__ = setitem

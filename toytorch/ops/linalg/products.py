@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from toytorch.core import inplace as writing
@@ -111,7 +112,7 @@ def addbmm_(
     )
 
 
-Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]
+Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
 def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
@@ -280,8 +281,6 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 @public("chain_matmul", tensor_first=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
-    import warnings
-
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch "
         "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "

@@ -233,7 +233,7 @@ householder_op = general(
     amp="float32",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
-Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]
+Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]  # ops attach methods to the class
 public("orgqr")(householder_op.function)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -330,8 +331,6 @@ clone = general(
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
     if a.dtype.kind == "c" and dtype.rank < 3:
-        import warnings
-
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
         )

@@ -193,12 +193,12 @@ def _hermitian(self: Tensor) -> Tensor:
     return conj(_swapped(self, "H"))
 
 
-Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]
-Tensor.T = property(_transposed)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]
-Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
-Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]
-Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]
+Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.T = property(_transposed)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]  # ops attach methods to the class
 
 # -- parts of a dimension --------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def _copying(name: str, show: Any) -> Any:
 
 for _name, _show in VIEWS.items():
     _copying(_name, _show)
-Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]
+Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]  # ops attach methods to the class
 
 # -- copies with a part written over --------------------------------------------------------------
 

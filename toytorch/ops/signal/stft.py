@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
         )
     if mode == "circular" and max(before, after) > n:
         raise RuntimeError("Padding value causes wrapping around more than once.")
-    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]
+    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]  # the mode comes from a table
     return x.index_select(-1, wrap(places, int64).to(x.device))
 
 
@@ -230,8 +231,6 @@ def istft(
         raise RuntimeError(text + "window overlap add min: 1\n[ CPUBoolType{} ]")
     made = added / envelope
     if end > total:
-        import warnings
-
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being "
             "padded with zeros in the tail. Please check your center and hop_length "

@@ -368,7 +368,7 @@ METHODS = (
 )
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
-Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]
+Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]  # ops attach methods to the class
 kernel("_to_device")(
     lambda a, device, source: SparseArray(
         moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced

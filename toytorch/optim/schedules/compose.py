@@ -92,7 +92,7 @@ class SequentialLR(_Several):
         elif hasattr(sched, "last_epoch"):
             sched.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # takes no epoch, as PyTorch's
         """Goes on by one epoch of the schedule whose turn it is."""
         self.last_epoch += 1
         at = bisect_right(self._milestones, self.last_epoch)
@@ -118,7 +118,7 @@ class ChainedScheduler(_Several):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = values_of(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # takes no epoch, as PyTorch's
         """One step of every schedule."""
         for s in self._schedulers:
             s.step()

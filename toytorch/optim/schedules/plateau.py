@@ -69,7 +69,7 @@ class ReduceLROnPlateau(LRScheduler):
             best += sign * self.threshold
         return a > best if self.mode == "max" else a < best
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  # takes a measurement, as PyTorch's
         """Takes a measurement into account."""
         current = float(metrics)
         if epoch is not None:

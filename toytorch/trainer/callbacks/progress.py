@@ -60,7 +60,7 @@ class TextBar:
 def open_bar(total: int | None, desc: str) -> Any:
     """A bar with `update`, `set_postfix_str` and `close`."""
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # an optional package
     except ImportError:
         return TextBar(total, desc)
     return tqdm(total=total, desc=desc, file=sys.stdout, dynamic_ncols=True, mininterval=0.2)
@@ -90,7 +90,7 @@ class ProgressBar(Callback):
             self._bar.update(1)
 
     def _show(self, metrics: dict[str, float]) -> None:
-        self._bar.set_postfix_str(  # type: ignore[attr-defined]
+        self._bar.set_postfix_str(  # type: ignore[attr-defined]  # called while there is a bar
             ", ".join(f"{k}={v:.4g}" for k, v in metrics.items()), refresh=False
         )
 

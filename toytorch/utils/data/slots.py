@@ -209,7 +209,7 @@ class Inbox:
         if sys.platform == "win32":  # there a segment is known by its name, as long as it is open
             self._slots[number] = mmap.mmap(-1, shared.size, tagname=shared.name)
         else:
-            self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]
+            self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]  # SharedMemory has it, the stubs do not
         self._last = max(self._last, number)
         shared.close()
         shared.unlink()

@@ -98,13 +98,13 @@ def grid(batch: Any, columns: int = 8) -> Any:
 
 def of_figure(figure: Any, close: bool) -> Any:
     """The pixels (3, height, width) of a matplotlib figure."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # an optional package
 
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1).copy()
     if close:
-        import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt  # an optional package
 
         plt.close(figure)
     return pixels

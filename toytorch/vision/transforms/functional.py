@@ -253,7 +253,7 @@ def pad(img: Tensor, padding: Any, fill: float = 0, padding_mode: str = "constan
 
 def _indices(n: int, before: int, after: int, mode: str) -> Tensor:
     """Which of n pixels stands at each place of the bordered line; negative borders cut."""
-    found = np.pad(np.arange(n), (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]
+    found = np.pad(np.arange(n), (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]  # the mode is a string of the caller's
     return from_numpy(found[max(-before, 0) : len(found) - max(-after, 0)])
 
 
