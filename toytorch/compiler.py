@@ -26,7 +26,7 @@ __all__ = [
 
 def is_compiling() -> bool:
     """Whether this call is being compiled."""
-    tracer = running() if state.shortcut is state.SLOW else None
+    tracer = running() if state.fast_path is state.SLOW else None
     return tracer is not None and tracer.met is not None
 
 

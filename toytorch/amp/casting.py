@@ -108,8 +108,8 @@ def cast(value: Any, where: str, to: dtype) -> Any:
     keep = (
         local.keep_casts
         and local.depth
-        and value._rg
-        and value._edge is None
+        and value._requires_grad
+        and value._grad_edge is None
         and value._base is None
         and state.local.grad
         and to is not float32

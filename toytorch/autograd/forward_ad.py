@@ -236,12 +236,14 @@ def push_by_two_backwards(
     with enable_grad():
         again = dispatch.call(op, tuple(fresh(a, t) for a, t in zip(args, tangents)))
         outs = list(again) if op.many else [again]
-        live = [o for o in outs if o._rg]
+        live = [o for o in outs if o._requires_grad]
         us = [zeros_like(o.detach()).requires_grad_() for o in live]
         if not live:
             return [None] * len(results)
         shares = grad(live, xs, us, create_graph=True, allow_unused=True)
-        pairs = [(v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._rg]
+        pairs = [
+            (v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._requires_grad
+        ]
         moved: Any = (
             grad(
                 [v for v, _ in pairs],
@@ -256,7 +258,7 @@ def push_by_two_backwards(
     if not tracked:
         moved = [None if m is None else without_history(m) for m in moved]
     found = iter(moved)
-    return [next(found) if o._rg else None for o in outs]
+    return [next(found) if o._requires_grad else None for o in outs]
 
 
 # -- a value with another history ------------------------------------------------------------------
@@ -264,22 +266,22 @@ def push_by_two_backwards(
 
 def lifted(x: Tensor) -> Tensor:
     """A tensor to differentiate by: the value of x, connected to whatever x came from."""
-    if x._rg:
+    if x._requires_grad:
         return registry["alias"].function(x)
     fresh: Tensor = new(Tensor)
     fresh._array, fresh.dtype, fresh._storage = x._array, x.dtype, x._storage
-    fresh._edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
-    fresh._rg = True
+    fresh._grad_edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
+    fresh._requires_grad = True
     return fresh
 
 
 def released(tensor: Tensor) -> Tensor:
     """The value without history, with what outer transforms know of it."""
-    if not tensor._rg:
+    if not tensor._requires_grad:
         return tensor
     fresh: Tensor = new(Tensor)
     fresh._array, fresh.dtype, fresh._storage = tensor._array, tensor.dtype, tensor._storage
-    fresh._rg, fresh._edge = False, None
+    fresh._requires_grad, fresh._grad_edge = False, None
     fresh._batches, fresh._tangents = tensor._batches, tensor._tangents
     return fresh
 
@@ -287,7 +289,7 @@ def released(tensor: Tensor) -> Tensor:
 def has_history(tensor: Tensor) -> bool:
     """Whether a tensor requires a gradient, or its tangent, or the batch it is an example of."""
     inside = (*(tensor._batches or {}).values(), *(tensor._tangents or {}).values())
-    return tensor._rg or any(has_history(t) for t in inside)
+    return tensor._requires_grad or any(has_history(t) for t in inside)
 
 
 def without_history(tensor: Tensor) -> Tensor:
@@ -295,7 +297,7 @@ def without_history(tensor: Tensor) -> Tensor:
     fresh = released(tensor)
     if fresh is tensor and has_history(tensor):
         fresh = lifted(tensor)
-        fresh._rg = False
+        fresh._requires_grad = False
     for name in ("_batches", "_tangents"):
         inside = getattr(tensor, name)
         if inside:

@@ -198,7 +198,7 @@ class Function:
             state.local.contexts.append(context)
         recording = state.local.grad
         context.needs_input_grad = tuple(
-            recording and isinstance(x, Tensor) and x._rg for x in inputs
+            recording and isinstance(x, Tensor) and x._requires_grad for x in inputs
         )
         state.set_grad(False)
         try:
@@ -242,7 +242,10 @@ class Function:
                 r = results[i] = alias(r)  # an input returned as it is becomes a view of itself
             metas.append((r._array.shape, r.dtype))
             if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
-                r._rg, r._edge = True, node if len(results) == 1 else Output(node, i)
+                r._requires_grad, r._grad_edge = (
+                    True,
+                    node if len(results) == 1 else Output(node, i),
+                )
         node.meta = metas if len(results) > 1 else metas[0]
         hooks = state.local.saved_hooks
         if state.anomaly is not None:
@@ -295,13 +298,13 @@ def once_differentiable(backward: Any) -> Any:
             results = backward(ctx, *grads)
         finally:
             state.set_grad(before)
-        if not before or not any(isinstance(g, Tensor) and g._rg for g in grads):
+        if not before or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
             return results
         refused = []
         for r in results if isinstance(results, tuple) else (results,):
             if isinstance(r, Tensor):
                 r = alias(r)
-                r._rg, r._edge = True, Error(r)
+                r._requires_grad, r._grad_edge = True, Error(r)
             refused.append(r)
         return tuple(refused)
 

@@ -104,7 +104,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not "
             "require gradients"
         )
-    return GradientEdge(as_function(tensor if tensor._edge is None else tensor._edge))
+    return GradientEdge(as_function(tensor if tensor._grad_edge is None else tensor._grad_edge))
 
 
 def increment_version(tensor: Any) -> None:

@@ -27,7 +27,7 @@ def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
         if leaf.dtype.rank < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
     fresh = [lifted(x) for x in leaves]
-    return tree_unflatten(fresh, spec), fresh, any(x._rg for x in leaves)
+    return tree_unflatten(fresh, spec), fresh, any(x._requires_grad for x in leaves)
 
 
 def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
@@ -60,7 +60,9 @@ def filled(grads: Any, xs: list[Tensor], tracked: bool) -> list[Tensor]:
 
 def is_tracked(result: Any, tracked: bool, xs: list[Tensor]) -> bool:
     """Whether gradients should stay connected: some input, or a captured tensor, has a history."""
-    return tracked or any(t._rg for t in tree_flatten(result)[0] if isinstance(t, Tensor))
+    return tracked or any(
+        t._requires_grad for t in tree_flatten(result)[0] if isinstance(t, Tensor)
+    )
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
@@ -94,7 +96,7 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
             tracked = tracked or captured(value, xs)
             grads = (
                 grad_of(value, xs, create_graph=tracked, allow_unused=True)
-                if value._rg
+                if value._requires_grad
                 else [None] * len(xs)
             )
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
@@ -115,7 +117,11 @@ def captured(value: Tensor, xs: list[Tensor]) -> bool:
     """Whether a result leads to a leaf other than those differentiated by."""
     own = {id(x) for x in xs}
     seen: set[int] = set()
-    stack = [value._edge if value._edge is not None else value] if value._rg else []
+    stack = (
+        [value._grad_edge if value._grad_edge is not None else value]
+        if value._requires_grad
+        else []
+    )
     while stack:
         edge = stack.pop()
         edge = getattr(edge, "node", edge)  # of one result of several
@@ -183,8 +189,8 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
                 f"structure of outputs to the function. cotangents: {own}, primal "
                 f"output: {spec}"
             )
-        more = connected or any(isinstance(u, Tensor) and u._rg for u in us)
-        pairs = [(o, u) for o, u in zip(outs, us) if o._rg]
+        more = connected or any(isinstance(u, Tensor) and u._requires_grad for u in us)
+        pairs = [(o, u) for o, u in zip(outs, us) if o._requires_grad]
         grads = (
             grad_of(
                 [o for o, _ in pairs],

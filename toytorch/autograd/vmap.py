@@ -36,7 +36,7 @@ class Batch:
         """What the function sees of a batch: a tensor with one example's shape."""
         seen: Tensor = new(Tensor)
         seen._array, seen.dtype = whole._array[0, ...], whole.dtype
-        seen._rg, seen._edge, seen._storage = False, None, None
+        seen._requires_grad, seen._grad_edge, seen._storage = False, None, None
         seen._batches = {self: whole}
         return seen
 

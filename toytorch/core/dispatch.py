@@ -5,7 +5,7 @@
     kernel        the backend's arrays in, arrays out
     autograd      a Node remembers what the derivative needs
 
-`toytorch.core.fast_path` holds the short cut for the common case; a test holds the two equal.
+`toytorch.core.fast_path` holds the fast path for the common case; a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SPARSE = sparse_arrays.backend.xp
 
 def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    if state.shortcut is not state.SLOW:
+    if state.fast_path is not state.SLOW:
         return run(op, args, out)
     if state.profiler is not None:
         return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
@@ -86,8 +86,8 @@ def wrap_result(array: Any) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array = array
     tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-    tensor._rg = False
-    tensor._edge = tensor._storage = None
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
     return tensor
 
 
@@ -308,18 +308,20 @@ def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
-            if a._rg:
+            if a._requires_grad:
                 return True
-        elif a.__class__ in (list, tuple) and any(t._rg for t in a if isinstance(t, Tensor)):
+        elif a.__class__ in (list, tuple) and any(
+            t._requires_grad for t in a if isinstance(t, Tensor)
+        ):
             return True
     return False
 
 
 def edge(tensor: Any) -> Any:
     """Where the gradient of `tensor` goes."""
-    if not isinstance(tensor, Tensor) or not tensor._rg:
+    if not isinstance(tensor, Tensor) or not tensor._requires_grad:
         return None
-    return tensor._edge or tensor
+    return tensor._grad_edge or tensor
 
 
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
@@ -334,8 +336,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         a = args[i]
         if a.__class__ in (list, tuple):
             edges += [edge(t) for t in a]
-        elif name in derivatives and isinstance(a, Tensor) and a._rg:
-            edges.append(a._edge or a)
+        elif name in derivatives and isinstance(a, Tensor) and a._requires_grad:
+            edges.append(a._grad_edge or a)
         else:
             edges.append(None)
     if overwritten is not None:
@@ -351,7 +353,7 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     else:
         node.meta = results._array.shape, results.dtype
         if overwritten is None:
-            results._rg, results._edge = True, node
+            results._requires_grad, results._grad_edge = True, node
     return node
 
 
@@ -369,7 +371,7 @@ def tie_many(op: Op, node: Node, results: Any) -> None:
     node.__dict__["count"] = len(results)
     for i, r in enumerate(results):
         if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
-            r._rg, r._edge = True, Output(node, i)
+            r._requires_grad, r._grad_edge = True, Output(node, i)
 
 
 def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Any) -> None:
@@ -408,7 +410,9 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
 def asks(argument: Any, overwritten: Any) -> bool:
     """Whether the gradient of an argument will be computed."""
     if isinstance(argument, Tensor):
-        return argument._rg or (argument is overwritten and writing.old_edge(argument) is not None)
+        return argument._requires_grad or (
+            argument is overwritten and writing.old_edge(argument) is not None
+        )
     return isinstance(argument, (list, tuple))
 
 
@@ -447,7 +451,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     source = args[0]
     if not isinstance(source, Tensor):
         raise TypeError(not_a_tensor(op, 0, source))
-    if source._no_grad_view and source._rg and state.local.grad:
+    if source._no_grad_view and source._requires_grad and state.local.grad:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
@@ -458,7 +462,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views = view_of(source, layouts)
     if not op.derivatives or source.dtype.rank < 2:
         return views
-    if source._rg and state.local.grad:
+    if source._requires_grad and state.local.grad:
         record(op, args, views)
     why = source._no_grad_view
     if not state.local.grad:
@@ -470,8 +474,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         for i, v in enumerate(views if many else [views]):
             one_of_many = many and state.local.grad
             writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
-            if source._rg and v._edge is None and v.dtype.rank > 1:
-                v._rg = v._deaf = True  # as its base, though nothing is recorded
+            if source._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
+                v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
     return views
 
 
@@ -497,7 +501,11 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view.dtype = (
         source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
     )
-    view._rg, view._edge, view._storage = False, None, source._storage or source._memory()
+    view._requires_grad, view._grad_edge, view._storage = (
+        False,
+        None,
+        source._storage or source._memory(),
+    )
     if (
         view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
     ):  # bytes read anew have no gradient
@@ -530,7 +538,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     needs = (
         state.local.grad
         and bool(op.derivatives)
-        and (wants_grad(op, args) or (target._base is not None and target._base._rg))
+        and (wants_grad(op, args) or (target._base is not None and target._base._requires_grad))
     )
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
@@ -592,7 +600,7 @@ def refuse_grad(name: str, args: Any, out: Any) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
-    if state.local.grad and any(isinstance(t, Tensor) and t._rg for t in flat):
+    if state.local.grad and any(isinstance(t, Tensor) and t._requires_grad for t in flat):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."

@@ -29,19 +29,19 @@ def check(target: Tensor, needs_grad: bool) -> None:
             "a clone to get a normal tensor before doing inplace update.See "
             "https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if not (needs_grad or target._rg) or not state.local.grad:
+    if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
     owner = target._base
     if owner is not None:
         kind = target._no_grad_view
         if kind:
             raise RuntimeError(kind)
-        if owner._rg and owner._edge is None:
+        if owner._requires_grad and owner._grad_edge is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an "
                 "in-place operation."
             )
-    if target._edge is None and target._rg:
+    if target._grad_edge is None and target._requires_grad:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -138,8 +138,12 @@ def retire(storage: Storage) -> None:
     left = []
     for ref in storage.fragile:
         view = ref()
-        if view is not None and view._base is not None and view._base._rg:
-            view._edge, view._rg, view._deaf = Refusal(view._no_grad_view), True, False
+        if view is not None and view._base is not None and view._base._requires_grad:
+            view._grad_edge, view._requires_grad, view._ignores_grad = (
+                Refusal(view._no_grad_view),
+                True,
+                False,
+            )
         elif view is not None:
             left.append(ref)
     storage.fragile = left
@@ -148,7 +152,7 @@ def retire(storage: Storage) -> None:
 def snapshot(target: Tensor) -> Tensor:
     """The value and history of a tensor before it is written to."""
     copy = wrap(target._array.copy(), target.dtype)
-    copy._rg, copy._edge = target._rg, target._edge
+    copy._requires_grad, copy._grad_edge = target._requires_grad, target._grad_edge
     if target._batches:
         copy._batches = {mode: whole.clone() for mode, whole in target._batches.items()}
     if target._tangents:
@@ -201,7 +205,12 @@ class AsStridedBackward0(Node):
     __slots__ = ("geometry", "kinds")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
-        self.edges, self.seq, self.saved, self.versions = (owner._edge,), next(sequence), None, ()
+        self.edges, self.seq, self.saved, self.versions = (
+            (owner._grad_edge,),
+            next(sequence),
+            None,
+            (),
+        )
         self.meta = (view._array.shape, view.dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
 
@@ -247,7 +256,11 @@ class CopySlices(Node):
 
     def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
         # Edge 0 is the base's old history; the rest are the other inputs of the write.
-        before = owner._edge if owner._edge is not None else (owner if owner._rg else None)
+        before = (
+            owner._grad_edge
+            if owner._grad_edge is not None
+            else (owner if owner._requires_grad else None)
+        )
         self.edges = (before, *inner.edges[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
@@ -320,15 +333,19 @@ def rebase(target: Tensor, node: Node) -> None:
     owner = target._base
     if owner is None:
         owner = target
-        owner._edge = node
+        owner._grad_edge = node
     else:
-        owner._edge = CopySlices(owner, target, node)
-    owner._rg = True
+        owner._grad_edge = CopySlices(owner, target, node)
+    owner._requires_grad = True
     if owner._views:
         for ref in owner._views:
             view = ref()
             if view is not None and not view._no_grad_view:
-                view._edge, view._rg, view._deaf = AsStridedBackward0(owner, view), True, False
+                view._grad_edge, view._requires_grad, view._ignores_grad = (
+                    AsStridedBackward0(owner, view),
+                    True,
+                    False,
+                )
     if getattr(owner._storage, "fragile", None):
         retire(owner._storage)
 
@@ -337,7 +354,11 @@ def old_edge(target: Tensor) -> Any:
     """The edge to give the node of a write for the value that is overwritten."""
     owner = target._base
     if owner is None:
-        return target._edge if target._edge is not None else (target if target._rg else None)
-    if not owner._rg:
+        return (
+            target._grad_edge
+            if target._grad_edge is not None
+            else (target if target._requires_grad else None)
+        )
+    if not owner._requires_grad:
         return None
     return ViewMarker(target)

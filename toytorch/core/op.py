@@ -53,7 +53,7 @@ class Op:
     """One operation.
 
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
-                "general" for ops that make sparse tensors of dense ones, which have no short cut
+                "general" for ops that make sparse tensors of dense ones, which have no fast path
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
                 ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
@@ -406,13 +406,13 @@ def revive(value: Any, node: Node, index: int) -> Any:
         return value
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
+    tensor._requires_grad, tensor._grad_edge = True, Output(node, index) if node.many else node
     if value._tangents is not None:
         tensor._tangents = value._tangents
     if value._batches is not None:
         tensor._batches = value._batches
     if node.slices is not None:  # written through a view: its history leads through the base
-        tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
+        tensor._grad_edge = AsStridedBackward0.of_part(node.slices(), node.meta)
     return tensor
 
 

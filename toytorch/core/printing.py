@@ -232,11 +232,11 @@ def tensor_repr(tensor: Tensor) -> str:
         if tensor.dtype not in known:
             suffixes.append(f"dtype={tensor.dtype}")
         text = body(array, len(prefix))
-    if tensor._edge is not None:
+    if tensor._grad_edge is not None:
         node = tensor.grad_fn
         assert node is not None
         suffixes.append(f"grad_fn=<{type(node).__name__}>")
-    elif tensor._rg:
+    elif tensor._requires_grad:
         suffixes.append("requires_grad=True")
     if tensor._names is not None:
         suffixes.append(f"names={tensor._names!r}")

@@ -43,7 +43,7 @@ SELDOM = (
     "_retained",
     "_post_hooks",
     "_no_grad_view",
-    "_deaf",
+    "_ignores_grad",
     "_batches",
     "_tangents",
 )  # what no copy takes over
@@ -52,11 +52,19 @@ SELDOM = (
 class Tensor:
     """An n-dimensional array that records what is done to it, like `torch.Tensor`.
 
-    `_array` is the backend's strided array, `_rg` whether gradients are wanted, `_edge` where they
+    `_array` is the backend's strided array, `_requires_grad` whether gradients are wanted, `_grad_edge` where they
     go (None for a leaf), `_storage` the shared memory, made when first needed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_rg", "_storage", "dtype")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_array",
+        "_grad_edge",
+        "_requires_grad",
+        "_storage",
+        "dtype",
+    )
     _grad: Any = None  # what backward accumulated
     _base: Any = None  # the tensor whose memory this is a view of
     _views: Any = None  # weak references to the views of this tensor
@@ -66,7 +74,9 @@ class Tensor:
     _retained = False  # whether retain_grad was called
     is_node = False  # at the end of an edge, a leaf
     _no_grad_view: Any = None  # why a view must not be written to, if so
-    _deaf = False  # whether it asks for gradients only because its base does, and drops them
+    _ignores_grad = (
+        False  # whether it asks for gradients only because its base does, and drops them
+    )
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -77,8 +87,8 @@ class Tensor:
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
         _array: Any
-        _edge: Any
-        _rg: bool
+        _grad_edge: Any
+        _requires_grad: bool
         _storage: Any
         dtype: dtype_class
         __add__: Any
@@ -261,7 +271,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are wanted."""
-        return self._rg
+        return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -269,7 +279,7 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Says whether gradients are wanted; in place."""
-        if self._edge is not None and not requires_grad:
+        if self._grad_edge is not None and not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you "
                 "want to use a computed variable in a subgraph that doesn't require "
@@ -280,29 +290,34 @@ class Tensor:
             raise RuntimeError(
                 f"{first} Tensors of floating point and complex dtype can require gradients"
             )
-        if not requires_grad and self._deaf:
+        if not requires_grad and self._ignores_grad:
             return self  # its base still asks for gradients
-        self._rg, self._deaf = bool(requires_grad), False
+        self._requires_grad, self._ignores_grad = bool(requires_grad), False
         for ref in self._views or ():
             view = ref()
-            if view is not None and view._edge is None and requires_grad and not view._rg:
-                view._rg = view._deaf = True
+            if (
+                view is not None
+                and view._grad_edge is None
+                and requires_grad
+                and not view._requires_grad
+            ):
+                view._requires_grad = view._ignores_grad = True
         return self
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this tensor."""
-        return not self._edge
+        return not self._grad_edge
 
     @property
     def grad_fn(self) -> Node | None:
         """The Node that made this tensor; None for a leaf."""
-        return None if self._edge is None else as_function(self._edge)[0]
+        return None if self._grad_edge is None else as_function(self._grad_edge)[0]
 
     @property
     def output_nr(self) -> int:
         """Which result of `grad_fn` this is."""
-        return self._edge.index if self._edge.__class__ is Output else 0
+        return self._grad_edge.index if self._grad_edge.__class__ is Output else 0
 
     @property
     def meta(self) -> tuple[Any, dtype_class]:
@@ -312,7 +327,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """What backward accumulated here."""
-        if self._grad is None and self._edge is not None and not self._retained:
+        if self._grad is None and self._grad_edge is not None and not self._retained:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
@@ -363,9 +378,9 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Makes backward fill in `.grad` of this tensor though it is no leaf."""
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._edge is None or self._retained:
+        if self._grad_edge is None or self._retained:
             return
         self._retained = True
         me = weakref.ref(self)
@@ -378,27 +393,27 @@ class Tensor:
                     with_grad = g.clone()
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
-        node = as_function(self._edge)[0]
+        node = as_function(self._grad_edge)[0]
         Handle(node.hooks_of("retain"), keep)
 
     def register_hook(self, hook: Any) -> Handle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._edge is None:
+        if self._grad_edge is None:
             if self._hooks is None:
                 self._hooks = {}
             return Handle(self._hooks, hook)
-        node, index = as_function(self._edge)
+        node, index = as_function(self._grad_edge)
         return Handle(node.hooks_of(index), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError(
                 "post accumulate grad hooks cannot be registered on non-leaf tensors"
             )
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
             self._post_hooks = {}
@@ -406,7 +421,7 @@ class Tensor:
 
     def _accumulator(self) -> Node | None:
         """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""
-        if not self._rg or self._deaf:
+        if not self._requires_grad or self._ignores_grad:
             return None
         found = self._accumulator_ref() if self._accumulator_ref is not None else None
         if found is None:
@@ -416,7 +431,7 @@ class Tensor:
 
     def _accumulate(self, grad: Tensor) -> None:
         """Adds a gradient to `.grad`."""
-        if self._deaf:
+        if self._ignores_grad:
             return
         if self._hooks:
             for hook in list(self._hooks.values()):
@@ -448,7 +463,7 @@ class Tensor:
             )
         if force:
             return base.of_array(self._array).to_numpy(self._array)
-        if self._rg:
+        if self._requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use "
                 "tensor.detach().numpy() instead."
@@ -484,7 +499,7 @@ class Tensor:
                 f"{self.type()} If CUDA data is required use tensor.cuda() to "
                 "copy tensor to device memory."
             )
-        if self._rg:
+        if self._requires_grad:
             raise RuntimeError(
                 "Can't get __cuda_array_interface__ on Variable that requires grad. "
                 "If gradients aren't required, use var.detach() to get Variable "
@@ -572,7 +587,7 @@ class Tensor:
     # -- copies -------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
@@ -586,7 +601,7 @@ class Tensor:
         else:  # of the whole memory, so that what shares it shares the copy
             made = rebuild(type(self), deepcopy(self._memory(), memo), *self._layout())
         memo[id(self)] = made
-        made._rg = self._rg
+        made._requires_grad = self._requires_grad
         if self._grad is not None:
             made._grad = self._grad.__deepcopy__(memo)
         set_state(made, deepcopy(self._state(), memo))
@@ -597,7 +612,7 @@ class Tensor:
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
         held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
-        return _rebuild, (cls, self._rg, self._state(), *held)
+        return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
         """How this tensor lies in its memory: type, sizes, strides and offset."""
@@ -617,7 +632,7 @@ class Tensor:
 
     def __setstate__(self, state: Any) -> None:
         """For subclasses that call it: the attributes that `__reduce_ex__` gave."""
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError("__setstate__ can be only called on leaf Tensors")
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
@@ -650,7 +665,7 @@ def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, off
         flat = flat.view("uint8")[:whole].view(kind.numpy)
     made: Any = new(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
-    made.dtype, made._rg, made._edge, made._storage = kind, False, None, memory
+    made.dtype, made._requires_grad, made._grad_edge, made._storage = kind, False, None, memory
     return made
 
 
@@ -661,7 +676,7 @@ def _rebuild(
         made = rebuild(cls or Tensor, held, kind, *layout)
     else:  # a sparse tensor has no strides
         made = like_class(cls or Tensor, wrap(held, kind))
-    made._rg = requires_grad
+    made._requires_grad = requires_grad
     set_state(made, state)
     return made
 
@@ -679,8 +694,8 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array = array
     tensor.dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-    tensor._rg = False
-    tensor._edge = tensor._storage = None
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
     if state.local.inference:
         tensor._storage = InferenceStorage(array)
     return tensor
@@ -690,7 +705,7 @@ def alias(source: Tensor) -> Tensor:
     """A tensor over the memory of `source`, sharing its version, with no history."""
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
-    tensor._rg, tensor._edge = False, None
+    tensor._requires_grad, tensor._grad_edge = False, None
     if source._batches is not None:
         tensor._batches = source._batches
     return tensor
@@ -700,7 +715,7 @@ def like_class(cls: type, source: Tensor) -> Any:
     """A tensor of class `cls` over the memory of `source`, with no history."""
     tensor: Any = new(cls)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
-    tensor._rg, tensor._edge = False, None
+    tensor._requires_grad, tensor._grad_edge = False, None
     return tensor
 
 
@@ -708,7 +723,7 @@ def like(source: Tensor, array: Any) -> Any:
     """A tensor of the class of `source` over a new array."""
     tensor = new(type(source))
     tensor._array, tensor.dtype = array, source.dtype
-    tensor._rg, tensor._edge, tensor._storage = False, None, None
+    tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
     return tensor
 
 

@@ -62,7 +62,7 @@ def facts_of(function: Any) -> Composed:
 
 def operands(kind: str, *values: Any) -> tuple[Any, ...]:
     """The values as a mode with `on_operands` wants them: all "half", or all "float32"."""
-    if state.shortcut is state.SLOW:
+    if state.fast_path is state.SLOW:
         for mode in reversed(state.local.modes):
             change = getattr(mode, "on_operands", None)
             if change is not None:
@@ -76,7 +76,7 @@ def cast_to(kind: str) -> Callable[[F], F]:
     def mark(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if state.shortcut is state.SLOW:
+            if state.fast_path is state.SLOW:
                 args = operands(kind, *args)
                 kwargs = dict(zip(kwargs, operands(kind, *kwargs.values())))
             return function(*args, **kwargs)

@@ -38,7 +38,7 @@ class dtype:
         self.is_complex = kind == "c"
         self.is_signed = kind in "ifc"
         self.rank = RANK[kind]
-        self.plain = name in ("float32", "float64")  # the types of the short cut
+        self.plain = name in ("float32", "float64")  # the types of the fast path
         self.legacy = legacy  # the first half of "FloatTensor"
         self._numpy: Any = None if name == "bfloat16" else np.dtype(name)
 

@@ -44,7 +44,7 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.shortcut is state.SLOW:
+        if state.fast_path is state.SLOW:
             return self.function(*args, **kwargs)
         if not kwargs and {*map(type, args)} == TENSORS:
             leaves, spec = list(args), flat(len(args))  # the common call

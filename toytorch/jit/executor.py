@@ -43,7 +43,7 @@ class Executor:
     def run(self, args: Sequence[Any]) -> Any:
         """The results for arguments."""
         inputs = self.inputs(args)
-        if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
+        if state.fast_path is state.SLOW:  # whoever watches wants to see the ops
             tracer = running()
             if tracer is not None and self.owner is None and tracer.keeps(self.graph):
                 return tracer.called(self.graph, inputs, interpreter.run)
@@ -133,7 +133,7 @@ def facts_of(inputs: Sequence[Any]) -> list[Any]:
     for value in inputs:
         try:
             array = value._array
-            facts += array.shape, array.strides, value.dtype, value._rg
+            facts += array.shape, array.strides, value.dtype, value._requires_grad
         except AttributeError:
             facts.append(kind_of(value))
     return facts
@@ -169,7 +169,7 @@ def arrays_of(value: Any) -> list[Any]:
 def kind_of(value: Any) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
-        return type(value._array), value._array.shape, value.dtype, value._rg
+        return type(value._array), value._array.shape, value.dtype, value._requires_grad
     try:
         hash(value)
     except TypeError:

@@ -84,7 +84,7 @@ class TracedFunction(ScriptFunction):
 
     def __call__(self, *args: Any) -> Any:
         plain = not self.nested and self.owner is None and self.spec is None
-        if plain and state.shortcut is not state.SLOW:
+        if plain and state.fast_path is not state.SLOW:
             plan = self.executor.plans.get(self.executor.key(args))
             if plan is not None:
                 return plan(args)

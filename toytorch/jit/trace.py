@@ -196,7 +196,7 @@ def copy_of(item: Any) -> Any:
     """A tensor of its own like this one, and a leaf where it is one."""
     if not isinstance(item, Tensor):
         return item
-    made = item.detach().clone().requires_grad_(item._rg)
+    made = item.detach().clone().requires_grad_(item._requires_grad)
     return made if item.is_leaf or not state.local.grad else made.clone()
 
 
@@ -244,8 +244,10 @@ def alias_of(tensor: Tensor) -> Tensor:
     """The same memory and history under another tensor, which the tracer may mark as its own."""
     made: Tensor = new(Tensor)
     made._array, made.dtype = tensor._array, tensor.dtype
-    made._rg = tensor._rg
-    made._edge = None if not tensor._rg else tensor._edge or tensor._accumulator()
+    made._requires_grad = tensor._requires_grad
+    made._grad_edge = (
+        None if not tensor._requires_grad else tensor._grad_edge or tensor._accumulator()
+    )
     made._storage = tensor._memory()
     if tensor._base is not None:
         made._base = tensor._base

@@ -92,7 +92,12 @@ class Tracer:
         """Gives a tensor from outside an array object of its own until the trace ends, if it has
         that of another, of which it is what `detach` or `data` gave."""
         other = self.strangers.get(id(item._array))
-        if other is None or other is item or item._rg is other._rg or item._edge is not None:
+        if (
+            other is None
+            or other is item
+            or item._requires_grad is other._requires_grad
+            or item._grad_edge is not None
+        ):
             return False
         self.apart.append((item, item._array))
         item._memory()
@@ -123,7 +128,7 @@ class Tracer:
             made = self.graph.add_input(types.of_tensor(tensor))
             self.values[id(tensor._array)] = made, tensor._array
             return made
-        elif tensor._rg and self.seen:
+        elif tensor._requires_grad and self.seen:
             raise RuntimeError(
                 "Cannot insert a Tensor that requires grad as a constant. Consider "
                 "making it a parameter or input, or detaching the gradient\n"

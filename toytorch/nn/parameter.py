@@ -39,7 +39,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             copy = like_class(type(self), self.detach().clone())
-            copy._rg = self._rg
+            copy._requires_grad = self._requires_grad
             memo[id(self)] = copy
         return memo[id(self)]
 
@@ -111,7 +111,7 @@ class UninitializedParameter(Uninitialized, Parameter):
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         made = like_class(cls, _nothing(device, dtype))
-        made._rg = requires_grad
+        made._requires_grad = requires_grad
         return made
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
@@ -119,7 +119,7 @@ class UninitializedParameter(Uninitialized, Parameter):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self._rg, self.device, self.dtype)
+            memo[id(self)] = type(self)(self._requires_grad, self.device, self.dtype)
         return memo[id(self)]
 
 
@@ -137,7 +137,7 @@ class UninitializedBuffer(Uninitialized):
         persistent: bool = True,
     ) -> Any:
         made = like_class(cls, _nothing(device, dtype))
-        made._rg, made.persistent = requires_grad, persistent
+        made._requires_grad, made.persistent = requires_grad, persistent
         return made
 
     def __init__(

@@ -169,7 +169,7 @@ def watched(function: F, name: str = "") -> F:
 
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
-        if state.shortcut is state.SLOW:
+        if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)
                 if take_over is not None:

@@ -140,7 +140,7 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Applies the rule to every parameter that has a gradient."""
-        if core_state.shortcut is core_state.SLOW:
+        if core_state.fast_path is core_state.SLOW:
             core_state.beside("an optimizer's step writes to parameters")
         if core_state.profiler is not None:
             name = f"Optimizer.step#{type(self).__name__}.step"

@@ -151,7 +151,7 @@ class Recorder:
         if self.ledger is not None:
             self.ledger.count(span, args, result)
         if span.scope == FUNCTION and isinstance(result, Tensor):
-            span.seq = getattr(result._edge, "seq", -1) if result._rg else -1
+            span.seq = getattr(result._grad_edge, "seq", -1) if result._requires_grad else -1
         return result
 
 

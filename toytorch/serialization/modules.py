@@ -12,7 +12,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from toytorch import nn
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.core.tensor import Tensor
 from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook
@@ -93,7 +93,7 @@ def classes() -> dict[str, type]:
     """Every class of `torch.nn` by its name in files."""
     found = [v for v in vars(nn).values() if isinstance(v, type) and issubclass(v, nn.Module)]
     return {
-        f"{home_of(c.__module__, c.__name__)}.{c.__name__}": c
+        f"{pytorch_module(c.__module__, c.__name__)}.{c.__name__}": c
         for c in (*found, NonDynamicallyQuantizableLinear)
         if is_ours(c.__module__)
     }

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks
 from toytorch.facts.device import device, layout
@@ -328,7 +328,7 @@ class Pickler:
                     f"Can't pickle {value!r}: attribute lookup {name} on {module} failed"
                 )
             if is_ours(module):
-                module = home_of(module, name)
+                module = pytorch_module(module, name)
         module, name = REVERSE_NAME_MAPPING.get((module, name), (module, name))
         self.write(Global(f"{REVERSE_IMPORT_MAPPING.get(module, module)} {name}"))
 

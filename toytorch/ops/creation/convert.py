@@ -219,9 +219,9 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
         not array.flags.c_contiguous
         and view_strides(array.shape, strides_of(array), wanted) is None
     ):
-        wanted = given if state.shortcut is state.SLOW else wanted
+        wanted = given if state.fast_path is state.SLOW else wanted
         return view.unsafe_view.function(contiguous(input), wanted)
-    if state.shortcut is state.SLOW:  # a trace keeps the -1, which fits other sizes too
+    if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
     return view.view_.function(input, wanted)
 
@@ -237,14 +237,14 @@ def detach_(self: Tensor) -> Tensor:
             "please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as a solution."
         )
-    self._edge, self._rg = None, False
+    self._grad_edge, self._requires_grad = None, False
     return self
 
 
 @public("detach", creates=True, shares=True)
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
-    return _watched_detach(self) if state.shortcut is state.SLOW else _detach(self)
+    return _watched_detach(self) if state.fast_path is state.SLOW else _detach(self)
 
 
 def _detach(self: Tensor) -> Tensor:
@@ -323,7 +323,7 @@ _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.sh
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
     wanted = spread(sizes)
-    if self._rg:
+    if self._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     count = int(np.prod(wanted, dtype=np.int64))
     memory = self._memory()

@@ -52,7 +52,7 @@ def __dlpack__(
     >>> x
     tensor([5., 2.])
     """
-    if self._rg:
+    if self._requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_sparse:
         raise BufferError("Can't export tensors with layout other than torch.strided")

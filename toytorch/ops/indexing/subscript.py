@@ -135,7 +135,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                         f"not match the shape of the indexed tensor {list(x.shape)} at"
                         f" index {dim + k}"
                     )
-            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees its origin
+            if state.fast_path is state.SLOW and part.ndim:  # whoever watches sees its origin
                 tensors += gathering.nonzero.function(part).unbind(1)
             else:
                 places = (
@@ -174,7 +174,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     try:
         target, tensors = apply_views(x, parts)
     except IndexError as error:
-        if x._rg and "shape of the mask" in str(error):
+        if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes
         if isinstance(value, complex):
             as_element(np, value, x.dtype.numpy)

@@ -97,7 +97,7 @@ def raise_first(name: str, info: Tensor, text: str, error: Any = LinAlgError) ->
 
 def absent(g: Any) -> bool:
     """Whether no gradient came for a result (the engine puts constant zeros in its place)."""
-    return g is None or (not g._rg and not g._array.any())
+    return g is None or (not g._requires_grad and not g._array.any())
 
 
 def real_diagonal(x: Tensor) -> Tensor:

@@ -97,10 +97,10 @@ def addbmm_(
     """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
     made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
     if self.shape != made and broadcast_or_none(self.shape, made) == made:
-        writing.check(self, self._rg)
+        writing.check(self, self._requires_grad)
         grown = addbmm.function(self, batch1, batch2, beta=beta, alpha=alpha)
         self._array, self._storage = grown._array, grown._storage
-        self._edge, self._rg = grown._edge, grown._rg
+        self._grad_edge, self._requires_grad = grown._grad_edge, grown._requires_grad
         writing.bump(self)
         return self
     return _addbmm_inplace(

@@ -104,7 +104,7 @@ norm_backward: Op = general(
 
 def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[Any, Any]:
     """(x̂, rstd); made of x itself where it will be differentiated."""
-    if state.local.grad and x._rg:
+    if state.local.grad and x._requires_grad:
         rest = x - x.mean(dims, True)
         rstd = ((rest * rest).mean(dims, True) + eps).rsqrt()
         return rest * rstd, rstd

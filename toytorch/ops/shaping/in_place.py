@@ -15,11 +15,11 @@ from toytorch.ops.shaping.reshape import swapaxes
 
 def _relaid(name: str, op: Any) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        writing.check(self, self._rg)
+        writing.check(self, self._requires_grad)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
-        if made._edge is not None:
-            self._edge, self._rg = made._edge, True
+        if made._grad_edge is not None:
+            self._grad_edge, self._requires_grad = made._grad_edge, True
         writing.bump(self)
         return self
 

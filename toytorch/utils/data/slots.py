@@ -42,13 +42,13 @@ class _Pickler(pickle.Pickler):
                 array = np.ascontiguousarray(array)
             if obj.dtype is bfloat16:
                 array = array.view(np.uint16)
-            return _tensor, (array, obj.dtype.name, obj._rg)
+            return _tensor, (array, obj.dtype.name, obj._requires_grad)
         return NotImplemented
 
 
 def _tensor(array: Any, kind: str, requires_grad: bool) -> Tensor:
     made = wrap(array.view(bfloat16.numpy) if kind == "bfloat16" else array)
-    made._rg = requires_grad
+    made._requires_grad = requires_grad
     return made
 
 

@@ -94,7 +94,7 @@ def graph_of(model: Any, inputs: Any, verbose: bool = False) -> Any:
 def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> Any:
     """The messages of leaves, nodes and outputs, each after those it reads from."""
     messages: dict[int, Any] = {}
-    roots = [node_of(t._edge) for t in outputs if t._edge is not None]
+    roots = [node_of(t._grad_edge) for t in outputs if t._grad_edge is not None]
     counts: dict[str, int] = {}
     for node in reversed(by_sequence(reachable(roots))):
         sources = []
@@ -117,11 +117,11 @@ def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> 
         message(
             f"output/output.{i + 1}",
             "IO Node",
-            [messages[id(as_function(t._edge)[0])].name],
+            [messages[id(as_function(t._grad_edge)[0])].name],
             t.shape,
         )
         for i, t in enumerate(outputs)
-        if t._edge is not None
+        if t._grad_edge is not None
     ]
     return proto("graph").GraphDef(
         node=[*messages.values(), *results], versions=proto("versions").VersionDef(producer=22)
