@@ -6,6 +6,7 @@ of sums. `ArrayModule` is the module of their functions, `xp` in kernels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -21,3 +22,4 @@ DType: TypeAlias = dtype
 Layout: TypeAlias = devices.layout
 MemoryFormat: TypeAlias = devices.memory_format
 Scalar: TypeAlias = int | float | complex | bool
+Nested: TypeAlias = "Scalar | Sequence[Nested]"  # what `tensor([[1, 2], [3, 4]])` is given
