@@ -34,8 +34,8 @@ LIMITS = {
     "circles": 0,
     "inside": 0,
     "xp is np": 1,
-    "Any": 0.432,
-    "ignores": 88,
+    "Any": 0.09,
+    "ignores": 87,
     "silent": 0,
 }
 

@@ -97,7 +97,7 @@ class Engine:
         self.order, self.accumulate, self.observer, self.run = order, accumulate, observer, run
 
     @contextmanager
-    def using(self, **fields: Any) -> Iterator[Engine]:
+    def using(self, **fields: Callable[..., Any]) -> Iterator[Engine]:
         """Replaces parts for a while."""
         for name in fields:
             if name not in self.FIELDS:
@@ -470,7 +470,7 @@ def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
     return replaced
 
 
-def run(node: Node, grad: Any) -> Any:
+def run(node: Node, grad: Tensor | Sequence[Tensor | None]) -> Any:
     """The gradients of a node's inputs, with the hooks around it."""
     if node.hooks is None:
         return execute(node, grad)
@@ -516,7 +516,9 @@ def run_prehooks(node: Node, grad: Any) -> Any:
     return grad
 
 
-def run_hooks(node: Node, grads: Any, grad: Any) -> Any:
+def run_hooks(
+    node: Node, grads: tuple[Tensor | None, ...], grad: Tensor | Sequence[Tensor | None]
+) -> Any:
     """Hooks that see a node's gradients on both sides."""
     for hook in list(node.hooks.get("after", {}).values()):
         replaced = hook(tuple(grads), tuple(grad) if node.many else (grad,))

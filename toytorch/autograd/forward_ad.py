@@ -11,6 +11,7 @@ follows from the op's derivatives, with no rule of its own (J is the op's Jacobi
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Level:
         self.watch.__enter__()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.watch.__exit__(None, None, None)
 
     # -- tangents of tensors ------------------------------------------------------------------
@@ -54,14 +55,14 @@ class Level:
         """Gives a tensor its tangent."""
         tensor._tangents = {**(tensor._tangents or {}), self: tangent}
 
-    def has_dual(self, args: Any) -> bool:
+    def has_dual(self, args: Sequence[Any]) -> bool:
         """Whether any tensor among the arguments has a tangent."""
         return any(
             self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
             for a in args
         )
 
-    def shares(self, tangent: Tensor, args: Any) -> bool:
+    def shares(self, tangent: Tensor, args: Sequence[Any]) -> bool:
         """Whether a tangent lies in memory of the arguments' tangents, or is more than once there."""
         if any(s == 0 and n > 1 for n, s in zip(tangent.shape, tangent.stride())):
             return True
@@ -164,7 +165,7 @@ class Level:
             return [self.push_elementwise(op, args, results[0])]
         return push_by_two_backwards(op, args, [self.tangent_tree(a) for a in args], results)
 
-    def tangent_tree(self, value: Any) -> Any:
+    def tangent_tree(self, value: object) -> Any:
         """The tangent of an argument, or of each tensor of a list."""
         if value.__class__ in (list, tuple):
             return [self.get(v) for v in value]
@@ -317,7 +318,7 @@ def enter_dual_level() -> int:
     return 0
 
 
-def exit_dual_level(*, level: Any = None) -> None:
+def exit_dual_level(*, level: Level | int | None = None) -> None:
     """Ends forward mode: tangents are forgotten."""
     global _level
     if _level is None:
@@ -342,11 +343,11 @@ class dual_level(Mode):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         exit_dual_level()
 
 
-def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | int | None = None) -> Tensor:
     """A view of `tensor` with a tangent."""
     if _level is None:
         raise RuntimeError(
@@ -366,7 +367,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
     return dual
 
 
-def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
+def unpack_dual(tensor: Tensor, *, level: Level | int | None = None) -> Any:
     """(primal, tangent) of a tensor; its tangent is None if it depends on no dual tensor."""
     if _level is None:
         return UnpackedDualTensor(tensor, None)

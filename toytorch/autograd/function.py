@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.dispatch import edge
 from toytorch.core.op import fit, revive
@@ -31,7 +32,12 @@ class Context:
         self._dirty: tuple[Any, ...] = ()
         self._node: Any = None
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    if TYPE_CHECKING:  # forward leaves what it likes
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: object) -> None: ...
+
+    def save_for_backward(self, *tensors: object) -> None:
         """Saves inputs or outputs; read them as `saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -171,7 +177,7 @@ class Function:
             "custom autograd.Function to use it with backward mode AD."
         )
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Tensor) -> Any:
         """Refuses: a Function is not made and called, its `apply` is called."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. "
@@ -214,7 +220,9 @@ class Function:
         return outputs
 
     @classmethod
-    def _record(cls, context: Context, inputs: tuple[Any, ...], outputs: Any) -> Any:
+    def _record(
+        cls, context: Context, inputs: tuple[Any, ...], outputs: Tensor | tuple[Tensor, ...]
+    ) -> Any:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
         node_class = type(
@@ -287,11 +295,11 @@ class Error(Node):
         raise RuntimeError(self.message)
 
 
-def once_differentiable(backward: Any) -> Any:
+def once_differentiable(backward: Callable[..., Any]) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
 
     @functools.wraps(backward)
-    def wrapper(ctx: Any, *grads: Any) -> Any:
+    def wrapper(ctx: Context, *grads: Tensor) -> Any:
         before = state.local.grad
         state.set_grad(False)
         try:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
+from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.node import Node, Output, pack, remember, sequence
+from toytorch.facts.schema import Argument
 from toytorch.facts.size import broadcast_pair
 
 ndarray = np.ndarray
@@ -35,7 +38,7 @@ REDUCED = (types.float16, types.bfloat16)
 SPARSE = sparse_arrays.backend.xp
 
 
-def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
     if state.fast_path is not state.SLOW:
         return run(op, args, out)
@@ -44,7 +47,7 @@ def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     return hand_over(op, args, out)
 
 
-def hand_over(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
     """`call` where somebody watches: the innermost mode that takes calls gets this one."""
     for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_call", None)
@@ -56,7 +59,7 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     return run(op, args, out)
 
 
-def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
@@ -77,7 +80,7 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     return tensors
 
 
-def wrap_result(array: Any) -> Tensor:
+def wrap_result(array: Array) -> Tensor:
     """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
     if array.__class__ is not ndarray and (
         isinstance(array, np.generic) or not hasattr(array, "strides")
@@ -135,7 +138,7 @@ def compute(op: Op, args: tuple[Any, ...]) -> Any:
     return results if half is None else down(results, half)
 
 
-def down(results: Any, half: dtype) -> Any:
+def down(results: Array | tuple[Array, ...], half: dtype) -> Any:
     """Results computed in float32, in the half type of the operands."""
     if isinstance(results, tuple):
         return tuple(down(r, half) for r in results)
@@ -155,7 +158,7 @@ def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
     return found
 
 
-def check_list(op: Op, i: int, value: Any) -> None:
+def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
     """Refuses what is no list of tensors."""
     name = op.schema.args[i].name
     if not isinstance(value, (list, tuple)):
@@ -170,7 +173,7 @@ def check_list(op: Op, i: int, value: Any) -> None:
             )
 
 
-def fits(argument: Any, value: Any) -> bool:
+def fits(argument: Argument, value: object) -> bool:
     """Whether something that is no tensor may stand where the schema has one."""
     if value is None:
         return bool(argument.is_optional)
@@ -194,7 +197,7 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
 
 
 def compute_pointwise(
-    op: Op, args: tuple[Any, ...], target: Any = None, common: dtype | None = None
+    op: Op, args: tuple[Any, ...], target: Array | None = None, common: dtype | None = None
 ) -> Any:
     """Promotes the operands and runs the kernel; half types are computed in float32.
 
@@ -283,7 +286,7 @@ def compute_pointwise(
     return result
 
 
-def scalar(xp: Any, value: Any, common: dtype | None, work: Any) -> Any:
+def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
     """A number as a 0-d array of the common type; integers wrap, as C's do."""
     if common is None:
         return xp.asarray(value)
@@ -317,7 +320,7 @@ def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
     return False
 
 
-def edge(tensor: Any) -> Any:
+def edge(tensor: Tensor) -> Any:
     """Where the gradient of `tensor` goes."""
     if not isinstance(tensor, Tensor) or not tensor._requires_grad:
         return None
@@ -365,7 +368,7 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
     return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
 
 
-def tie_many(op: Op, node: Node, results: Any) -> None:
+def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     """Ties several results to their node."""
     node.meta = [(r._array.shape, r.dtype) for r in results]
     node.__dict__["count"] = len(results)
@@ -374,7 +377,9 @@ def tie_many(op: Op, node: Node, results: Any) -> None:
             r._requires_grad, r._grad_edge = True, Output(node, i)
 
 
-def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Any) -> None:
+def keep(
+    op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Tensor | None
+) -> None:
     """Saves what the derivatives name, each tensor with the version it has now."""
     if not op.plan:
         node.saved, node.versions = None, ()
@@ -407,7 +412,7 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
         pack(node)
 
 
-def asks(argument: Any, overwritten: Any) -> bool:
+def asks(argument: Tensor | float, overwritten: Tensor | None) -> bool:
     """Whether the gradient of an argument will be computed."""
     if isinstance(argument, Tensor):
         return argument._requires_grad or (
@@ -493,7 +498,7 @@ MANY_VIEWS = (
 )
 
 
-def view_of(source: Tensor, array: Any) -> Tensor:
+def view_of(source: Tensor, array: Array) -> Tensor:
     """A tensor over part of the memory of `source`."""
     view: Tensor = new(Tensor)
     view._array = array
@@ -596,7 +601,7 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[...] = result
 
 
-def refuse_grad(name: str, args: Any, out: Any) -> None:
+def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]

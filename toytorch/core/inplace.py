@@ -8,7 +8,7 @@ on; and every live view of b gets its history anew from b.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from toytorch.backends import base
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
+from toytorch.facts.dtype import dtype
 from toytorch.facts.node import Node, Refusal, sequence
 
 
@@ -53,7 +54,7 @@ def overlaps(target: Tensor) -> bool:
     return not array.flags.c_contiguous and strided_overlap(array.shape, array.strides)
 
 
-def strided_overlap(shape: Any, strides: Any) -> bool:
+def strided_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether a layout, which is not empty, has a dimension that stays in its place."""
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
@@ -75,7 +76,7 @@ def refuse_overlap(target: Tensor) -> None:
         raise RuntimeError(OVERLAP)
 
 
-def refuse_shared(target: Tensor, args: Any) -> None:
+def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
     """Refuses to write over part of an operand: what is read would depend on the order."""
     array = target._array
     for other in args[1:]:
@@ -95,7 +96,7 @@ def refuse_shared(target: Tensor, args: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
+def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
     resized = target._array.shape != shape
     for other in args:
@@ -194,7 +195,7 @@ def kinds_of(owner: Tensor, view: Tensor) -> tuple[bool, bool] | None:
     return owner.dtype.is_complex, view.dtype.is_complex
 
 
-def to_pairs(grad: Any) -> Any:
+def to_pairs(grad: Tensor) -> Any:
     """A complex gradient as pairs of real numbers; a real one as it is."""
     return grad._as_pairs() if grad.dtype.is_complex else grad
 
@@ -215,7 +216,9 @@ class AsStridedBackward0(Node):
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
 
     @classmethod
-    def of_part(cls, slices: CopySlices, meta: Any) -> AsStridedBackward0:
+    def of_part(
+        cls, slices: CopySlices, meta: tuple[dtype | tuple[int, ...], ...]
+    ) -> AsStridedBackward0:
         """The history of the view that `slices` wrote through, as it was after that write."""
         node = cls.__new__(cls)
         node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
@@ -241,7 +244,7 @@ class CopySlices(Node):
 
     @classmethod
     @contextmanager
-    def using(cls, rule: Any) -> Iterator[None]:
+    def using(cls, rule: Callable[..., Any]) -> Iterator[None]:
         """Runs rule(grad, part, inner) in the place of `apply` for a while.
 
         `part(tensor)` is the view of a tensor like the base that the write went through, and
@@ -278,7 +281,7 @@ class CopySlices(Node):
             mine = grad._fill_strided(mine, *self.geometry)
         return (mine, *others)
 
-    def _through(self, part: Any) -> Any:
+    def _through(self, part: Tensor) -> Any:
         """The gradients of the write's inputs; the first is None where no base wants one."""
         mine, *others = self.inner.apply(part)
         if self.edges[0] is None:
@@ -288,7 +291,7 @@ class CopySlices(Node):
         # None: what was there before the write no longer counts
         return (part * 0 if mine is None else mine, *others)
 
-    def _between_kinds(self, grad: Any, kinds: tuple[bool, bool]) -> Any:
+    def _between_kinds(self, grad: Tensor, kinds: tuple[bool, bool]) -> Any:
         """`apply` where one of base and view is complex: both count in real numbers."""
         grad = to_pairs(grad)
         part = grad._gather_strided(*self.geometry)
@@ -298,17 +301,17 @@ class CopySlices(Node):
             mine = mine._of_pairs() if kinds[0] else mine
         return (mine, *others)
 
-    def _by_rule(self, grad: Any) -> Any:
+    def _by_rule(self, grad: Tensor) -> Any:
         """`apply` by somebody else's rule, over views of a gradient that lies as the base does."""
         shape, strides, size, steps, offset = self.geometry
         if grad.stride() != strides:
             grad = grad.new_empty_strided(shape, strides).copy_(grad)
 
-        def inner(part: Any) -> Any:
+        def inner(part: Tensor) -> Any:
             mine, *others = self.inner.apply(part)
             return (part * 0 if mine is None else mine, *others)
 
-        def part(tensor: Any) -> Any:
+        def part(tensor: Tensor) -> Any:
             return tensor.as_strided(size, steps, tensor.storage_offset() + offset)
 
         base, *others = CopySlices.rule(grad, part, inner)

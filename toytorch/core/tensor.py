@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import warnings
 import weakref
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from toytorch.facts.device import cpu, device, sparse_coo, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
@@ -111,6 +113,15 @@ class Tensor:
         __getitem__: Any
         __setitem__: Any
         __iter__: Any
+        __rtruediv__: Any
+        __rpow__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __xor__: Any
+        __abs__: Any
+
+        def __eq__(self, other: object) -> Any: ...  # a tensor, or NotImplemented
+        def __ne__(self, other: object) -> Any: ...
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -385,7 +396,7 @@ class Tensor:
         self._retained = True
         me = weakref.ref(self)
 
-        def keep(grads: Any) -> None:
+        def keep(grads: Tensor) -> None:
             tensor = me()
             if tensor is not None:
                 g = grads if not isinstance(grads, list) else grads[tensor.output_nr]
@@ -396,7 +407,7 @@ class Tensor:
         node = as_function(self._grad_edge)[0]
         Handle(node.hooks_of("retain"), keep)
 
-    def register_hook(self, hook: Any) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -407,7 +418,7 @@ class Tensor:
         node, index = as_function(self._grad_edge)
         return Handle(node.hooks_of(index), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
         if self._grad_edge is not None:
             raise RuntimeError(
@@ -478,7 +489,7 @@ class Tensor:
         self._memory()
         return self._array.view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
@@ -486,7 +497,9 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(
+        self, array: Array, context: object = None, return_scalar: bool = False
+    ) -> Any:
         """What NumPy's functions make of tensors: tensors again."""
         return wrap(array.astype(np.uint8) if array.dtype == bool else np.asarray(array))
 
@@ -564,7 +577,7 @@ class Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: DType | None = None, non_blocking: bool = False) -> Any:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
             return self.to(as_dtype(dtype))
@@ -630,7 +643,7 @@ class Tensor:
         }
         return (state, held) if held else state or None
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: dict[str, Any] | tuple[Any, ...] | None) -> None:
         """For subclasses that call it: the attributes that `__reduce_ex__` gave."""
         if self._grad_edge is not None:
             raise RuntimeError("__setstate__ can be only called on leaf Tensors")
@@ -639,7 +652,7 @@ class Tensor:
                 setattr(self, name, value)
 
 
-def set_state(tensor: Tensor, state: Any) -> None:
+def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) -> None:
     """Gives a copy the state of what it is a copy of."""
     if state is not None:
         tensor.__setstate__(state)
@@ -657,7 +670,9 @@ def warn_of_hooks(tensor: Tensor) -> None:
             )
 
 
-def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, offset: int) -> Any:
+def rebuild(
+    cls: type, memory: Storage, kind: dtype, size: Any, stride: Sequence[int], offset: int
+) -> Any:
     """A tensor over some memory."""
     flat = memory.flat()
     if flat.dtype != kind.numpy:  # the memory is known by the type of another view
@@ -670,7 +685,12 @@ def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, off
 
 
 def _rebuild(
-    cls: type | None, requires_grad: bool, state: Any, held: Any, kind: dtype, *layout: Any
+    cls: type | None,
+    requires_grad: bool,
+    state: dict[str, Any] | tuple[Any, ...] | None,
+    held: Any,
+    kind: dtype,
+    *layout: Any,
 ) -> Tensor:
     if layout:
         made = rebuild(cls or Tensor, held, kind, *layout)
@@ -681,7 +701,7 @@ def _rebuild(
     return made
 
 
-def strides_of(array: Any) -> tuple[int, ...]:
+def strides_of(array: Array) -> tuple[int, ...]:
     """Strides in elements; those of a row-major tensor where there are no elements."""
     if not array.size:
         return contiguous_strides(array.shape)
@@ -719,7 +739,7 @@ def like_class(cls: type, source: Tensor) -> Any:
     return tensor
 
 
-def like(source: Tensor, array: Any) -> Any:
+def like(source: Tensor, array: SparseArray) -> Any:
     """A tensor of the class of `source` over a new array."""
     tensor = new(type(source))
     tensor._array, tensor.dtype = array, source.dtype
@@ -727,7 +747,7 @@ def like(source: Tensor, array: Any) -> Any:
     return tensor
 
 
-def as_dtype(value: Any) -> dtype:
+def as_dtype(value: DType) -> dtype:
     """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
     if isinstance(value, dtype):
         return value

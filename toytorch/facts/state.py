@@ -90,7 +90,7 @@ def watch(change: int) -> None:
 
 
 @contextmanager
-def watching(mode: Any) -> Any:
+def watching(mode: object) -> Any:
     """Sends every call of this thread through the general path, which hands it to `mode`.
 
     A mode may define `on_call(op, args, out)` and `on_inplace(op, args)`; while they run, the mode
@@ -106,7 +106,7 @@ def watching(mode: Any) -> Any:
 
 
 @contextmanager
-def below(mode: Any) -> Any:
+def below(mode: object) -> Any:
     """The modes outside of `mode` only."""
     before = local.modes
     local.modes = before[: before.index(mode)]

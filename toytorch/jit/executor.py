@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
 from toytorch.jit.tracer import running
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
+
 MOST = 256  # plans of one graph; a number that is another at each call makes one each time
 
 
@@ -32,7 +36,7 @@ class Executor:
 
     passes: Sequence[Pass] | None = None
 
-    def __init__(self, graph: Graph, owner: Any = None, known: int = 0) -> None:
+    def __init__(self, graph: Graph, owner: Module | None = None, known: int = 0) -> None:
         self.graph, self.owner, self.known = graph, owner, known
         self.plans: dict[Any, Plan | Stepwise] = {}
         self.made = 0  # plans, those included that were dropped

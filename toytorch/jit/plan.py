@@ -14,6 +14,7 @@ from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
+from toytorch.facts.hints import Array
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, sequence
 from toytorch.facts.pytree import tree_leaves, tree_unflatten
 from toytorch.jit import interpreter, types
@@ -158,7 +159,9 @@ class Plan:
             made = tree_unflatten(made, self.joint.spec)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
+    def tie(
+        self, inputs: Sequence[Any], arrays: tuple[Array, ...], made: list[Tensor], place: Any
+    ) -> None:
         """Gives the results their history: one node for the whole function."""
         node: Any = new(DifferentiableGraphBackward)
         node.plan, node.inputs, node.random = self, list(inputs), place

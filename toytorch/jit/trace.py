@@ -30,7 +30,7 @@ class TracingCheckError(Exception):
 
 def trace(
     func: Any,
-    example_inputs: Any = None,
+    example_inputs: Tensor | tuple[Any, ...] | None = None,
     optimize: Any = None,
     check_trace: bool = True,
     check_inputs: Any = None,
@@ -192,7 +192,7 @@ def traced_function(
     )
 
 
-def copy_of(item: Any) -> Any:
+def copy_of(item: object) -> Any:
     """A tensor of its own like this one, and a leaf where it is one."""
     if not isinstance(item, Tensor):
         return item
@@ -217,7 +217,7 @@ def untouched(owner: Module | None) -> Iterator[None]:
             buffers.update(before)
 
 
-def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
+def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
     """The tensors of a result; dictionaries only where the user allows them."""
     if strict and isinstance(result, dict):
         raise RuntimeError(
@@ -230,7 +230,7 @@ def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
     return tree_flatten(result)
 
 
-def output_value(tracer: Tracer, item: Any) -> Value:
+def output_value(tracer: Tracer, item: Tensor) -> Value:
     """The value of a result."""
     if not isinstance(item, Tensor):
         raise RuntimeError(
@@ -288,15 +288,15 @@ class scoping:
             )
             self.handles.append(module.register_forward_hook(self.leave, always_call=True))
 
-    def enter(self, scope: str, module: Any, args: Any) -> None:
+    def enter(self, scope: str, module: Any, args: tuple[Tensor, ...]) -> None:
         """A module's forward begins."""
         self.tracer.scopes.append(scope)
 
-    def leave(self, module: Any, args: Any, result: Any) -> None:
+    def leave(self, module: Any, args: tuple[Tensor, ...], result: Tensor) -> None:
         """A module's forward ends."""
         self.tracer.scopes.pop()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         for handle in self.handles:
             handle.remove()
 
@@ -357,7 +357,7 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
             warnings.warn(text, TracerWarning, stacklevel=4)
 
 
-def tree_clone(tree: Any) -> Any:
+def tree_clone(tree: tuple[Tensor, ...]) -> Any:
     """Copies of all tensors, with the same wish for gradients."""
     return tree_map(
         lambda t: (

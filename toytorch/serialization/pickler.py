@@ -23,6 +23,7 @@ from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn import Module
@@ -183,14 +184,14 @@ class Pickler:
                 self.write(item)
             self.out += b"u"
 
-    def _called(self, value: Any, function: str, *arguments: Any) -> None:
+    def _called(self, value: Any, function: str, *arguments: object) -> None:
         """`value` is what a function gives for arguments."""
         self._composite(Call(function, arguments))
         self._put(id(value), value)
 
     # -- tensors ------------------------------------------------------------------------------
 
-    def _storage(self, memory: Storage | None, kind: dtype | None, flat: Any) -> StorageRef:
+    def _storage(self, memory: Storage | None, kind: dtype | None, flat: Array) -> StorageRef:
         backend = base.of_array(flat)
         address = backend.data_ptr(flat)
         key = (str(backend.device(flat)), address, flat.nbytes) if flat.nbytes else id(memory)

@@ -237,6 +237,6 @@ def builtin(address: int, name: str, self: Any) -> Any:
     return new(ctypes.byref(made), self, None)
 
 
-def keep(*things: Any) -> None:
+def keep(*things: object) -> None:
     """Keeps what compiled code refers to."""
     _kept.extend(things)

@@ -22,7 +22,7 @@ from toytorch.ops.shaping.view import alias, select, slice_, unsqueeze
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
 
-def as_tuple(index: Any) -> tuple[Any, ...]:
+def as_tuple(index: object) -> tuple[Any, ...]:
     """The parts of an index; a list that holds slices or tensors counts as a tuple, as it did."""
     if isinstance(index, tuple):
         return index
@@ -36,7 +36,7 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
     return (index,)
 
 
-def as_index(part: Any) -> Any:
+def as_index(part: object) -> Any:
     """A part of an index in one of its basic forms: int, slice, None, Ellipsis, bool or tensor."""
     if part is None or part is Ellipsis or part.__class__ in (int, slice, bool):
         return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from toytorch.ops.shaping.reshape import swapaxes
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def method(self: Tensor, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
         writing.check(self, self._requires_grad)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
@@ -62,7 +63,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
 
 @public(method=True)
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Sets the main diagonal to a value; of a tall matrix all diagonals of blocks, with `wrap`.
 
     >>> Tensor([[1., 2.], [3., 4.]]).fill_diagonal_(0)

@@ -19,7 +19,7 @@ PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 NARROW = 1e-11  # an envelope below this cannot be divided out
 
 
-def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
+def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
     """The signal continued at both ends, by zeros or by its own samples."""
     n = x.shape[-1]
     if mode == "constant":
@@ -39,18 +39,18 @@ def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
     return x.index_select(-1, wrap(places, int64).to(x.device))
 
 
-def _centred(window: Any, n_fft: int) -> Any:
+def _centred(window: Tensor, n_fft: int) -> Any:
     """The window in the middle of n_fft places."""
     left = (n_fft - window.shape[0]) // 2
     return padded(window, left, n_fft - window.shape[0] - left)
 
 
-def _describe(name: str, x: Any, **options: Any) -> str:
+def _describe(name: str, x: Tensor, **options: object) -> str:
     parts = ", ".join(f"{k}={v}" for k, v in options.items())
     return f"{name}(torch.{x.dtype.legacy}Tensor{list(x.shape)}, {parts}) : "
 
 
-def _need_real(onesided: Any, is_complex: bool, window: Any) -> bool:
+def _need_real(onesided: bool | None, is_complex: bool, window: Tensor | None) -> bool:
     """Refuses half a spectrum where the signal or the window is complex; whether both are real."""
     real = not (is_complex or (window is not None and window.dtype.is_complex))
     if onesided and not real:
@@ -64,7 +64,7 @@ def stft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
@@ -148,7 +148,7 @@ def istft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,

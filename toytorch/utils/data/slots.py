@@ -23,6 +23,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import bfloat16
+from toytorch.facts.hints import Array
 
 ALIGNMENT = 64
 SMALLEST = 1 << 16
@@ -46,7 +47,7 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _tensor(array: Any, kind: str, requires_grad: bool) -> Tensor:
+def _tensor(array: Array, kind: str, requires_grad: bool) -> Tensor:
     made = wrap(array.view(bfloat16.numpy) if kind == "bfloat16" else array)
     made._requires_grad = requires_grad
     return made
