@@ -12,9 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from course import package
+
 if TYPE_CHECKING:
     from course.gallery import pictures
+    from course.hints import hint
     from course.judge import check
+    from course.milestones import milestone
     from course.notebook import look, setup, start
     from course.pieces import catch_up
     from course.registry import exercise, use
@@ -25,7 +29,9 @@ _HOMES = {
     "check": "course.judge",
     "exercise": "course.registry",
     "glossary": "course.terms",
+    "hint": "course.hints",
     "look": "course.notebook",
+    "milestone": "course.milestones",
     "pictures": "course.gallery",
     "setup": "course.notebook",
     "start": "course.notebook",
@@ -37,12 +43,17 @@ __all__ = [
     "check",
     "exercise",
     "glossary",
+    "hint",
     "look",
+    "milestone",
     "pictures",
     "setup",
     "start",
     "use",
 ]
+
+
+package.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LONGEST = 400
+UNKNOWN: Any = object()
 
 
 class Case:
@@ -27,10 +28,13 @@ class Case:
         self._test: Callable[[Any], bool] = lambda got: True
         self._error: type[BaseException] | None = None
         self._mentions = ""
+        self.args: tuple[Any, ...] = ()  # what was handed in, where a call is known
+        self.expected: Any = UNKNOWN  # the value asked for, where one is known
+        self.says = ""  # what a failure of this case means, in a sentence
 
     def gives(self, expected: Any, tolerance: float = 1e-6) -> Case:
         """Expect a value: numbers within ``tolerance``, tensors by shape, dtype and values."""
-        self.wanted = show(expected)
+        self.wanted, self.expected = show(expected), expected
         self._test = lambda got: same(got, expected, tolerance)
         return self
 
@@ -46,6 +50,11 @@ class Case:
         self._error, self._mentions = error, mentions
         return self
 
+    def means(self, sentence: str) -> Case:
+        """Say what a failure of this case shows, for the panel."""
+        self.says = sentence
+        return self
+
     def accepts(self, got: Any) -> bool:
         """Whether a returned value is right."""
         return self._error is None and bool(self._test(got))
@@ -57,6 +66,11 @@ class Case:
             and isinstance(error, self._error)
             and self._mentions.lower() in str(error).lower()
         )
+
+    @property
+    def wants_error(self) -> bool:
+        """Whether an error is asked for."""
+        return self._error is not None
 
     def describe(self, got: Any) -> str:
         """``got`` in a line, with its type where the text alone would look right."""
@@ -73,7 +87,9 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Case:
     given += [f"{key}={show(value, 160)}" for key, value in kwargs.items()]
     name = getattr(function, "__name__", "f")
     one_line = re.sub(r"\s*\n\s*", " ", f"{name}({', '.join(given)})")
-    return Case(one_line, lambda: function(*args, **kwargs))
+    made = Case(one_line, lambda: function(*args, **kwargs))
+    made.args = args
+    return made
 
 
 def case(given: str, run: Callable[[], Any]) -> Case:

@@ -1,4 +1,4 @@
-"""The command line: ``python3 -m course [start | test | run | check | status | build …]``.
+"""The command line: ``python3 -m course [start | test | run | check | hint | status | build …]``.
 
 This file and what it imports at the top use the standard library only. Commands that need more
 run inside the course's environment, which is made first if there is none.
@@ -15,7 +15,8 @@ from course import launcher
 from course.contents import find, written
 from course.environment import SetupError, ensure, satisfied
 
-_EXTRAS = {name: ["course"] for name in ("run", "check", "status", "build", "grade", "site")}
+_INSIDE = ("run", "check", "hint", "status", "build", "grade", "site", "milestone")
+_EXTRAS = {name: ["course"] for name in _INSIDE}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,8 +79,12 @@ def _inside(command: str, options: argparse.Namespace) -> int:
         return shell.status()
     if command == "run":
         return shell.run(find(options.chapter))
+    if command == "milestone":
+        return shell.milestone(options.chapter, solved=options.solved)
     if command == "check":
         return shell.check(options.chapter)
+    if command == "hint":
+        return shell.hint(options.exercise, options.grade)
     if command == "site":
         return shell.site(options.out)
     if command == "grade":
@@ -107,6 +112,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("chapter", help="04, 4 or autograd")
     check = commands.add_parser("check", help="check your notebook of a chapter")
     check.add_argument("chapter", help="04, or the path of a notebook")
+    hint = commands.add_parser("hint", help="a hint for an exercise; asked again, the next one")
+    hint.add_argument("exercise", help="as in its prompt: memory.view")
+    hint.add_argument("grade", nargs="?", type=int, default=None, help="1, 2 or 3")
+    reach = commands.add_parser("milestone", help="train a network on your own package, mytorch")
+    reach.add_argument("chapter", help="04, 08, 10 or 19")
+    reach.add_argument("--solved", action="store_true", help="on the course's own answers instead")
     commands.add_parser("status", help="what you have solved so far")
     _grade_options(commands.add_parser("grade", help="for lecturers: mark a folder of notebooks"))
     site = commands.add_parser("site", help="make the course's web pages; they need no network")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import linecache
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from course import deadline, progress
+from course import borrowed, deadline, diagnosis, progress, properties
 from course.cases import Case, show
 from course.panel import Panel
 from course.records import Check, Exercise
@@ -20,7 +22,10 @@ from course.variant import Variant
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one case came to. ``kind`` is ok, wrong, error, timeout, open or broken."""
+    """What one case came to. ``kind`` is ok, wrong, error, timeout, open, broken or borrowed.
+
+    ``symptoms`` and ``args`` are for :mod:`course.diagnosis`.
+    """
 
     check: str
     kind: str
@@ -28,6 +33,8 @@ class Outcome:
     wanted: str
     got: str
     where: str = ""
+    symptoms: tuple[str, ...] = ()
+    args: tuple[Any, ...] = ()
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -37,13 +44,18 @@ class Outcome:
 
 @dataclass
 class Verdict:
-    """The result of a check: a state, every case's outcome, and the misconception if known."""
+    """The result of a check: a state, every case's outcome, and what is known of the mistake.
+
+    ``mutant`` is the misconception that fails in the same way. Where there is none, ``diagnosis``
+    says in a sentence what all failures have in common, if they have something in common.
+    """
 
     exercise: Exercise
     state: str
     outcomes: list[Outcome] = field(default_factory=list)
     mutant: Variant | None = None
     hidden: bool = True  # whether hidden checks took part
+    diagnosis: str = ""
 
     @property
     def checks(self) -> list[Check]:
@@ -76,6 +88,7 @@ def check(name: str, submission: Any, *, hidden: bool = True) -> Panel:
     verdict = judge(found, submission, hidden=hidden)
     found.keep(submission if verdict.state == "green" else None)
     progress.record({name: verdict.state})
+    progress.note(name, "check", verdict.state)
     if verdict.state == "green":
         from course import pieces  # which judges in its turn
 
@@ -92,7 +105,18 @@ def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
     if state != "red":
         return Verdict(found, state, outcomes if state == "green" else [], hidden=hidden)
     known = functools.partial(_signature, found, hidden=hidden)
-    return Verdict(found, "red", outcomes, recognise(found, outcomes, known), hidden)
+    mutant = recognise(found, outcomes, known)
+    return Verdict(found, "red", outcomes, mutant, hidden, "" if mutant else _diagnosis(outcomes))
+
+
+def _diagnosis(outcomes: list[Outcome]) -> str:
+    ended = next((o for o in outcomes if o.kind == "timeout"), None)
+    if ended is not None:
+        return "".join(ended.symptoms)
+    if any(outcome.kind in ("broken", "borrowed") for outcome in outcomes):
+        return ""
+    failing = [(o.symptoms, o.args) for o in outcomes if o.kind != "ok"]
+    return diagnosis.common(failing, [o.args for o in outcomes if o.kind == "ok"])
 
 
 def state_of(outcomes: list[Outcome]) -> str:
@@ -113,7 +137,7 @@ def recognise(
 
     ``known`` gives the signatures of the outcomes of a mutant, by its position.
     """
-    if any(outcome.kind == "broken" for outcome in outcomes):
+    if any(outcome.kind in ("broken", "borrowed") for outcome in outcomes):
         return None
     signature = [outcome.signature for outcome in outcomes]
     failing = [s if s[0] != "ok" else None for s in signature]
@@ -147,6 +171,9 @@ def _signature(found: Exercise, position: int, *, hidden: bool) -> list[tuple[st
 def run_checks(found: Exercise, submission: Any, *, hidden: bool = True) -> list[Outcome]:
     """Every case's outcome, up to the time limit."""
     trial = _Trial(found, submission, _checks(found, hidden))
+    name = borrowed.handed_in(submission, found.without)
+    if name:
+        return [trial.borrowed(name)]
     if not deadline.run(trial.go, found.limit):
         trial.outcomes.append(trial.out_of_time())
     elif not trial.done:
@@ -167,14 +194,30 @@ class _Trial:
         self.done = False
 
     def go(self) -> None:
+        if not self.found.without:
+            self._go([])
+            return
+        checks = [check.cases for check in self.checks]
+        with borrowed.watched(self.submission, self.found.without, checks) as calls:
+            self._go(calls)
+
+    def _go(self, calls: list[str]) -> None:
         for group in self.checks:
             self.check, self.case = group.title, None
             for outcome in self._cases(group):
                 self.outcomes.append(outcome)
+                if calls:  # whatever was right before this came from there, too
+                    self.outcomes[:] = [self.borrowed(calls[0])]
+                    self.done = True
+                    return
                 if outcome.kind in ("open", "broken"):
                     self.done = True
                     return
         self.done = True
+
+    def borrowed(self, name: str) -> Outcome:
+        given = self.case.given if self.case else "your answer"
+        return Outcome(self.check, "borrowed", given, "code of your own", name)
 
     def _cases(self, group: Check) -> Iterator[Outcome]:
         """Outcomes of a check. An error between its cases ends that check, not the others."""
@@ -189,18 +232,30 @@ class _Trial:
             yield self._failure(place, error)
 
     def _outcome(self, case: Case) -> Outcome:
+        printed = _Tee(sys.stdout)
+        before = properties.settings()
         try:
-            got = case.run()
+            got = _telling(case, printed)
         except deadline.OutOfTime:
             raise
         except BaseException as error:  # sys.exit() is no way round the cases that follow
             if case.accepts_error(error):
-                return Outcome(self.check, "ok", case.given, case.wanted, said(error))
+                return self._outcome_of(case, "ok", said(error))
             return self._failure(case, error)
+        finally:
+            properties.put_back(before)  # what one case leaves changed is not the next one's
         if got is Ellipsis and not self.outcomes:
             return Outcome(self.check, "open", case.given, case.wanted, "...")
-        kind = "ok" if case.accepts(got) else "wrong"
-        return Outcome(self.check, kind, case.given, case.wanted, case.describe(got))
+        if case.accepts(got):
+            return self._outcome_of(case, "ok", case.describe(got))
+        found = _guarded(lambda: diagnosis.symptoms(case, got, bool(printed.count)))
+        return self._outcome_of(case, "wrong", case.describe(got), symptoms=found)
+
+    def _outcome_of(
+        self, case: Case, kind: str, got: str, where: str = "", symptoms: tuple[str, ...] = ()
+    ) -> Outcome:
+        args = case.args
+        return Outcome(self.check, kind, case.given, case.wanted, got, where, symptoms, args)
 
     def _failure(self, case: Case, error: BaseException) -> Outcome:
         where = _line_in(self.submission, error)
@@ -208,7 +263,8 @@ class _Trial:
             return Outcome(self.check, "open", case.given, case.wanted, said(error))
         # without a line of the learner's on the stack, it is the check that is wrong
         kind = "error" if where or self.case is not None else "broken"
-        return Outcome(self.check, kind, case.given, case.wanted, said(error), where)
+        found = _guarded(lambda: diagnosis.symptoms_of_error(case, error, where))
+        return self._outcome_of(case, kind, said(error), where, found)
 
     def out_of_time(self) -> Outcome:
         got = f"no answer within {self.found.limit:g} s: does a loop never end?"
@@ -220,7 +276,40 @@ class _Trial:
     def _ended(self, kind: str, got: str) -> Outcome:
         given = self.case.given if self.case else f"the set-up of “{self.check}”"
         wanted = self.case.wanted if self.case else "an end"
-        return Outcome(self.check, kind, given, wanted, got)
+        says = (self.case.says,) if self.case and self.case.says else ()
+        return Outcome(self.check, kind, given, wanted, got, symptoms=says)
+
+
+class _Tee(io.TextIOBase):
+    """Passes on what is printed, and counts it."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.count = 0
+
+    def write(self, text: str) -> int:
+        self.count += len(text.strip())
+        return int(self.stream.write(text) or len(text))
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+def _telling(case: Case, printed: _Tee) -> Any:
+    """Run a case; ``printed`` learns whether it printed something."""
+    before, sys.stdout = sys.stdout, printed
+    try:
+        return case.run()
+    finally:
+        sys.stdout = before
+
+
+def _guarded(find: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+    """Symptoms of a result that may be anything at all; none where looking at it fails."""
+    try:
+        return find()
+    except Exception:
+        return ()
 
 
 def said(error: BaseException) -> str:

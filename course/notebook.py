@@ -25,7 +25,7 @@ class StartPage:
         self.states = states
 
     def _done(self, chapter: Chapter) -> tuple[int, int]:
-        names = [found.name for found in of_chapter(chapter.number)]
+        names = [found.name for found in of_chapter(chapter.number) if not found.optional]
         return sum(self.states.get(name) == "green" for name in names), len(names)
 
     def __repr__(self) -> str:
@@ -89,10 +89,13 @@ def table(states: dict[str, str]) -> str:
         lines.append(part)
         for chapter in chapters:
             found = of_chapter(chapter.number)
-            signs = "".join(_SIGNS[states.get(one.name, "open")] for one in found)
-            done = sum(states.get(one.name) == "green" for one in found)
+            needed = [one for one in found if not one.optional]
+            signs = "".join(_SIGNS[states.get(one.name, "open")] for one in needed)
+            extra = "".join(_SIGNS[states.get(one.name, "open")] for one in found if one.optional)
+            signs += f"  optional {extra}" if extra else ""
+            done = sum(states.get(one.name) == "green" for one in needed)
             later = f"python {chapter.example}" if chapter.example else "not written yet"
-            tail = f"{done:2d}/{len(found)}  {signs}" if chapter.written else later
+            tail = f"{done:2d}/{len(needed)}  {signs}" if chapter.written else later
             lines.append(f"  {chapter.number:02d} {chapter.title:<40} {tail}")
     return "\n".join(lines)
 

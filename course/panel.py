@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from course.judge import Outcome, Verdict
+    from course.records import Exercise
 
 _LOOK = {  # state: sign, accent, fill
     "green": ("✔", "#1f9d63", "rgba(31,157,99,0.09)"),
@@ -45,6 +46,11 @@ class Panel:
 # -- words ----------------------------------------------------------------------------------------
 
 
+def title_of(found: Exercise) -> str:
+    """The title, with a word where the chapter does not ask for it."""
+    return f"{found.title} (optional)" if found.optional else found.title
+
+
 def headline(verdict: Verdict) -> str:
     """The state in a few words."""
     checks = verdict.checks
@@ -69,6 +75,11 @@ def _rows(failure: Outcome) -> list[tuple[str, str]]:
             ("The check", failure.given),
             ("stumbled", f"{failure.got}. Your code was not to blame: please report this."),
         ]
+    if failure.kind == "borrowed":
+        return [
+            ("Your answer", f"is, or calls, {failure.got}"),
+            ("Expected", "your own code: this exercise asks you to write what that does"),
+        ]
     came = {"error": "Raised", "timeout": "Came"}.get(failure.kind, "Got")
     rows = [("Input", failure.given), ("Expected", failure.wanted), (came, failure.got)]
     return [*rows, ("In your code", failure.where)] if failure.where else rows
@@ -81,7 +92,7 @@ def text(verdict: Verdict) -> str:
     """The panel as plain text."""
     sign = _LOOK[verdict.state][0]
     found = verdict.exercise
-    lines = [f"{sign} {found.name} · {found.title}: {headline(verdict)}"]
+    lines = [f"{sign} {found.name} · {title_of(found)}: {headline(verdict)}"]
     if verdict.state == "open":
         lines.append(f"  {_open_line(verdict)}")
     failure = verdict.failure
@@ -92,6 +103,8 @@ def text(verdict: Verdict) -> str:
         if verdict.mutant is not None:
             lines.append(f"  Misconception: {verdict.mutant.label}")
             lines.append("  " + verdict.mutant.why.replace("\n", "\n  "))
+        if verdict.diagnosis:
+            lines.append(f"  {'What it shows':<13} {verdict.diagnosis}")
     return "\n".join(lines)
 
 
@@ -107,9 +120,9 @@ def html(verdict: Verdict) -> str:
         body = _ticks(verdict)
     failure = verdict.failure
     if verdict.state == "red" and failure is not None:
-        body += _table(failure) + _misconception(verdict)
+        body += _table(failure) + _misconception(verdict) + _diagnosis(verdict)
     found = verdict.exercise
-    return frame(verdict.state, found.title, found.name, headline(verdict), body)
+    return frame(verdict.state, title_of(found), found.name, headline(verdict), body)
 
 
 def waiting(title: str, name: str) -> str:
@@ -134,6 +147,11 @@ def frame(state: str, title: str, name: str, said: str, body: str) -> str:
         f'<code style="float:right;background:none;{_MUTED}">{escape(name)}</code></div>'
         f"{body}</div><!--/panel-->"
     )
+
+
+def small(words: str) -> str:
+    """A muted last line of a panel."""
+    return f'<div style="margin-top:0.5em;font-size:0.92em;{_MUTED}">{escape(words)}</div>'
 
 
 def _ticks(verdict: Verdict) -> str:
@@ -173,6 +191,16 @@ def _misconception(verdict: Verdict) -> str:
         '<span style="color:#c98a12;font-weight:700">A known misconception</span>&ensp;'
         f"<b>{escape(mutant.label)}</b>"
         f'<div style="margin-top:0.2em">{why}</div></div>'
+    )
+
+
+def _diagnosis(verdict: Verdict) -> str:
+    if not verdict.diagnosis:
+        return ""
+    return (
+        '<div style="margin-top:0.7em;padding:0.5em 0.8em;border-radius:6px;'
+        'background:rgba(128,128,128,0.12)">'
+        f'<span style="font-weight:700">What it shows</span>&ensp;{_inline(verdict.diagnosis)}</div>'
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from course import judge, progress, registry
+from course import judge, package, progress, registry
 from course.contents import find
 from course.files import write_atomically
 from course.records import Exercise
@@ -35,6 +35,7 @@ def keep(found: Exercise) -> bool:
         return False
     try:
         write_atomically(folder() / f"{found.name}.py", text.encode())
+        package.keep(found, text)
     except OSError:  # a folder that cannot be written costs the piece, never the lesson
         return False
     return True

@@ -57,6 +57,10 @@ class Exercise:
         prompt: Markdown above the stub. Say what goes in, what comes out, and what to avoid.
         inject: ``submission -> context manager`` that makes the framework run on the submission.
         limit: seconds that all checks together may take before a loop is called endless.
+        without: what an answer may not call, ``("torch.autograd.gradcheck",)``: the framework's own
+            answer to the same question. See :mod:`course.borrowed`.
+        hints: three in Markdown: an idea, a worked trace, a skeleton. See :mod:`course.hints`.
+        optional: whether it is left out of what a chapter asks for.
     """
 
     name: str
@@ -66,6 +70,9 @@ class Exercise:
     prompt: str
     inject: Injection | None = None
     limit: float = 10.0
+    without: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    optional: bool = False
     checks: list[Check] = field(default_factory=list)
     mutants: list[Variant] = field(default_factory=list)
     _stub: Variant | None = None
@@ -75,6 +82,7 @@ class Exercise:
 
     def __post_init__(self) -> None:
         self.prompt = textwrap.dedent(self.prompt).strip()
+        self.hints = tuple(textwrap.dedent(hint).strip() for hint in self.hints)
 
     def __repr__(self) -> str:
         return f"<exercise {self.name}: {self.title}, {self.minutes} min>"
@@ -99,6 +107,10 @@ class Exercise:
             return definition
 
         return keep
+
+    def changed(self, label: str, why: str, *changes: tuple[str, str]) -> None:
+        """A mutant that is the reference but for some places: (text, what stands there instead)."""
+        self.mutants.append(self.answer.changed("mutant", label, why, changes))
 
     def check(
         self, title: str, *, hidden: bool = False

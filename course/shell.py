@@ -19,12 +19,43 @@ from course.notebook import table
 
 
 def status() -> int:
-    """Print progress per chapter."""
+    """Print progress per chapter, and per exercise how often it was tried and hinted at."""
     states = progress.load()
     print(table(states))
     found = registry.all_exercises()
-    done = sum(states.get(name) == "green" for name in found)
-    print(f"\n{done} of {len(found)} exercises solved.")
+    needed = [name for name, one in found.items() if not one.optional]
+    done = sum(states.get(name) == "green" for name in needed)
+    counts = progress.counts(progress.log())
+    if any(name in counts for name in found):
+        print()
+    for name in found:
+        if name in counts:
+            tried, shown = counts[name]
+            print(f"  {_SIGNS[states.get(name, 'open')]} {name:<24} {_tries(tried, shown)}")
+    print(f"\n{done} of {len(needed)} exercises solved.")
+    more = [name for name, one in found.items() if one.optional and states.get(name) == "green"]
+    if more:
+        print(f"And of the optional ones: {', '.join(more)}.")
+    return 0
+
+
+_SIGNS = {"green": "✔", "red": "✘", "open": "○"}
+
+
+def _tries(tried: int, shown: int) -> str:
+    text = f"{tried} attempt{'s' * (tried != 1)}"
+    return text + (f", {shown} hint{'s' * (shown != 1)}" if shown else "")
+
+
+def hint(name: str, grade: int | None) -> int:
+    """Print a hint."""
+    from course.hints import hint as ask
+
+    try:
+        print(ask(name, grade))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
@@ -58,6 +89,21 @@ def _print_streams(cell: Cell) -> None:
             print("  │ " + output.text.rstrip("\n").replace("\n", "\n  │ "))
 
 
+def milestone(chapter: str, *, solved: bool) -> int:
+    """Run a milestone on the learner's own package and say whose files it ran on."""
+    from course.milestones import milestone as reach
+    from course.milestones import title
+
+    print(f"Milestone {find(chapter).number:02d} · {title(chapter)}\n")
+    found = reach(
+        chapter, solved=solved, tell=lambda line: print("    " + line, end="", flush=True)
+    )
+    if not found.passed:
+        print("    " + found.said.strip().splitlines()[-1] if found.said.strip() else "")
+    print(f"{found.summary()}\n{found.seconds:.1f} s.")
+    return 0 if found.passed else 1
+
+
 def check(name: str) -> int:
     """Run a learner's notebook in a process of its own and report every exercise."""
     path = Path(name) if name.endswith(".ipynb") else None
@@ -75,9 +121,13 @@ def check(name: str) -> int:
         if state == "red":
             print()
     progress.record({one.name: states[one.name] for one in exercises if one.name in states})
-    green = sum(states.get(one.name) == "green" for one in exercises)
-    print(f"\n{green} of {len(exercises)} exercises of chapter {chapter.number:02d} are green.")
-    return 0 if green == len(exercises) else 1
+    for one in exercises:
+        if one.name in states:
+            progress.note(one.name, "check", states[one.name])
+    needed = [one for one in exercises if not one.optional]
+    green = sum(states.get(one.name) == "green" for one in needed)
+    print(f"\n{green} of {len(needed)} exercises of chapter {chapter.number:02d} are green.")
+    return 0 if green == len(needed) else 1
 
 
 def _run_learners(path: Path) -> tuple[dict[str, str], dict[str, str]]:

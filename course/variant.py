@@ -9,7 +9,9 @@ compiled again into a namespace of its own, so that one which calls itself calls
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
+import linecache
 import sys
 import textwrap
 from collections import Counter
@@ -28,6 +30,7 @@ class Variant:
         kind: ``"stub"``, ``"reference"`` or ``"mutant"``.
         label: what a mutant is called, in words: ``"overwrites instead of adding"``.
         why: what a learner whose code behaves like this mutant is told.
+        changes: places of the definition where it differs: (text, what stands there instead).
     """
 
     kind: str
@@ -36,6 +39,7 @@ class Variant:
     nth: int
     label: str = ""
     why: str = ""
+    changes: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, definition: Any, kind: str, label: str = "", why: str = "") -> Variant:
@@ -45,18 +49,41 @@ class Variant:
         _seen[key] += 1
         return cls(kind, key[1], key[0], nth, label, textwrap.dedent(why).strip())
 
+    def changed(
+        self, kind: str, label: str, why: str, changes: tuple[tuple[str, str], ...]
+    ) -> Variant:
+        """The same definition, but for some places.
+
+        Raises:
+            LookupError: a text to be changed is not there, or more than once.
+        """
+        made = dataclasses.replace(
+            self, kind=kind, label=label, why=textwrap.dedent(why).strip(), changes=changes
+        )
+        made.source  # noqa: B018 - which fails at once if a text is not there
+        return made
+
     @property
     def source(self) -> str:
         """The definition's text without its decorators, ready for a notebook cell."""
         node, text, _ = _definition(self.module, self.name, self.nth)
         lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
-        return textwrap.dedent("\n".join(lines))
+        source = textwrap.dedent("\n".join(lines))
+        for before, after in self.changes:
+            if source.count(before) != 1:
+                times = source.count(before)
+                raise LookupError(f"{self.label!r} of {self.name}: {times} times {before!r}")
+            source = source.replace(before, after)
+        return source
 
     @functools.cached_property
     def value(self) -> Any:
         """The function or class itself, alone in a copy of its module's namespace."""
         node, _, filename = _definition(self.module, self.name, self.nth)
-        bare = ast.Module(body=[node], type_ignores=[])
+        bare: Any = ast.Module(body=[node], type_ignores=[])
+        if self.changes:  # a text of its own, which panels quote lines of
+            bare, filename = self.source, f"<{self.name}: {self.label}>"
+            linecache.cache[filename] = (len(bare), None, bare.splitlines(True), filename)
         space = dict(vars(sys.modules[self.module]))
         exec(compile(bare, filename, "exec"), space)
         return space[self.name]

@@ -12,7 +12,7 @@ from typing import Any
 from course.build.source import Cell, SourceError
 from course.contents import ROOT
 from course.files import write_atomically
-from course.panel import waiting
+from course.panel import title_of, waiting
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -178,7 +178,7 @@ def _expected(cell: Cell) -> list[Any]:
     found = cell.exercise
     for output in outputs:
         if found is not None and "text/html" in output.get("data", {}):
-            output["data"]["text/html"] = waiting(found.title, found.name)
+            output["data"]["text/html"] = waiting(title_of(found), found.name)
     return outputs
 
 

@@ -127,10 +127,12 @@ def _find(name: str, place: str) -> Exercise:
 
 
 def _exercise(found: Exercise, slide: str, show: str) -> list[Cell]:
-    prompt = (
-        f"### ✎ {found.title}\n\n"
-        f"*Exercise `{found.name}` · about {found.minutes} minutes*\n\n{found.prompt}"
-    )
+    facts = [f"Exercise `{found.name}`", f"about {found.minutes} minutes"]
+    if found.optional:
+        facts.insert(1, "optional")
+    if found.hints:
+        facts.append(f'stuck? `hint("{found.name}")`')
+    prompt = f"### ✎ {found.title}\n\n*{' · '.join(facts)}*\n\n{found.prompt}"
     code = "more" if slide and show != "prompt" else ""
     return [
         Cell(f"prompt-{_slug(found.name)}", "prompt", prompt, prompt, slide, show, found),

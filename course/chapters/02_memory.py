@@ -14,7 +14,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, exercise, look, setup, use
+from course import check, exercise, hint, look, setup, use
 from toytorch import viz
 
 setup()

@@ -1,21 +1,22 @@
 # %% [markdown] slide="slide"
 # # 04 · Autograd: the graph and the engine
 #
-# You compute a number from a million others, in ordinary Python, with `if`
-# and `for`. Then you say `loss.backward()`, and every one of the million
-# knows how much it mattered.
+# You compute one number, a loss, from a million parameters, in ordinary
+# Python with `if` and `for`. Then you call `loss.backward()`, and every
+# parameter has its gradient: how much the loss changes when it changes.
 #
-# > **The question of this chapter:** who wrote down what you did, and how can
-# > one walk over it serve all numbers at once?
+# > **The question of this chapter:** who recorded what you did, and how can
+# > one pass over that record give the gradients of all parameters?
 
 # %% [markdown] slide="notes"
-# 45 minutes: question 4, play 12, exercises 1 and 4 live 10, the order 8,
-# training on the engine 6, traps 5. Leave the whole engine as homework: it
-# is the exercise people are proudest of.
+# 45 minutes: question 4, play 12, derivatives of a product 6, exercise 1
+# live 5, the order 8, training on the engine 5, traps 5. Leave the Tensor
+# class as homework: its checks come in stages, and it is the first file of
+# everybody's own package.
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, exercise, look, setup
+from course import check, exercise, look, milestone, setup
 from toytorch import viz
 
 setup()
@@ -26,22 +27,23 @@ viz.autograd_graph(y, params={"x": x, "w": w})
 
 # %% [markdown]
 # Three operations, `*`, `+` and `tanh`, have left three **nodes** behind.
-# Nobody asked for them: whenever a tensor that wants a gradient takes part in
-# an operation, the result remembers in its `grad_fn` how to go back. Arrows
-# show the way a gradient will flow, from the result down to the leaves. Some
-# nodes keep a tensor, because their derivative needs it.
+# When a tensor that requires a gradient takes part in an operation, the result
+# keeps such a node in its `grad_fn`. The node knows the derivative of its
+# operation. Arrows point from the result down to the leaves, the direction in
+# which gradients will flow. Some nodes save a tensor, because their derivative
+# needs it.
 #
-# Note that two arrows end at `w`. It was used twice, so it has two ways to the
-# result. Much of this chapter is about that second arrow.
+# Two arrows end at `w`. It was used twice, so there are two paths from it to
+# the result. Its gradient is the sum over both paths.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
 # Below, `y` is doubled sixty times by adding it to itself. Each addition uses
-# `y` twice, so the number of ways back to `start` doubles each time: 2⁶⁰, more
-# than a billion billions. Write down: how many **nodes** has the graph? What
-# is `start.grad`? And how long does `backward` take: a millisecond, a second,
-# or longer than you will live?
+# `y` twice, so the number of paths back to `start` doubles each time: there
+# are 2⁶⁰, more than a billion billions. Write down: how many **nodes** has the
+# graph? What is `start.grad`? And does `backward` take a millisecond, a second
+# or years?
 
 # %% slide="more"
 start = torch.tensor(1.0, requires_grad=True)
@@ -55,13 +57,14 @@ while node is not None and node.next_functions:
 
 y.backward()
 print(count, "nodes")
-print(int(start.grad), "ways, all of them counted")
+print(int(start.grad), "paths, all of them counted")
 
 # %% [markdown]
-# You hardly noticed it: sixty nodes, sixty steps. The engine did not follow
-# the ways. It waited at each node until both gradients had come, added them,
-# and went on **once**. By the end of this chapter you will have written that
-# engine, and a network will have learned to read digits on it.
+# It took sixty steps, one for each node. The engine did not follow each path.
+# It waited at each node until both gradients had arrived, added them, and went
+# on **once**. In this chapter you write that engine. A network learns to read
+# digits on it. Then you write a `Tensor` class of your own that records its
+# graph by itself, and train a network on nothing else.
 
 # %% [markdown] slide="slide"
 # ## Play: a graph is made of nodes
@@ -81,16 +84,44 @@ for target, number in node.next_functions:
 print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 
 # %% [markdown]
-# The product sends `10 * 2` to `w` and `10 * 0.5` to `x`: each factor's slope
-# is the *other* factor, times what came in. That is the chain rule, and a node
-# is nothing more than the chain rule for one operation:
+# The product sends `10 * 2` to `w` and `10 * 0.5` to `x`. Its derivative with
+# respect to one factor is the *other* factor, and it is multiplied by the
+# gradient that came in. That is the chain rule for one operation:
 #
 # $$g_x = g \cdot \frac{\partial y}{\partial x}.$$
 #
-# Tensors are no different, only that the slope becomes a matrix $J$ of all
-# results by all inputs. A node never builds that matrix. It knows how to
-# compute $g^\top J$ directly; for `tanh` of a million numbers $J$ would have a
-# million times a million entries, and $g^\top J$ is one product of two rows.
+# For a tensor with many elements the derivative is a matrix, the Jacobian
+# $J$. Its entry $J_{ki} = \partial y_k / \partial x_i$ says how result $k$
+# depends on input $i$. The loss depends on $x_i$ through every $y_k$, so the
+# chain rule sums over $k$:
+#
+# $$g_{x_i} = \sum_k g_k \frac{\partial y_k}{\partial x_i}
+#   \qquad\text{that is}\qquad g_x = g^\top J.$$
+#
+# A node never builds $J$. For `tanh`, $y_k$ depends on $x_k$ alone, so $J$ has
+# $1 - y_k^2$ on its diagonal and zeros elsewhere, and $g^\top J$ is the
+# element-wise product `g * (1 - y * y)`. For a million elements, that is a
+# million multiplications instead of a matrix of 10¹² entries.
+#
+# <details><summary><b>The same for a matrix product, in full</b></summary>
+#
+# Let $Y = AB$ with $Y_{ij} = \sum_k A_{ik} B_{kj}$, and let
+# $G_{ij} = \partial L / \partial Y_{ij}$ be the gradient that comes in.
+# $A_{ik}$ takes part in row $i$ of $Y$ only, and there $\partial Y_{ij} /
+# \partial A_{ik} = B_{kj}$. Summing over all results it takes part in:
+#
+# $$\frac{\partial L}{\partial A_{ik}} = \sum_j G_{ij} B_{kj}
+#   \quad\Rightarrow\quad G_A = G B^\top.$$
+#
+# $B_{kj}$ takes part in column $j$ only, with $\partial Y_{ij} / \partial
+# B_{kj} = A_{ik}$:
+#
+# $$\frac{\partial L}{\partial B_{kj}} = \sum_i A_{ik} G_{ij}
+#   \quad\Rightarrow\quad G_B = A^\top G.$$
+#
+# Check by shapes: with $A$ of $(n, m)$ and $B$ of $(m, p)$, $G$ is $(n, p)$;
+# $GB^\top$ is $(n, m)$ and $A^\top G$ is $(m, p)$, as they have to be.
+# </details>
 #
 # A leaf's node is called `AccumulateGrad`: it adds what arrives to the leaf's
 # `.grad`.
@@ -134,13 +165,13 @@ viz.backward_steps(y * y, params={"x": x, "w": w})
 # their node runs; a node runs **once**; and `w`, which two arrows lead to,
 # gets the **sum**.
 #
-# ### Slopes everywhere
+# ### The derivative at many points
 #
-# One call gives the slope at as many places as you like. Here are two curves
-# with their slopes, none of which anybody derived on paper.
+# One call gives the derivative at as many points as you like: `y[i]` depends on
+# `x[i]` alone, so the gradient of `y.sum()` holds every `dy[i]/dx[i]`.
 
 # %% [markdown] slide="subslide"
-# ## Slopes nobody derived on paper
+# ## Two functions and their derivatives
 
 # %% slide="more" show="output"
 import matplotlib.pyplot as plt
@@ -156,41 +187,24 @@ for axes, f, name in zip(both, (torch.tanh, wave), ("tanh", "wave")):
     y = f(x.requires_grad_())
     y.sum().backward()  # y[i] depends on x[i] only
     axes.plot(x.detach().numpy(), y.detach().numpy(), label=name)
-    axes.plot(x.detach().numpy(), x.grad.numpy(), label="its slope")
+    axes.plot(x.detach().numpy(), x.grad.numpy(), label="derivative")
     axes.legend()
 plt.show()
 
-# %% [markdown] slide="slide"
-# ## Build
-#
-# Six pieces, from one node to the whole engine:
-#
-# 1. the derivative of **tanh**
-# 2. the derivative of a **matrix product**
-# 3. **undoing a broadcast**
-# 4. what happens **when two gradients meet**
-# 5. the **order** in which nodes run
-# 6. a whole **engine**
-#
-# Each but the third has an injection point: once its check is green, toytorch itself runs
-# on it.
-
-# %% [markdown] slide="notes"
-# Exercise 4 live: let the room write the one line, then ask what x + y sends
-# to its two inputs. Draw exercise 5 on the board with the c * a example
-# before anyone types.
-
-# %% exercise="autograd.tanh" slide="subslide" show="prompt"
-
-# %% check="autograd.tanh" points=2
-
 # %% [markdown]
-# While the block below lasts, every `tanh` in toytorch goes back through
-# *your* derivative. If the check is not green yet, toytorch says so and uses
-# its own. Here `tanh` is followed over a long way: forty in a row.
+# ### A derivative can be exchanged
+#
+# The derivative of `tanh` is a field of its record, and you can put another in
+# its place. Here it multiplies over forty layers. Each layer multiplies the
+# gradient by its own derivative, and where `tanh` is flat that is a small
+# number. The gradient shrinks with every layer: the *vanishing gradient*.
 
 # %%
-with exercise("autograd.tanh").active():
+def my_derivative(g, result):
+    return g * (1 - result * result)
+
+
+with torch.ops.tanh.using(d_self=my_derivative):
     x = torch.tensor(0.8, requires_grad=True)
     y = x
     for _ in range(40):
@@ -198,28 +212,36 @@ with exercise("autograd.tanh").active():
     y.backward()
 print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 
-# %% [markdown]
-# Each layer multiplies by its slope, and the slope of a saturated `tanh` is
-# small. That is the *vanishing gradient*, seen from inside.
+# %% [markdown] slide="slide"
+# ## Build
+#
+# Four pieces:
+#
+# 1. **undoing a broadcast**: the one step that every derivative needs
+# 2. the **order** in which nodes run
+# 3. a whole **engine**, which toytorch itself will run on
+# 4. a **Tensor** of your own that records, with everything above in it: the
+#    first file of your own package `mytorch`
 
-# %% exercise="autograd.product" slide="subslide" show="prompt"
-
-# %% check="autograd.product" points=2
+# %% [markdown] slide="notes"
+# Draw exercise 2 on the board with the c * a example before anyone types.
+# Exercise 4 is homework. Show its trace table, and the milestone at the end.
 
 # %% exercise="autograd.unbroadcast" slide="subslide" show="prompt"
 
 # %% check="autograd.unbroadcast" points=2
 
-# %% exercise="autograd.accumulate" slide="subslide" show="prompt"
-
-# %% check="autograd.accumulate" points=1
-
 # %% [markdown]
 # ### Why the order matters
 #
-# In the graph below, `a` has a short way to the result and a long one. If its
-# node runs as soon as the short way has delivered, it sends on one part of its
-# gradient and never hears of the other.
+# In the graph below, there is a short path from the result to `a` and a long
+# one. If the node of `a` runs as soon as the gradient of the short path has
+# arrived, it sends on one part of its gradient, and the other part comes too
+# late.
+#
+# When two gradients meet at a node, they are **added out of place**,
+# `old + new`. The node of `x + y` sends *the same tensor* to both inputs;
+# `old += new` would write into a gradient that waits elsewhere.
 
 # %% [markdown] slide="slide"
 # ## When may the node of `a` run?
@@ -277,18 +299,16 @@ names = {"w1": w1, "b1": b1, "w2": w2, "b2": b2}
 viz.autograd_graph(loss, params=names, saved=False)
 
 # %% [markdown]
-# Four leaves, and there is your `MmBackward0`, twice, with a `TanhBackward0`
-# between them. (The upper one also needs the gradient of its *left* factor,
-# which toytorch brings.) Now install your pieces for the rest of the session
-# and train. Where your engine is still open, toytorch's own loop runs, in your
-# order and with your sums. **Predict** how many of the 360 test digits the
+# There are four leaves, one for each parameter. Now install your pieces for the
+# rest of the session and train. Where your engine is still open, toytorch's own
+# loop runs, in your order. **Predict** how many of the 360 test digits the
 # network will read.
 
 # %% [markdown] slide="subslide"
 # ## Train, on your pieces
 
 # %% slide="more"
-pieces = ["tanh", "product", "accumulate", "order", "engine"]
+pieces = ["order", "engine"]
 for piece in pieces:
     exercise(f"autograd.{piece}").install()
 
@@ -356,6 +376,46 @@ for piece in pieces:
     exercise(f"autograd.{piece}").uninstall()  # back to toytorch's own
 
 # %% [markdown] slide="slide"
+# ## Your own package: a Tensor that records
+#
+# So far the graph came ready-made. The question of this chapter was who
+# recorded it. In the last exercise you do: a `Tensor` on NumPy arrays whose
+# operators record themselves. Its `backward` is the engine you have just
+# written, over `parents` instead of `next_functions`.
+#
+# When the check is green, your class is written to `work/mytorch/tensor.py`.
+# Each later chapter adds a file to this package, and in the end a small
+# language model trains on it. `sum_to` is yours if you have written it, and
+# the course's otherwise:
+
+# %%
+import numpy as np
+
+from mytorch.broadcast import sum_to
+
+# %% exercise="autograd.tensor" slide="subslide" show="prompt"
+
+# %% check="autograd.tensor" points=6
+
+# %% [markdown] slide="subslide"
+# ## Milestone: XOR on your own Tensor
+#
+# A *perceptron* computes `x @ w + b` and says yes where that is positive. So it
+# separates two classes by a straight line. For AND there is such a line. For
+# XOR there is none, and a hidden layer is needed. Minsky and Papert showed this
+# in 1969. The program below imports NumPy and your package, and nothing else:
+# toytorch and the course are not there. **Predict** how many of the four XOR
+# answers the perceptron gets right.
+
+# %% slide="more" show="output"
+milestone(4)
+
+# %% [markdown]
+# A `○` marks a file that is not yours yet, where the course's stands in. You can
+# run the same from the shell, `python3 -m course milestone 04`, and use the
+# package in programs of your own: it lies in `work/`.
+
+# %% [markdown] slide="slide"
 # ## Look inside
 #
 # How toytorch puts nodes in order:
@@ -366,26 +426,25 @@ from toytorch.autograd import engine
 look(engine.by_sequence, topological_order)
 
 # %% [markdown]
-# Yours walks the graph and turns a list around; theirs sorts. Nodes get a
-# number when they are made, and a node can only point to nodes that existed
-# before it. So *newest first* is a topological order, for free. PyTorch numbers
-# its nodes too: among those that are ready to run, its engine takes the newest.
-# When nobody looks on, toytorch does the same and spares itself the sorting:
-# nodes where a gradient waits lie in a heap, and the newest runs next
-# (`Engine._descend`).
+# Yours walks the graph and reverses a list; toytorch sorts. Nodes get a number
+# when they are made, and a node can only point to nodes that existed before it.
+# So *newest first* is a topological order. PyTorch numbers its nodes too: among
+# those that are ready to run, its engine takes the newest. In an ordinary pass
+# toytorch does the same without sorting: nodes at which a gradient waits are
+# kept in a heap, and the newest runs next (`Engine._descend`).
 #
-# This is the loop for a pass that is watched. Find your four moves in it: take
-# what waits at a node, call it, deliver to its targets, add where something
-# waits already. The rest is hooks, gradients for chosen inputs, and dropping
-# what was saved.
+# The loop below serves a pass with hooks or pictures. Find your four steps in
+# it: take what waits at a node, call the node, deliver to its targets, add
+# where something waits already. The rest is hooks, gradients of chosen inputs,
+# and freeing what was saved.
 
 # %%
 look(engine.Engine._in_order, run_backward)
 
 # %% [markdown]
-# Nobody wrote a class `TanhBackward0`. It is generated from the record of the
-# operation, and the names of its arguments decided what it saves. There are two
-# versions, for tensors and for bare arrays; this is the first:
+# The class `TanhBackward0` is generated from the record of the operation. The
+# names in its derivative decide what it saves: here `result`. There are two
+# versions, for tensors and for plain arrays; this is the first:
 
 # %%
 print(torch.ops.tanh.node.source.split("\n\n\n")[0])
@@ -415,14 +474,14 @@ for text, result in cases.items():
     print(f"{text:<9}{saved_bytes(result.grad_fn):>6} bytes")
 
 # %% [markdown]
-# A sum's slope is 1 wherever you are, so it needs to know nothing. A product
-# has to know both factors. `exp`, `tanh` and `relu` are their own witnesses:
-# the slope can be told from the result, which is often kept by the next node
-# anyway. This is where the memory of training goes: not into the parameters,
-# but into what every layer saved on its way.
+# The derivative of a sum is 1 everywhere, so nothing is saved. A product saves
+# both factors. For `exp`, `tanh` and `relu` the derivative can be computed from
+# the result, which the next node often saves anyway, so the two share one
+# tensor. Most of the memory of training goes into such saved tensors, not into
+# the parameters.
 #
-# And time? A small multiplication is all overhead. **Predict** by what factor
-# it gets slower when a node is recorded.
+# And time? **Predict** by what factor a small multiplication gets slower when a
+# node is recorded.
 
 # %%
 import time
@@ -464,7 +523,7 @@ loss.backward()  # what x * x had saved is gone
 
 # %% raises=true slide="more"
 y = x * 2
-y.backward()  # two numbers: whose slope do you mean?
+y.backward()  # two numbers: the gradient of which one?
 
 # %% raises=true slide="more"
 x += 1  # in place, on a leaf: its gradient would be of what?
@@ -483,12 +542,13 @@ x += 1  # in place, on a leaf: its gradient would be of what?
 x = torch.tensor(3.0, requires_grad=True)
 for step in range(3):
     (x * 2).backward()
-    print("step", step, "gradient", x.grad.item())  # the slope is 2
+    print("step", step, "gradient", x.grad.item())  # dy/dx is 2
 
 # %% [markdown]
-# Gradients **add up over calls**, too. It has its uses (a large batch in small
-# pieces), but as a rule you want `x.grad = None` or `optimizer.zero_grad()`
-# first. And the most expensive plus sign in deep learning:
+# Gradients **add up over calls**, too. That is useful for a large batch in small
+# parts. Otherwise set `x.grad = None` or call `optimizer.zero_grad()` first.
+#
+# The next one costs memory, because of one `+`:
 
 # %%
 def graph_size(tensor):
@@ -513,34 +573,34 @@ print("nodes behind total:", graph_size(total))
 # `total` holds all hundred graphs and everything they saved. For a log, say
 # `loss.item()` or `loss.detach()`.
 #
-# The third is a back door. `tanh` saved its result, and here somebody writes
-# over it. Done openly, the engine notices (chapter 05 shows how); through
-# `.data` it can not, and the gradient is wrong without a word:
+# In the third, `tanh` has saved its result, and the program then writes over it.
+# Through `.data` the engine cannot notice, and the gradient is wrong without an
+# error. An ordinary in-place write is noticed (chapter 05 shows how):
 
 # %% [markdown] slide="subslide"
-# ## `.data`, the back door
+# ## Writing through `.data` is not noticed
 
 # %% slide="more"
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.tanh()
-y.data.mul_(0)  # behind autograd's back
+y.data.mul_(0)  # autograd does not see this
 y.sum().backward()
-print(x.grad, "but the slopes are", 1 - x.detach().tanh() ** 2)
+print(x.grad, "but the derivative is", 1 - x.detach().tanh() ** 2)
 
 # %% raises=true slide="more"
 y = x.tanh()
 with torch.no_grad():
-    y.mul_(0)  # openly
+    y.mul_(0)  # autograd sees this
 y.sum().backward()
 
 # %% [markdown]
-# Gradients need a slope, and whole numbers have none:
+# Integers cannot change by a small amount, so they have no derivative:
 
 # %% raises=true
 torch.tensor([1, 2, 3], requires_grad=True)
 
 # %% [markdown]
-# And class labels must *not* be floats: they name a class, they are no amount.
+# Class labels must *not* be floats: they are indices of classes.
 
 # %% raises=true
 scores = torch.zeros(2, 3, requires_grad=True)

@@ -16,7 +16,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, exercise, look, setup, use
+from course import check, exercise, hint, look, setup, use
 from toytorch import viz
 
 setup()
@@ -182,19 +182,18 @@ print("recorded:", y.requires_grad)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six pieces:
+# Three pieces, and two more for those who want them:
 #
 # 1. find the **leaves** that get a gradient
-# 2. a memory that **counts its writes**
-# 3. a saved tensor that **refuses**
-# 4. backward through a **write to a view**
-# 5. a **no_grad** of your own
-# 6. who made the **first NaN**?
+# 2. a memory that **counts its writes**, and refuses what is out of date
+# 3. backward through a **write to a view** (optional)
+# 4. a **no_grad** of your own
+# 5. who made the **first NaN**? (optional)
 
 # %% [markdown] slide="notes"
-# Exercise 3 live. Let the room say what __init__ has to note, then ask: what
-# if I keep tensor.data? For exercise 4 draw four cells on the board, shade
-# two, and ask for the gradient of each before the write.
+# Exercise 2 live. Let the room say what keep() has to note, then ask: what
+# if a part of a part is written to? For exercise 3 draw four cells on the
+# board, shade two, and ask for the gradient of each before the write.
 
 # %% exercise="inplace.leaves" slide="subslide" show="prompt"
 
@@ -202,25 +201,66 @@ print("recorded:", y.requires_grad)
 
 # %% exercise="inplace.counter" slide="subslide" show="prompt"
 
-# %% check="inplace.counter" points=2
-
-# %% exercise="inplace.saved" slide="subslide" show="prompt"
-
-# %% check="inplace.saved" points=3
-
-# %% [markdown]
-# Your `Saved` asks for `_version` and nothing else, and your `Cells` have one.
-# So the two fit together, with no tensor in sight:
+# %% check="inplace.counter" points=4
 
 # %%
 cells = use("inplace.counter")([1, 2, 3, 4])
-kept = use("inplace.saved")(cells)
-print("opened:", kept.open().read())
-cells.part(0, 2).write([70, 80])  # through a view, behind its back
+kept = cells.keep()
+print("kept:", kept())
+cells.part(0, 2).write([70, 80])  # through a view
 try:
-    kept.open()
+    kept()
 except RuntimeError as error:
     print("refused")
+
+# %% [markdown] slide="subslide"
+# ## The same for tensors
+#
+# A saved tensor does what your `keep` does. PyTorch has a place to plug one
+# in: `saved_tensors_hooks` hands every tensor that a node saves to one
+# function, and what that gave to another one on the way back. toytorch's own
+# check is off while these two are on.
+
+# %% slide="more"
+from toytorch.autograd.graph import saved_tensors_hooks
+
+
+class Saved:
+    """A tensor kept for backward, with the version it had."""
+
+    def __init__(self, tensor):
+        self.tensor, self.seen = tensor, tensor._version
+
+    def open(self):
+        now = self.tensor._version
+        if now != self.seen:
+            raise RuntimeError(f"at {now}; expected version {self.seen}")
+        return self.tensor
+
+
+def guard():
+    return saved_tensors_hooks(Saved, lambda kept: kept.open())
+
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+with guard():
+    y = x.exp()  # its node keeps y
+y.mul_(10)
+try:
+    y.sum().backward()
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# **Question:** `Saved` could keep `tensor.clone()`, `tensor.data` or
+# `tensor.detach()` instead. What goes wrong with each? Think first.
+#
+# * A clone never changes, so nobody would have to refuse. But each result of a
+#   network would be in memory twice.
+# * `.data` shares the memory and has a count of its own. Writes through the
+#   original are not seen, and the gradient is wrong without a word.
+# * `detach()` shares memory and count. But it belongs to no graph, and a second
+#   derivative goes *through* the saved tensors: it would be 0, or an error.
 
 # %% exercise="inplace.slices" slide="subslide" show="prompt"
 
@@ -292,8 +332,8 @@ print("       ", str(said[-1].message).splitlines()[-1].strip())
 # ## Plug in: a network under guard
 #
 # Digits again. Half of the hidden layer is bent by `tanh`, **in place, through
-# a view**. Your leaves are what is trained, your `Saved` keeps the tensors,
-# your rule goes back through the view, your `quiet` stands around the step.
+# a view**. Your leaves are what is trained, `Saved` keeps the tensors, your
+# rule goes back through the view, your `quiet` stands around the step.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -348,8 +388,7 @@ def train(network, epochs=20, size=32, rate=0.1):
 # ## Train, on your pieces
 
 # %% slide="more"
-with (exercise("inplace.saved").active(),
-      exercise("inplace.slices").active()):
+with guard(), exercise("inplace.slices").active():
     history = train(network)
 with torch.no_grad():
     guesses = network(test_images).argmax(1)
@@ -377,7 +416,7 @@ plt.show()
 #
 # Now a network with a mistake. Somebody thought it would save memory to bend
 # the other sixteen numbers in place as well. **Predict:** the two writes touch
-# *different* numbers. Will your guard let it pass?
+# *different* numbers. Will the guard let it pass?
 
 # %% [markdown] slide="subslide"
 # ## Two halves of one memory
@@ -393,7 +432,7 @@ def careless(images):
 
 
 try:
-    with exercise("inplace.saved").active():
+    with guard():
         cross_entropy(careless(images[:4]), labels[:4]).backward()
 except RuntimeError as error:
     print("refused")

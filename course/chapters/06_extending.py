@@ -15,7 +15,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, exercise, look, setup, use
+from course import check, exercise, hint, look, setup, use
 from toytorch import viz
 from toytorch.autograd import Function
 
@@ -144,55 +144,90 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six pieces:
+# Four pieces:
 #
-# 1. a **Function**: the activation Swish
-# 2. gradients **only where they are needed**
-# 3. a **gradient check**
-# 4. **straight through** a step
-# 5. the gradient of a **search**
-# 6. the **Hessian** times a vector
+# 1. a **Function** of two inputs: the activation Swish
+# 2. a **gradient check**
+# 3. the gradient of a **search** (optional: the hardest of the chapter)
+# 4. the **Hessian** times a vector
 
 # %% [markdown] slide="notes"
 # Exercise 1 live, with the mistake of keeping s: it passes the first
 # derivative and fails the second, which is worth the two minutes. For
-# exercise 5 draw the circle, and the step dx, dy along it.
+# exercise 3 draw the circle, and the step dx, dy along it.
 
 # %% exercise="extending.swish" slide="subslide" show="prompt"
 
-# %% check="extending.swish" points=2
+# %% check="extending.swish" points=3
 
 # %% [markdown]
-# Your Swish, its slope, and its bend: the second derivative comes from your
-# `backward`, differentiated by autograd.
+# Your Swish for $\beta = 1$, its slope, and its second derivative, which comes
+# from your `backward`, differentiated by autograd.
 
 # %% [markdown] slide="subslide"
-# ## Swish, its slope, its bend
+# ## Swish, its first and its second derivative
 
 # %% slide="more" show="output"
 import matplotlib.pyplot as plt
 
 x = torch.linspace(-6, 6, 200, requires_grad=True)
-y = use("extending.swish").apply(x)
+y = use("extending.swish").apply(x, torch.tensor(1.0))
 (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-(bend,) = torch.autograd.grad(slope.sum(), x)
+(second,) = torch.autograd.grad(slope.sum(), x)
 figure, axes = plt.subplots(figsize=(7.2, 3))
-for curve, name in ((y, "Swish"), (slope, "slope"), (bend, "bend")):
+names = ("Swish", "first derivative", "second derivative")
+for curve, name in zip((y, slope, second), names):
     axes.plot(x.detach().numpy(), curve.detach().numpy(), label=name)
 axes.legend()
 plt.show()
-
-# %% exercise="extending.affine" slide="subslide" show="prompt"
-
-# %% check="extending.affine" points=2
 
 # %% exercise="extending.gradcheck" slide="subslide" show="prompt"
 
 # %% check="extending.gradcheck" points=4
 
-# %% exercise="extending.round" slide="subslide" show="prompt"
+# %% [markdown] slide="subslide"
+# ## Straight through a step
+#
+# Rounded to multiples of 0.25, a curve becomes a staircase. Its derivative is
+# 0 on every step, so nothing that comes before it would ever learn. The
+# *straight-through estimator* uses another derivative on purpose: `backward`
+# passes the gradient on as if nothing had been rounded.
 
-# %% check="extending.round" points=1
+# %% slide="more"
+class Round(Function):
+    """The nearest multiple of step; backward passes grad on."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        return (x / step).round() * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+x = torch.tensor([0.1, 0.2, 0.9, -0.3], requires_grad=True)
+y = Round.apply(x, 0.25)
+y.backward(torch.tensor([1.0, 10.0, 0.3, -0.01]))
+print(y.tolist())
+print([round(g, 2) for g in x.grad.tolist()])
+
+# %% [markdown]
+# **Questions.** Why does `backward` return two values? What would happen to
+# the elements of `x` if it returned `grad * 0`? And what if it rounded the
+# gradient as well, to multiples of 0.25?
+#
+# <details><summary>Answers</summary>
+#
+# `forward` has two inputs besides `ctx`, and the engine goes by position: one
+# gradient for `x`, and `None` for `step`, which is a number.
+#
+# `grad * 0` is the true derivative of a staircase. With it, every gradient in
+# front of the rounding is 0 and no weight there ever moves.
+#
+# Gradients are small. Rounded to multiples of 0.25, -0.01 becomes 0 and 0.3
+# becomes 0.25: most of them would vanish, and learning would stop.
+# </details>
 
 # %% exercise="extending.implicit" slide="subslide" show="prompt"
 
@@ -305,8 +340,8 @@ print("tanh as it is:", agree(torch.tanh, x))
 # %% [markdown] slide="slide"
 # ## A network of your own operations
 #
-# Two layers by your `Affine`, your Swish between them. And the second part of
-# the story: weights that may only be multiples of 0.5.
+# Two layers with your Swish between them, whose $\beta$ is learned like the
+# weights. And weights that may only be multiples of 0.5.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -314,15 +349,14 @@ from toytorch.vision import datasets
 images, labels = datasets.digits(train=True)
 test_images, test_labels = datasets.digits(train=False)
 images, test_images = images.double(), test_images.double()
-layer = use("extending.affine").apply
 swish = use("extending.swish").apply
-rounded = use("extending.round").apply
+rounded = Round.apply
 
 
-def network(images, w1, b1, w2, b2, step=None):
+def network(images, w1, b1, beta, w2, b2, step=None):
     if step is not None:  # the weights that are used, not those kept
         w1, w2 = rounded(w1, step), rounded(w2, step)
-    return layer(swish(layer(images.flatten(1), w1, b1)), w2, b2)
+    return swish(images.flatten(1) @ w1 + b1, beta) @ w2 + b2
 
 
 # %%
@@ -330,6 +364,7 @@ def start():
     torch.manual_seed(6)
     sizes = [(64, 32), (32,), (32, 10), (10,)]
     draws = [torch.randn(size).double() / 6 for size in sizes]
+    draws.insert(2, torch.ones(()).double())  # beta
     return [w.requires_grad_() for w in draws]
 
 
@@ -379,10 +414,11 @@ print("the weights that are left:", values)
 print("all along is better:", right(careful, 0.5) > right(free, 0.5))
 
 # %% [markdown]
-# The network keeps fine weights and *uses* coarse ones. The gradient is that
-# of a ramp which is not there, and yet it points the right way often enough: a
-# small push, and another, until a weight goes over to the next multiple.
-# Chapter 17 builds real integer networks on this.
+# The network keeps fine weights and *uses* rounded ones. The gradient is that
+# of the straight line which the staircase follows. It is wrong at each single
+# place and right on average: many small changes add up in the fine weight,
+# until it is rounded to the next multiple. Chapter 17 builds integer networks
+# on this.
 
 # %% [markdown] slide="subslide"
 # ## The weights that are kept, and those that are used
@@ -648,12 +684,12 @@ class Kept(Function):
 x = torch.tensor(3.0, requires_grad=True)
 for text, f in (("kept", Kept.apply), ("true", functional.silu)):
     (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    (bend,) = torch.autograd.grad(slope, x)
-    print(f"{text}: slope {slope.item():.4f}, bend {bend.item():.4f}")
+    (second,) = torch.autograd.grad(slope, x)
+    print(f"{text}: {slope.item():.4f}, then {second.item():.4f}")
 
 # %% [markdown]
-# The slope is right, so a gradient check passes. The bend has the wrong sign.
-# `gradgradcheck` finds it.
+# The first derivative is right, so a gradient check passes. The second has the
+# wrong sign. `gradgradcheck` finds it.
 #
 # And a gradient check has its own traps: float32 has too few digits, a kink
 # has no slope, and a straight-through gradient is *meant* to be wrong.

@@ -19,7 +19,7 @@ import math
 import matplotlib.pyplot as plt
 
 import toytorch as torch
-from course import check, exercise, look, setup, use
+from course import check, exercise, hint, look, setup, use
 from toytorch import nn, viz
 
 setup()
@@ -168,12 +168,12 @@ print(drop.eval()(torch.ones(10)))
 #
 # A batch norm subtracts the mean of the batch and divides by its deviation. In
 # evaluation there may be no batch, only one example. So in training it keeps
-# an account of the means it has seen. Such a tensor is no parameter, because
+# running averages of the means and variances it has seen. Such a tensor is no parameter, because
 # no gradient leads to it. But it must be saved, and moved to the GPU with the
 # rest. It is a **buffer**.
 
 # %% [markdown] slide="subslide"
-# ## A batch norm's account
+# ## A batch norm's running averages
 
 # %% slide="more"
 torch.manual_seed(2)
@@ -187,7 +187,7 @@ print([name for name, _ in norm.named_parameters()])
 print([name for name, _ in norm.named_buffers()])
 
 # %% [markdown] slide="subslide"
-# ## The account, batch by batch
+# ## The running averages, batch by batch
 
 # %% slide="more" show="output"
 figure, axes = plt.subplots(figsize=(7.2, 2.5))
@@ -307,6 +307,64 @@ print(names[-1])
 # %% exercise="modules.batchnorm" slide="subslide" show="prompt"
 
 # %% check="modules.batchnorm" points=3
+
+# %% [markdown]
+# You wrote the forward pass; autograd found the gradient. It is worth seeing
+# once what it found. For one feature, let $g_k$ be the gradient of $y_k$, and
+# $h_k = g_k \cdot \text{weight}$. Then, with $\hat x_k$ for the normalised
+# values and $\sigma = \sqrt{\text{var} + \varepsilon}$,
+#
+# $$\frac{\partial L}{\partial x_k} = \frac{1}{\sigma} \Big(
+#   h_k - \text{mean}(h) - \hat x_k \cdot \text{mean}(h \hat x) \Big).$$
+#
+# <details><summary>The derivation</summary>
+#
+# Let $m$ be the mean and $v$ the variance of $x_1, \dots, x_n$, so that
+# $\hat x_i = (x_i - m)/\sigma$ and $y_i = \hat x_i \cdot \text{weight} +
+# \text{bias}$. The chain rule, through all $y_i$:
+#
+# $$\frac{\partial L}{\partial x_k}
+#   = \sum_i h_i \, \frac{\partial \hat x_i}{\partial x_k}.$$
+#
+# **The mean.** $\partial m / \partial x_k = 1/n$.
+#
+# **The variance.** $v = \frac1n \sum_i (x_i - m)^2$, so
+# $\frac{\partial v}{\partial x_k} = \frac2n \sum_i (x_i - m)
+# (\delta_{ik} - \frac1n)$, where $\delta_{ik}$ is 1 for $i = k$ and else 0.
+# The part with $\frac1n$ vanishes, because $\sum_i (x_i - m) = 0$. There
+# remains $\frac{\partial v}{\partial x_k} = \frac2n (x_k - m)$.
+#
+# **The root.** $\frac{\partial \sigma}{\partial x_k}
+# = \frac{1}{2\sigma} \cdot \frac2n (x_k - m) = \frac{\hat x_k}{n}$.
+#
+# **The quotient.** With these three,
+#
+# $$\frac{\partial \hat x_i}{\partial x_k}
+#   = \frac{\delta_{ik} - \frac1n}{\sigma}
+#   - \frac{x_i - m}{\sigma^2} \cdot \frac{\hat x_k}{n}
+#   = \frac1\sigma \Big( \delta_{ik} - \frac1n
+#   - \frac{\hat x_i \hat x_k}{n} \Big).$$
+#
+# Multiply by $h_i$ and add up over $i$: the first part gives $h_k$, the second
+# the mean of $h$, the third $\hat x_k$ times the mean of $h \hat x$.
+# </details>
+#
+# Two parts are subtracted: what all examples have in common, and what is
+# proportional to $\hat x$. A constant added to all $x$, or a factor on all of
+# them, changes no output, so the gradient has no part in these directions. The
+# cell compares the formula with autograd, on your layer:
+
+# %%
+torch.manual_seed(3)
+norm = use("modules.batchnorm")(2)
+x = torch.randn(6, 2, requires_grad=True)
+g = torch.randn(6, 2)
+(by_autograd,) = torch.autograd.grad(norm(x), x, g)
+with torch.no_grad():
+    sigma = (x.var(0, correction=0) + norm.eps).sqrt()
+    x_hat, h = (x - x.mean(0)) / sigma, g * norm.weight
+    by_formula = (h - h.mean(0) - x_hat * (h * x_hat).mean(0)) / sigma
+print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 
 # %% exercise="modules.watch" slide="subslide" show="prompt"
 

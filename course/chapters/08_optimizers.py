@@ -18,7 +18,7 @@ import math
 import matplotlib.pyplot as plt
 
 import toytorch as torch
-from course import check, exercise, look, setup, use
+from course import check, exercise, hint, look, setup, use
 from toytorch import nn, viz
 from toytorch.optim import lr_scheduler
 
@@ -31,8 +31,8 @@ def valley(x, y):
 
 walkers = {
     "descent": lambda ps: torch.optim.SGD(ps, lr=0.11),
-    "with momentum": lambda ps: torch.optim.SGD(ps, 0.03, momentum=0.8),
-    "Adam": lambda ps: torch.optim.Adam(ps, lr=0.15),
+    "with momentum": lambda ps: torch.optim.SGD(ps, 0.1, momentum=0.5),
+    "Adam": lambda ps: torch.optim.Adam(ps, lr=0.2),
 }
 where = {"xs": (-2.2, 2.2), "ys": (-1.5, 1.5)}
 viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
@@ -40,10 +40,14 @@ viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 # %% [markdown]
 # A valley seen from above; the lines are heights, the lowest point is in the
 # middle. Press *Next*. All three start at the same place, and in each step all
-# three get a gradient. What they do with it is different: the first goes along
-# it, and so across the valley and back, since the slope is steepest there. The
-# second has a mass and swings. The third takes steps that do not depend on
-# how steep it is.
+# three get the gradient of the place where they are.
+#
+# The first goes along the gradient. The slope is steepest across the valley,
+# so it goes to and fro across it, and along the valley it is slow. The second
+# keeps a velocity: what points to and fro cancels, what points along the
+# valley adds up. The third divides each coordinate by the size of its own
+# gradients. It goes straight to the middle, and then overshoots, because its
+# steps do not get shorter as the slope does.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -70,6 +74,49 @@ for rate in (0.01, 0.1, 0.13):
 # that is safe for $y$, the flat direction is slow. So *the ratio of curvatures*
 # decides how long it takes. In networks it is in the thousands, and that is why
 # there is more to this chapter than `p -= rate * p.grad`.
+#
+# ### Which of the three is best?
+#
+# One walk from one place proves nothing. So: sixteen starting points, several
+# rates for each optimizer, and for each the best of its rates. **Predict** the
+# order of the three.
+
+# %%
+def after_walk(make, start, steps=25):
+    """The height after some steps from a starting point."""
+    place = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    optimizer = make([place])
+    for _ in range(steps):
+        optimizer.zero_grad()
+        valley(*place).backward()
+        optimizer.step()
+    return valley(*place).item()
+
+
+turns = [2 * math.pi * (n + 0.5) / 16 for n in range(16)]
+starts = [[2 * math.cos(a), math.sin(a)] for a in turns]
+tried = {
+    "descent": [lambda ps, r=r: torch.optim.SGD(ps, r)
+                for r in (0.03, 0.06, 0.09, 0.11)],
+    "with momentum": [lambda ps, r=r, m=m: torch.optim.SGD(ps, r, m)
+                      for r in (0.03, 0.1) for m in (0.5, 0.8)],
+    "Adam": [lambda ps, r=r: torch.optim.Adam(ps, r)
+             for r in (0.05, 0.1, 0.2, 0.4)],
+}
+
+# %% slide="subslide"
+for name, makes in tried.items():
+    walks = [sorted(after_walk(make, s) for s in starts) for make in makes]
+    ends = min(walks, key=lambda ends: ends[8])  # by the median
+    print(f"{name:<14} median {ends[8]:.0e},",
+          f"from {ends[0]:.0e} to {ends[-1]:.0e}")
+
+# %% [markdown]
+# On this valley momentum is far ahead, plain descent comes second, and Adam,
+# which everybody uses, last. The valley is a simple one: its curvature is the
+# same everywhere, its axes are the coordinates, and for two numbers a good
+# rate is quickly found. What Adam is good for you will see below, where the
+# loss changes its unit.
 
 # %% [markdown] slide="slide"
 # ## Play: what to reduce
@@ -106,7 +153,32 @@ plt.show()
 # %% [markdown]
 # Squares have no slope where the network is sure and wrong: what is worst is
 # not corrected. Cross entropy has a slope of -1 there. In general, its gradient
-# is *the probabilities minus the right answer*, as simple as it can be.
+# is *the probabilities minus the right answer*: for each class $i$,
+#
+# $$\frac{\partial L}{\partial s_i} = p_i - y_i,
+#   \qquad y_i = 1 \text{ for the right class, else } 0.$$
+#
+# <details><summary>The derivation</summary>
+#
+# With $Z = \sum_j e^{s_j}$, the softmax is $p_i = e^{s_i} / Z$, and the loss of
+# an example of class $c$ is
+#
+# $$L = -\log p_c = -\log \frac{e^{s_c}}{Z} = \log Z - s_c.$$
+#
+# The derivative of the first part: $\log Z$ has the derivative $1/Z$ by $Z$,
+# and in $Z$ only the summand $e^{s_i}$ depends on $s_i$, so
+#
+# $$\frac{\partial \log Z}{\partial s_i}
+#   = \frac1Z \cdot e^{s_i} = p_i.$$
+#
+# The derivative of the second part, $-s_c$, is $-1$ for $i = c$ and 0
+# otherwise, which is $-y_i$. Together: $p_i - y_i$. For a mean over $n$
+# examples there is a factor $1/n$.
+#
+# For example, scores $(2, 0)$ and the first class: $p = (0.88, 0.12)$, and the
+# gradient is $(-0.12, 0.12)$. The score of the right class has to rise, that
+# of the other one to fall, and by as much as the probabilities are wrong.
+# </details>
 #
 # Written down as one reads it, though, the formula breaks. **Predict** what the
 # textbook's line prints for scores 100 and 99, of which the first is right.
@@ -195,8 +267,8 @@ for name in ("descent", "Adam"):
           arrive(walkers[name], 100))
 
 # %% [markdown]
-# Descent is thrown out of the world. Adam divides each number's gradient by the
-# root of its own mean square, so that a factor cancels. That is its appeal: one
+# Descent diverges. Adam divides each element's gradient by the root of its own
+# mean square, so that a factor cancels. That is what it is good for: one
 # learning rate, about 0.001, does for very different networks.
 #
 # ### Schedules
@@ -271,8 +343,33 @@ for step in range(5):
 # %% check="optim.sgd" points=3
 
 # %% [markdown]
-# Nesterov's form against the plain one, on your optimizer. The look ahead is a
-# brake: it swings less.
+# Nesterov's form against the plain one, on your optimizer. It takes the
+# gradient where the velocity will lead, so it notices earlier that it goes too
+# far, and swings less.
+#
+# <details><summary>Why that is g + momentum · v</summary>
+#
+# Nesterov's idea: first let the velocity carry you on, to
+# $q_t = p_t - \eta\mu v_t$, and take the gradient *there*:
+#
+# $$g = \nabla f(q_t), \qquad v_{t+1} = \mu v_t + g, \qquad
+#   p_{t+1} = p_t - \eta\, v_{t+1}.$$
+#
+# It is inconvenient to have the gradient at another place than the parameters.
+# So the parameters that are stored are the $q_t$. How does $q$ move? Insert
+# the definition of $q_{t+1}$, and then $p_{t+1}$:
+#
+# $$q_{t+1} = p_{t+1} - \eta\mu v_{t+1}
+#   = p_t - \eta v_{t+1} - \eta\mu v_{t+1}.$$
+#
+# By the definition of $q_t$, $p_t = q_t + \eta\mu v_t$, and by that of
+# $v_{t+1}$, $\mu v_t = v_{t+1} - g$:
+#
+# $$q_{t+1} = q_t + \eta (v_{t+1} - g) - \eta v_{t+1} - \eta\mu v_{t+1}
+#   = q_t - \eta\, (g + \mu v_{t+1}).$$
+#
+# That is the line in your `step`. (The velocity starts at 0, so $q_0 = p_0$.)
+# </details>
 
 # %%
 Descent = use("optim.sgd")
@@ -285,6 +382,31 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 # %% exercise="optim.adam" slide="subslide" show="prompt"
 
 # %% check="optim.adam" points=3
+
+# %% [markdown]
+# Where do the divisors $1 - \beta^t$ come from?
+#
+# <details><summary>The derivation of the bias correction</summary>
+#
+# The running mean starts at $m_0 = 0$, and
+# $m_t = \beta m_{t-1} + (1 - \beta)\, g_t$. Insert it into itself:
+#
+# $$m_t = (1 - \beta) \big( g_t + \beta g_{t-1} + \beta^2 g_{t-2} + \dots
+#   + \beta^{t-1} g_1 \big).$$
+#
+# It is a weighted sum of all gradients. What is the sum of the weights? With
+# the geometric series $1 + \beta + \dots + \beta^{t-1}
+# = (1 - \beta^t)/(1 - \beta)$ it is
+#
+# $$(1 - \beta) \cdot \frac{1 - \beta^t}{1 - \beta} = 1 - \beta^t.$$
+#
+# The weights of a mean should add up to 1. At first they do not: for
+# $\beta = 0.9$ the sum is 0.1 after one step, 0.19 after two, 0.65 after ten.
+# If all gradients have the expectation $E$, then $m_t$ has the expectation
+# $(1 - \beta^t)\, E$: too small by that factor. So divide by it. The same
+# holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$, $\beta^t$ goes to
+# 0 and the correction to 1.
+# </details>
 
 # %% exercise="optim.adamw" slide="subslide" show="prompt"
 

@@ -15,7 +15,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, look, setup, use
+from course import check, hint, look, setup, use
 from toytorch import nn, viz
 from toytorch.utils.data import DataLoader, TensorDataset, random_split
 from toytorch.vision import datasets
@@ -180,7 +180,6 @@ for batch in DataLoader(Stream("stream"), batch_size=4):
 # 3. **batches**, and the last one
 # 4. **collate**, with padding
 # 5. **fetching ahead** with several workers, in order
-# 6. a **stream** shared among workers
 
 # %% [markdown] slide="notes"
 # Live: exercise 1 with the question "whose mean?", exercise 3 with the
@@ -231,6 +230,22 @@ viz.loader_steps([4, 1, 1, 2, 2, 1, 4, 1], workers=2, ahead=2)
 #
 # The clock in this picture is made up. The schedule is not: it is the
 # framework's own function that was asked. Next you write that function.
+#
+# First play with a pool of such workers. It is told how long each batch takes.
+# `ask` hands out a job and returns at once; `hear` waits for whoever is done
+# first. **Predict** in which order the three batches are heard of, and when.
+
+# %%
+from toytorch.viz.lessons.loader_steps import Clocked
+
+pool = Clocked([4, 1, 1], workers=2)  # batch 0 takes long
+pool.ask(0, 0, 0)  # worker 0: order 0, index 0
+pool.ask(1, 1, 1)  # worker 1: order 1, index 1
+pool.ask(1, 2, 2)  # worker 1 again
+for _ in range(3):
+    worker, order, batch = pool.hear()
+    print(f"time {pool.now}: batch {batch}, number {order},",
+          f"from worker {worker}")
 
 # %% exercise="data.in_order" slide="subslide" show="prompt"
 
@@ -242,10 +257,6 @@ viz.loader_steps([4, 1, 1, 2, 2, 1, 4, 1], workers=2, ahead=2)
 # %%
 viz.loader_steps([3, 3, 3, 3, 3, 3], workers=3, ahead=1, step=2,
                  deliver=use("data.in_order"))
-
-# %% exercise="data.share" slide="subslide" show="prompt"
-
-# %% check="data.share" points=1
 
 # %% [markdown] slide="slide"
 # ## Plug in: penguins, on four of your pieces
@@ -388,17 +399,17 @@ import time
 from course.data import Slow
 
 
-def seconds(dataset, size, workers):
-    """Times of the first epoch, and of the quicker of two more."""
+def milliseconds(dataset, size, workers, epochs=6):
+    """The time of the first epoch, and a sorted list of the later ones."""
     loader = DataLoader(dataset, batch_size=size, num_workers=workers,
                         persistent_workers=workers > 0)
     times = []
-    for _ in range(3):
+    for _ in range(epochs):
         begin = time.perf_counter()
         for _ in loader:
             pass
-        times.append(time.perf_counter() - begin)
-    return times[0], min(times[1:])
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times[0], sorted(times[1:])
 
 
 # %% slide="more" show="output" varies=true
@@ -409,11 +420,16 @@ for axes, data, size, counts, name in (
     (both[0], slow, 8, [0, 1, 2, 4], "from a slow disk"),
     (both[1], quick, 64, [0, 1, 2], "in memory"),
 ):
-    first, later = zip(*(seconds(data, size, n) for n in counts))
-    for shift, times, words in ((-0.2, first, "first epoch"),
-                                (0.2, later, "later epochs")):
-        bars = axes.bar([i + shift for i in range(len(counts))],
-                        [t * 1e3 for t in times], 0.38, label=words)
+    first, later = zip(*(milliseconds(data, size, n) for n in counts))
+    middle = [times[2] for times in later]  # the median of five
+    reach = [[m - t[0] for m, t in zip(middle, later)],
+             [t[-1] - m for m, t in zip(middle, later)]]
+    for shift, times, words, spread in (
+        (-0.2, first, "first epoch", None),
+        (0.2, middle, "later epochs", reach),
+    ):
+        bars = axes.bar([i + shift for i in range(len(counts))], times,
+                        0.38, label=words, yerr=spread, capsize=3)
         axes.bar_label(bars, fmt="%.0f", fontsize=8)
     axes.set_xticks(range(len(counts)), counts)
     axes.set_title(name, pad=12)
@@ -425,11 +441,16 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
+# The second bars are the median of five epochs; the thin lines go from the
+# quickest to the slowest of them.
+#
 # Waiting can be shared out: look at the later epochs on the left. The first
-# epoch pays for starting the processes. What costs next to nothing is not worth
-# a process, not even a running one: passing messages takes longer than the
-# work. And one worker alone fetches no faster than you do. Its use is that it
-# fetches *while* you compute.
+# epoch pays for starting the processes. On the right there is next to nothing
+# to wait for. There the later epochs take about as long with workers as
+# without, a little more on one machine and a little less on another: passing a
+# batch on costs about what making it costs. And one worker alone fetches no
+# faster than you do. Its use is that it fetches *while* you compute, and this
+# loop computes nothing.
 #
 # Measure before you add workers. On a GPU there is one thing more:
 # `pin_memory=True` puts batches where the GPU can fetch them by itself
@@ -465,15 +486,43 @@ for batch in DataLoader(stream, batch_size=2, num_workers=2):
     print(batch.tolist(), end=" ")
 
 # %% [markdown]
-# Each worker has its own copy of the whole dataset. That is what `share` is
-# for. Here two workers are played in this process:
+# Each worker has its own copy of the whole dataset and goes through all of it.
+# So each has to leave out what is not its own. In a worker,
+# `get_worker_info()` says which one it is, and of how many; outside it gives
+# `None`. Here two workers are played in this process:
 
 # %%
+import itertools
+
 from toytorch.utils.data import WorkerInfo
+
+
+def share(stream, info):
+    """What one worker yields of a stream that every worker sees."""
+    first, step = (0, 1) if info is None else (info.id, info.num_workers)
+    yield from itertools.islice(stream, first, None, step)
+
 
 for number in range(2):
     info = WorkerInfo(number, 2, seed=0, dataset=stream)
-    print("worker", number, list(use("data.share")(stream, info)))
+    print("worker", number, list(share(stream, info)))
+print("no workers", list(share(stream, None)))
+
+# %% [markdown]
+# **Questions.** What would go wrong if each of *n* workers took one block of
+# the stream, the first *n*-th, the second, and so on? And what is wrong with
+# `list(stream)[first::step]`, which gives the same examples here?
+#
+# <details><summary>Answers</summary>
+#
+# A block needs the length of the stream, which nobody knows, and where the
+# length is no multiple of *n* a rest belongs to nobody. Taking turns needs no
+# length.
+#
+# `list(stream)` reads the stream to its end before the first example comes.
+# Some streams have no end, and most do not fit into memory. `islice` takes one
+# example at a time.
+# </details>
 
 # %% [markdown] slide="subslide"
 # ## The same chance in every worker

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 _MODULES = {
     "__future__", "abc", "ast", "bisect", "cmath", "collections", "contextlib", "copy",
     "dataclasses", "decimal", "enum", "fractions", "functools", "heapq", "inspect", "itertools",
-    "math", "numbers", "numpy", "operator", "random", "re", "statistics", "string", "struct",
+    "math", "mytorch", "numbers", "numpy", "operator", "random", "re", "statistics", "string", "struct",
     "tempfile", "textwrap", "threading", "time", "toytorch", "types", "typing", "warnings",
     "weakref",
 }

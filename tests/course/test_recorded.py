@@ -12,8 +12,6 @@ from course.exercises.ch02.expand import EXPANDED
 from course.exercises.ch02.strides import ROW_MAJOR
 from course.exercises.ch02.view import VIEWS, view
 from course.exercises.ch02.windows import WINDOWS
-from course.exercises.ch04.product import PRODUCT_GRAD, PRODUCT_X
-from course.exercises.ch04.tanh import TANH_FIRST, TANH_SECOND, TANH_X, TANH_Y
 from course.exercises.ch04.unbroadcast import UNBROADCAST
 from course.exercises.ch10.fit import FIT_LOSSES, FIT_WEIGHTS, FIT_X, FIT_Y
 
@@ -52,23 +50,6 @@ def test_expand(given: Any) -> None:
 def test_windows() -> None:
     x = real.arange(9.0).reshape(3, 3)
     assert x.unfold(0, 2, 1).unfold(1, 2, 1).tolist() == WINDOWS
-
-
-def test_tanh() -> None:
-    x = real.tensor(TANH_X, requires_grad=True)
-    y = x.tanh()
-    assert y.tolist() == pytest.approx(TANH_Y)
-    (first,) = real.autograd.grad(y, x, real.tensor([1.0, 2.0, 3.0, 4.0]), retain_graph=True)
-    assert first.tolist() == pytest.approx(TANH_FIRST)
-    (slope,) = real.autograd.grad(y.sum(), x, create_graph=True)
-    (bend,) = real.autograd.grad(slope.sum(), x)
-    assert bend.tolist() == pytest.approx(TANH_SECOND)
-
-
-def test_product() -> None:
-    w = real.zeros(2, 4, requires_grad=True)
-    (real.tensor(PRODUCT_X) @ w).backward(real.arange(12.0).reshape(3, 4))
-    assert w.grad.tolist() == PRODUCT_GRAD
 
 
 @pytest.mark.parametrize("shape", UNBROADCAST, ids=str)

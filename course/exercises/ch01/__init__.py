@@ -5,5 +5,4 @@ from course.exercises.ch01.shape import shape
 from course.exercises.ch01.dtype import dtype
 from course.exercises.ch01.scalar import scalar
 from course.exercises.ch01.arange import arange
-from course.exercises.ch01.one_hot import one_hot
 from course.exercises.ch01.means import means

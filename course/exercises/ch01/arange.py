@@ -3,6 +3,7 @@
 import math
 
 from course.cases import call, case
+from course.properties import agrees
 from course.records import Exercise
 
 arange = Exercise(
@@ -10,6 +11,7 @@ arange = Exercise(
     "Counting without drifting",
     chapter=1,
     minutes=10,
+    without=("torch.arange", "numpy.arange"),
     prompt="""
     `torch.arange(start, end, step)` holds *start*, *start + step*, … and stops **before** *end*.
     Write `count_up(start, end, step)`, which returns those values as a list of floats.
@@ -17,6 +19,34 @@ arange = Exercise(
     The step may be negative, or a float. Take care with `0.1`: it is not quite a tenth, and
     whoever adds it up a hundred times adds its error up a hundred times.
     """,
+    hints=(
+        """
+        First find *how many* values there are, then compute each one from its position. So no value depends
+        on the one before it, and errors cannot add up.
+        """,
+        """
+        `count_up(0, 1, 0.3)`: the way is 1 - 0 = 1 long, which is 3.33 steps of 0.3. A step that was begun
+        counts, so there are 4 values:
+
+        | index | start + index · step |
+        | --- | --- |
+        | 0 | 0 |
+        | 1 | 0.3 |
+        | 2 | 0.6 |
+        | 3 | 0.9 |
+
+        `count_up(3, 0, -1)`: (0 - 3) / -1 = 3 values. `count_up(3, 0, 1)`: (0 - 3) / 1 = -3, and fewer than
+        none means none.
+        """,
+        """
+        ```python
+        def count_up(start, end, step):
+            quotient = (end - start) / step
+            count = ...  # rounded up, and at least 0
+            return [float(...) for index in range(count)]
+        ```
+        """,
+    ),
 )
 
 
@@ -92,6 +122,30 @@ def count_up(start, end, step):
     return values
 
 
+@arange.mutant(
+    "counts with the nearest integer",
+    why="""
+    The quotient was rounded to the nearest integer. A step that was begun counts, however short
+    it is: round *up*.
+    """,
+)
+def count_up(start, end, step):
+    count = max(0, round((end - start) / step))
+    return [float(start + index * step) for index in range(count)]
+
+
+@arange.mutant(
+    "counts up where it should be empty",
+    why="""
+    From 3 to 0 in steps of +1 there is nothing: the values would move away from the end. The
+    sign of (end - start) / step says so; `abs` throws it away. A negative count means none.
+    """,
+)
+def count_up(start, end, step):
+    count = math.ceil(abs((end - start) / step))
+    return [float(start + index * step) for index in range(count)]
+
+
 @arange.check("whole steps")
 def _(f):
     yield call(f, 0, 5, 1).gives([0.0, 1.0, 2.0, 3.0, 4.0])
@@ -114,3 +168,21 @@ def _(f):
 def _(f):
     last = case("the last value of count_up(0, 1000, 0.1)", lambda: f(0, 1000, 0.1)[-1])
     yield last.gives(999.9000000000001, tolerance=1e-14)
+
+
+_STEPS = (1, 2, -1, -3, 0.1, 0.2, 0.25, -0.3, 0.7, 0.007, 1.5e-7)
+
+
+@arange.check("any start, end and step")
+def _(f):
+    whole = case("the types of what count_up(0, 3, 1) holds",
+                 lambda: [type(value).__name__ for value in f(0, 3, 1)])
+    yield whole.gives(["float"] * 3).means("The values are integers; floats are asked for.")
+
+    def counting(draw):
+        start, step = draw.choice((0, 1, -2, 0.5, 1.0, 0.3)), draw.choice(_STEPS)
+        count = draw.randint(-2, 9)
+        # often just where a value would lie, as far as floats can say that
+        return start, round(start + (count + draw.choice((0, 0, 0.5, 0.9))) * step, 9), step
+
+    yield agrees(f, arange.answer.value, counting, count=150, tolerance=1e-14)

@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import call
+from course.properties import every
 from course.records import Exercise
 
 scalar = Exercise(
@@ -9,6 +10,7 @@ scalar = Exercise(
     "A tensor meets a Python number",
     chapter=1,
     minutes=12,
+    without=("torch.result_type", "torch.Tensor.__add__", "torch.Tensor.__mul__", "torch.add"),
     prompt="""
     `torch.tensor([1, 2], dtype=torch.uint8) + 1000` stays `uint8`, yet
     `torch.tensor([1, 2]) + 0.5` becomes `float32`. The rule: kinds are ordered,
@@ -21,6 +23,41 @@ scalar = Exercise(
 
     Write `with_number(dtype, number)`. A dtype has `.is_floating_point` and `.is_complex`.
     """,
+    hints=(
+        """
+        Compare two kinds: that of the dtype and that of the number. If the number's kind is not higher, the
+        dtype stays as it is. If it is higher, the result is the default dtype of the *number's* kind.
+        """,
+        """
+        | dtype | number | kinds | result |
+        | --- | --- | --- | --- |
+        | `uint8` | `1000` | integer, integer | stays `uint8` |
+        | `uint8` | `0.5` | integer, floating: higher | default of floating: `float32` |
+        | `float64` | `0.5` | floating, floating | stays `float64` |
+        | `bool` | `3` | bool, integer: higher | default of integer: `int64` |
+        | `bool` | `True` | bool, bool | stays `bool` |
+        | `float64` | `2j` | floating, complex: higher | `complex128`, because it was `float64` |
+
+        Go through the kinds from the top: is the dtype complex? Is the number? Is the dtype floating? Is the
+        number? What is left are integers and bools.
+        """,
+        """
+        ```python
+        def with_number(dtype, number):
+            if dtype.is_complex:
+                return dtype
+            if isinstance(number, complex):
+                return ...  # one of two
+            if dtype.is_floating_point:
+                return ...
+            if isinstance(number, float):
+                return ...
+            if ...:  # the dtype is bool, and the number is more than that
+                return torch.int64
+            return dtype
+        ```
+        """,
+    ),
 )
 
 
@@ -115,6 +152,45 @@ def with_number(dtype, number):
     return torch.float32 if isinstance(number, float) else dtype
 
 
+@scalar.mutant(
+    "True counts as an integer",
+    why="""
+    In Python `True` is an int, and here it is of the lowest kind: a mask plus `True` stays a
+    mask. Ask for `isinstance(number, bool)` as well.
+    """,
+)
+def with_number(dtype, number):
+    if dtype.is_complex:
+        return dtype
+    if isinstance(number, complex):
+        return torch.complex128 if dtype == torch.float64 else torch.complex64
+    if dtype.is_floating_point:
+        return dtype
+    if isinstance(number, float):
+        return torch.float32
+    return torch.int64 if dtype == torch.bool else dtype
+
+
+@scalar.mutant(
+    "int64 is wide enough for a double",
+    why="""
+    The width of the tensor was carried over: 64 bits of integer became 64 bits of float. When
+    the kind rises, the result has the *default* dtype of the new kind, `float32`, however wide
+    the tensor was.
+    """,
+)
+def with_number(dtype, number):
+    if dtype.is_complex:
+        return dtype
+    if isinstance(number, complex):
+        return torch.complex128 if dtype in (torch.float64, torch.int64) else torch.complex64
+    if dtype.is_floating_point:
+        return dtype
+    if isinstance(number, float):
+        return torch.float64 if dtype == torch.int64 else torch.float32
+    return torch.int64 if dtype == torch.bool and not isinstance(number, bool) else dtype
+
+
 # what PyTorch 2 gives for torch.zeros(1, dtype=dtype) + number
 RECORDED = {
     "bool": ("bool", "int64", "float32", "complex64"),
@@ -148,3 +224,20 @@ def _(f):
 @scalar.check("masks and complex tensors", hidden=True)
 def _(f):
     yield from _row(f, "bool", "complex64")
+
+
+# complex numbers are left out for float16: PyTorch has a small complex dtype for them
+_DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+           "float64", "complex64", "complex128")
+_MORE = (True, False, 0, 3, -1, 70_000, 4_000_000_000, 0.5, 2.0, -3.0, 2j, complex(1, 0))
+
+
+@scalar.check("every dtype with every number")
+def _(f):
+    def cases():
+        for name in _DTYPES:
+            for number in _MORE[:-2] if name == "float16" else _MORE:
+                given = getattr(torch, name), number
+                yield call(f, *given).gives(scalar.answer.value(*given))
+
+    yield every(f"{len(_DTYPES)} dtypes with {len(_MORE)} numbers", cases)

@@ -1,6 +1,7 @@
 """The shape of a nested list."""
 
 from course.cases import call
+from course.properties import agrees, untouched
 from course.records import Exercise
 
 shape = Exercise(
@@ -16,6 +17,36 @@ shape = Exercise(
     * An empty list has the shape `(0,)`.
     * Rows of different shapes do not make a tensor: raise a `ValueError` that says *ragged*.
     """,
+    hints=(
+        """
+        The shape of a list is its length, followed by the shape of what is in it. That sentence uses the
+        word *shape* twice, so the function can call itself. What is no list has the shape `()`: there it
+        stops.
+        """,
+        """
+        `nested_shape([[1, 2, 3], [4, 5, 6]])`:
+
+        1. The list has 2 rows. Ask for the shape of each row.
+        2. `[1, 2, 3]` has 3 parts, each of shape `()`, so it is `(3,)`. The second row is `(3,)` as well.
+        3. All rows agree, so the answer is 2 followed by `(3,)`: `(2, 3)`.
+
+        `nested_shape([[1, 2], [3]])`: the rows have the shapes `(2,)` and `(1,)`. They differ: ragged.
+
+        `nested_shape([])`: there are no rows to ask. The length is 0, and nothing follows: `(0,)`.
+        """,
+        """
+        ```python
+        def nested_shape(data):
+            if not isinstance(data, list):
+                return ...
+            inner = [nested_shape(row) for row in data]
+            if ...:  # do they differ?
+                raise ValueError("ragged: ...")
+            first = inner[0] if inner else ()
+            return ...  # the length, followed by `first`
+        ```
+        """,
+    ),
 )
 
 
@@ -102,6 +133,75 @@ def nested_shape(data):
     return tuple(lengths)
 
 
+@shape.mutant(
+    "compares how many numbers the rows hold, not their shapes",
+    why="""
+    Two rows can hold the same number of numbers and still differ in shape, as `[[1, 2]]` and
+    `[[1], [2]]` do. Compare the *shapes* of the rows, which your own function finds.
+    """,
+)
+def nested_shape(data):
+    def count(part):
+        return sum(map(count, part)) if isinstance(part, list) else 1
+
+    if not isinstance(data, list):
+        return ()
+    if len({count(row) for row in data}) > 1 or len({isinstance(r, list) for r in data}) > 1:
+        raise ValueError("ragged")
+    return (len(data), *(nested_shape(data[0]) if data else ()))
+
+
+@shape.mutant(
+    "compares the first row with the last",
+    why="""
+    The rows in between were not looked at, and one of them may be longer. Every row has to have
+    the shape of the first.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    if not data:
+        return (0,)
+    if nested_shape(data[0]) != nested_shape(data[-1]):
+        raise ValueError("ragged")
+    return (len(data), *nested_shape(data[0]))
+
+
+@shape.mutant(
+    "takes the rows out of the learner's list",
+    why="""
+    `pop` empties the list that was handed in, and its owner still needs it. Go over the rows
+    with a loop, which leaves the list as it is.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    inner = []
+    while data:
+        inner.append(nested_shape(data.pop()))
+    if any(other != inner[0] for other in inner):
+        raise ValueError("ragged")
+    return (len(inner), *(inner[0] if inner else ()))
+
+
+@shape.mutant(
+    "stops at an empty list",
+    why="""
+    Empty rows were left out before the shapes were compared. An empty row has a shape too,
+    `(0,)`, and it takes part: `[[], []]` has the shape `(2, 0)`.
+    """,
+)
+def nested_shape(data):
+    if not isinstance(data, list):
+        return ()
+    inner = [nested_shape(row) for row in data if row != []]
+    if any(other != inner[0] for other in inner):
+        raise ValueError("ragged")
+    return (len(data), *(inner[0] if inner else ()))
+
+
 @shape.check("a number, a list, a table")
 def _(f):
     yield call(f, 7).gives(())
@@ -125,3 +225,27 @@ def _(f):
     yield call(f, [[1, 2], [3]]).raises(ValueError, "ragged")
     yield call(f, [[1], 2]).raises(ValueError, "ragged")
     yield call(f, [[[1], [2]], [[3], [4, 5]]]).raises(ValueError, "ragged")
+    yield call(f, [[[1, 2]], [[3], [4]]]).raises(ValueError, "ragged")
+
+
+def _any_list(draw):
+    """Nested lists, most of them even; some have a row exchanged somewhere."""
+
+    def nested(shape):
+        return [nested(shape[1:]) for _ in range(shape[0])] if shape else draw.randint(0, 9)
+
+    made = nested(draw.shape(0, 3, (0, 1, 2, 3)))
+    place = made
+    while draw.random() < 0.6 and isinstance(place, list) and place:
+        at = draw.randrange(len(place))
+        if draw.random() < 0.4 or not isinstance(place[at], list):
+            place[at] = nested(draw.shape(0, 2, (0, 1, 2)))
+            break
+        place = place[at]
+    return (made,)
+
+
+@shape.check("any list")
+def _(f):
+    yield agrees(f, shape.answer.value, _any_list, count=150)
+    yield untouched(f, lambda draw: ([[draw.randint(0, 9), 1], [2, 3]],))

@@ -7,3 +7,4 @@ from course.exercises.ch02.contiguous import contiguous
 from course.exercises.ch02.view import view
 from course.exercises.ch02.expand import expand
 from course.exercises.ch02.windows import sliding
+from course.exercises.ch02.layout import layout

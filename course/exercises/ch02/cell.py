@@ -1,6 +1,7 @@
 """The cell behind an index."""
 
 from course.cases import call
+from course.properties import agrees
 from course.records import Exercise
 
 cell = Exercise(
@@ -20,6 +21,34 @@ cell = Exercise(
     * An index that is too large or too small is an `IndexError`. Without it you would read a number
       that belongs to somebody else.
     """,
+    hints=(
+        """
+        Start at the offset and add one product per dimension: index times stride. Before that, each index
+        has to pass two questions: is it in range, and if it is negative, which index does it stand for?
+        """,
+        """
+        `cell_of((-1, 2), (3, 4), (4, 1), 5)`:
+
+        | dimension | index | in range? | stands for | times stride | so far |
+        | --- | --- | --- | --- | --- | --- |
+        | | | | | | 5 |
+        | 0 | -1 | -3 ≤ -1 < 3 | 2 | 2 · 4 = 8 | 13 |
+        | 1 | 2 | -4 ≤ 2 < 4 | 2 | 2 · 1 = 2 | 15 |
+
+        The cell is 15. With an index of 4 in dimension 1 it would not be in range: `IndexError`.
+        """,
+        """
+        ```python
+        def cell_of(index, shape, stride, offset):
+            found = offset
+            for i, size, step in zip(index, shape, stride):
+                if not ...:
+                    raise IndexError(f"index {i} is out of range for size {size}")
+                found += ...
+            return found
+        ```
+        """,
+    ),
 )
 
 
@@ -102,6 +131,57 @@ def cell_of(index, shape, stride, offset):
     return offset + sum((i % size) * step for i, size, step in pairs)
 
 
+@cell.mutant(
+    "dimensions of size 1 are not checked",
+    why="""
+    A dimension of size 1 has the one index 0 (or -1). Any other index is out of range there as
+    elsewhere, although the stride would not matter.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = offset
+    for i, size, step in zip(index, shape, stride):
+        if size == 1:
+            continue
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range")
+        found += (i % size) * step
+    return found
+
+
+@cell.mutant(
+    "an empty dimension divides by zero",
+    why="""
+    `i % size` came before the check of the limits, and in a dimension of size 0 that divides by
+    zero. Check first: no index is in range there.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = offset
+    for i, size, step in zip(index, shape, stride):
+        place = i % size
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of range")
+        found += place * step
+    return found
+
+
+@cell.mutant(
+    "looks at the upper limit only",
+    why="""
+    An index may be too small as well: -4 in a dimension of size 3 lies before the beginning.
+    Both limits need a check: `-size <= i < size`.
+    """,
+)
+def cell_of(index, shape, stride, offset):
+    found = offset
+    for i, size, step in zip(index, shape, stride):
+        if i >= size:
+            raise IndexError(f"index {i} is out of range")
+        found += (i + size if i < 0 else i) * step
+    return found
+
+
 @cell.check("a table and the same table transposed")
 def _(f):
     yield call(f, (1, 2), (3, 4), (4, 1), 0).gives(6)
@@ -131,3 +211,16 @@ def _(f):
 def _(f):
     yield call(f, (0, 4), (3, 4), (4, 1), 0).raises(IndexError)
     yield call(f, (-4, 0), (3, 4), (4, 1), 0).raises(IndexError)
+
+
+@cell.check("any index")
+def _(f):
+    def place(draw):
+        shape = draw.shape(0, 3, (0, 1, 2, 3))
+        # one in ten is too large or too small
+        index = tuple(draw.randint(-size, max(size - 1, -size)) if draw.random() < 0.9
+                      else draw.choice((size, -size - 1)) for size in shape)
+        stride = tuple(draw.randint(0, 9) for _ in shape)
+        return index, shape, stride, draw.choice((0, 0, 5))
+
+    yield agrees(f, cell.answer.value, place, count=200)

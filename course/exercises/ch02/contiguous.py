@@ -1,6 +1,10 @@
 """Contiguous or not?."""
 
+import itertools
+import math
+
 from course.cases import call
+from course.properties import agrees, every
 from course.records import Exercise
 
 contiguous = Exercise(
@@ -8,6 +12,7 @@ contiguous = Exercise(
     "Contiguous or not?",
     chapter=2,
     minutes=10,
+    without=("torch.Tensor.is_contiguous",),
     prompt="""
     A tensor is *contiguous* if its numbers, read in order, lie in memory one after the other, with
     no gap and no jump. Fast kernels insist on it. Write `is_row_major(shape, stride)`, which says
@@ -16,6 +21,38 @@ contiguous = Exercise(
     * A dimension of size 1 is never stepped along: **its stride does not matter**.
     * With no numbers at all, nothing can be out of order: contiguous.
     """,
+    hints=(
+        """
+        You know which strides a new tensor of this shape has. Walk from the right as for those, and compare.
+        Two things need care: skip dimensions of size 1, and answer at once if the tensor is empty.
+        """,
+        """
+        `is_row_major((2, 1, 3), (3, 50, 1))`, from the right, with the step that is expected:
+
+        | size | stride | expected | |
+        | --- | --- | --- | --- |
+        | 3 | 1 | 1 | agrees; expected grows to 3 |
+        | 1 | 50 | 3 | skipped, because its size is 1 |
+        | 2 | 3 | 3 | agrees |
+
+        All agree: `True`. For `(3, 4)` with strides `(5, 1)` the last comparison is 5 against 4: `False`.
+        """,
+        """
+        ```python
+        def is_row_major(shape, stride):
+            if ...:
+                return True
+            step = 1
+            for size, its in zip(reversed(shape), reversed(stride)):
+                if size == 1:
+                    ...
+                if its != step:
+                    return ...
+                step *= ...
+            return True
+        ```
+        """,
+    ),
 )
 
 
@@ -107,6 +144,75 @@ def is_row_major(shape, stride):
     return True
 
 
+@contiguous.mutant(
+    "looks at the last two dimensions",
+    why="""
+    Rows and columns were checked, and tensors have any number of dimensions. Go on to the left
+    until none is left, with the step growing by each size.
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    pairs = [(size, step) for size, step in zip(shape, stride) if size != 1][-2:]
+    wanted = 1
+    for size, step in reversed(pairs):
+        if step != wanted:
+            return False
+        wanted *= size
+    return True
+
+
+@contiguous.mutant(
+    "falling strides without a gap at the end",
+    why="""
+    The strides fall and the last number lies where it should. In between, numbers can still
+    overlap or leave gaps: a 3 × 3 table with strides (2, 2) is an example. Compare each stride
+    with what it has to be.
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    pairs = [(size, step) for size, step in zip(shape, stride) if size != 1]
+    steps = [step for _, step in pairs]
+    falls = steps == sorted(steps, reverse=True)
+    return falls and sum((size - 1) * step for size, step in pairs) == math.prod(shape) - 1
+
+
+@contiguous.mutant(
+    "sees a 0 in the last dimension only",
+    why="""
+    A size of 0 anywhere makes the tensor empty, and an empty tensor is contiguous. Ask for `0
+    in shape`.
+    """,
+)
+def is_row_major(shape, stride):
+    if shape and shape[-1] == 0:
+        return True
+    wanted = 1
+    for size, step in zip(reversed(shape), reversed(stride)):
+        if size == 1:
+            continue
+        if step != wanted:
+            return False
+        wanted *= size
+    return True
+
+
+@contiguous.mutant(
+    "no gaps is enough",
+    why="""
+    The distance from the first to the last number is right for every table without gaps, a
+    transposed one too. Contiguous also means in *order*: the last dimension steps by 1.
+    """,
+)
+def is_row_major(shape, stride):
+    if 0 in shape:
+        return True
+    return sum((n - 1) * step for n, step in zip(shape, stride)) == math.prod(shape) - 1
+
+
 # PyTorch's is_contiguous() for torch.empty(1000).as_strided(shape, stride)
 CONTIGUOUS = {
     ((3, 4), (4, 1)): True,
@@ -151,3 +257,25 @@ def _(f):
 @contiguous.check("no numbers at all", hidden=True)
 def _(f):
     yield from _verdicts(f, ((2, 0), (5, 9)))
+
+
+@contiguous.check("any shape and strides")
+def _(f):
+    right = contiguous.answer.value
+
+    def small():
+        for shape in itertools.product((0, 1, 2, 3), repeat=2):
+            for stride in itertools.product(range(4), repeat=2):
+                yield call(f, shape, stride).gives(right(shape, stride))
+
+    yield every("every table up to 3 × 3 with strides up to 3", small)
+
+    def larger(draw):
+        shape = draw.shape(3, 4, (0, 1, 2, 3))
+        stride, step = [], 1
+        for size in reversed(shape):
+            stride.insert(0, step if draw.random() < 0.8 else draw.randint(0, 9))
+            step *= max(size, 1)
+        return shape, tuple(stride)
+
+    yield agrees(f, right, larger, count=80)

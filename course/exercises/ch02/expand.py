@@ -2,6 +2,7 @@
 
 from course.cases import call
 from course.exercises.ch02.common import _restrided, _stride_of
+from course.properties import agrees
 from course.records import Exercise
 from toytorch.core.op import registry
 
@@ -23,6 +24,7 @@ expand = Exercise(
     "A thousand rows from one",
     chapter=2,
     minutes=12,
+    without=("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.broadcast_to"),
     inject=_inject_expand,
     prompt="""
     If a stride is 0, a step leads to the same cell again. So one row can be shown a thousand times
@@ -32,8 +34,44 @@ expand = Exercise(
 
     * Shapes line up from the right; dimensions that are new on the left repeat everything.
     * A size 1 may become any size: repeat. Equal sizes stay as they are.
-    * Any other change is a `RuntimeError` that says *expand*.
+    * Any other change is a `RuntimeError` that says *expand*: a size of 3 that becomes 4 or 1, or
+      a new shape with fewer dimensions.
     """,
+    hints=(
+        """
+        Every dimension of the new shape has exactly one of four fates: it is new, it stays, it is stretched,
+        or it is an error. A new and a stretched one have the stride 0, because a step must lead to the same
+        cell.
+        """,
+        """
+        `expand_strides((3, 1), (1, 5), (2, 3, 4))`: the new shape has one dimension more.
+
+        | old size | old stride | new size | | stride |
+        | --- | --- | --- | --- | --- |
+        | | | 2 | new | 0 |
+        | 3 | 1 | 3 | stays | 1 |
+        | 1 | 5 | 4 | stretched | 0 |
+
+        The answer is `(0, 1, 0)`. An old size of 3 over a new size of 4 would be none of the first three.
+        """,
+        """
+        ```python
+        def expand_strides(shape, stride, new_shape):
+            lead = len(new_shape) - len(shape)  # how many dimensions are new
+            if ...:
+                raise RuntimeError(f"cannot expand {shape} to {new_shape}")
+            found = [0] * lead
+            for size, step, new in zip(shape, stride, new_shape[lead:]):
+                if size == new:
+                    found.append(...)
+                elif ...:
+                    found.append(0)
+                else:
+                    raise RuntimeError(f"cannot expand size {size} to {new}")
+            return tuple(found)
+        ```
+        """,
+    ),
 )
 
 
@@ -48,6 +86,8 @@ def expand_strides(shape, stride, new_shape):
 def expand_strides(shape, stride, new_shape):
     """Strides that repeat dimensions of size 1, with no copy."""
     lead = len(new_shape) - len(shape)
+    if lead < 0:
+        raise RuntimeError(f"cannot expand {shape} to {new_shape}")
     found = [0] * lead
     for size, step, new in zip(shape, stride, new_shape[lead:]):
         if size == new:
@@ -127,6 +167,66 @@ def expand_strides(shape, stride, new_shape):
     return (*[0] * lead, *(step if size == new else 0 for size, step, new in pairs))
 
 
+@expand.mutant(
+    "a shorter target is cut off in silence",
+    why="""
+    A new shape with fewer dimensions would have to leave numbers out, and `expand` never does.
+    The number of dimensions may grow, on the left, and not shrink.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    found = []
+    for d in range(-1, -len(new_shape) - 1, -1):
+        if -d > len(shape):
+            found.append(0)
+        elif shape[d] == new_shape[d]:
+            found.append(stride[d])
+        elif shape[d] == 1:
+            found.append(0)
+        else:
+            raise RuntimeError("cannot expand")
+    return tuple(reversed(found))
+
+
+@expand.mutant(
+    "shrinks to 1",
+    why="""
+    The rule was read in both directions, as for broadcasting two shapes. Here one of them is
+    given: a size of 1 may grow, and a size of 3 cannot become 1, because two numbers would be
+    lost.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    lead = len(new_shape) - len(shape)
+    if lead < 0:
+        raise RuntimeError("cannot expand to fewer dimensions")
+    found = [0] * lead
+    for size, step, new in zip(shape, stride, new_shape[lead:]):
+        if size != new and 1 not in (size, new):
+            raise RuntimeError("cannot expand")
+        found.append(step if size == new else 0)
+    return tuple(found)
+
+
+@expand.mutant(
+    "a size of 1 always gets the stride 0",
+    why="""
+    Where nothing is stretched, the dimension keeps its stride, a size of 1 too. It would show
+    the same cell, but PyTorch keeps what was there.
+    """,
+)
+def expand_strides(shape, stride, new_shape):
+    lead = len(new_shape) - len(shape)
+    if lead < 0:
+        raise RuntimeError("cannot expand to fewer dimensions")
+    found = [0] * lead
+    for size, step, new in zip(shape, stride, new_shape[lead:]):
+        if size not in (1, new):
+            raise RuntimeError("cannot expand")
+        found.append(0 if size == 1 else step)
+    return tuple(found)
+
+
 # PyTorch's expand(...).stride()
 EXPANDED = {
     ((3, 4), (4, 1), (3, 4)): (4, 1),
@@ -163,3 +263,20 @@ def _(f):
 def _(f):
     yield call(f, (3,), (1,), (4,)).raises(RuntimeError, "expand")
     yield call(f, (2, 4), (4, 1), (4, 4)).raises(RuntimeError, "expand")
+    yield call(f, (4,), (1,), (1,)).raises(RuntimeError, "expand")
+    yield call(f, (3, 4), (4, 1), (4,)).raises(RuntimeError, "expand")
+
+
+@expand.check("any shapes")
+def _(f):
+    def pair(draw):
+        shape = draw.shape(0, 3, (1, 1, 2, 3))
+        new = [draw.randint(1, 4) if size == 1 and draw.random() < 0.7 else size for size in shape]
+        if new and draw.random() < 0.15:
+            new[draw.randrange(len(new))] = draw.randint(1, 4)
+        if new and draw.random() < 0.1:
+            new.pop(0)
+        new = [*draw.shape(0, 2, (2, 3, 4)), *new]
+        return shape, tuple(draw.randint(0, 9) for _ in shape), tuple(new)
+
+    yield agrees(f, expand.answer.value, pair, count=150)

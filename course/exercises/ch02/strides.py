@@ -1,6 +1,7 @@
 """The strides of a new tensor."""
 
 from course.cases import call
+from course.properties import agrees
 from course.records import Exercise
 
 strides = Exercise(
@@ -8,6 +9,7 @@ strides = Exercise(
     "The strides of a new tensor",
     chapter=2,
     minutes=8,
+    without=("torch.Tensor.stride",),
     prompt="""
     A new tensor lies in memory row by row: the last index counts fastest. From that its strides
     follow. One step in the last dimension is 1, and one step in any other is as far as *everything
@@ -16,6 +18,35 @@ strides = Exercise(
     Write `row_major(shape)`, which gives the strides as a tuple. For a dimension of size 0 there is
     nothing to step over, and PyTorch counts it as 1.
     """,
+    hints=(
+        """
+        Walk from the last dimension to the first and carry the number of elements that lie to the right. At
+        the end that number is 1. Each dimension's own size joins it only after its stride was noted.
+        """,
+        """
+        `row_major((2, 3, 4))`, from the right:
+
+        | size | stride (what lies to the right) | afterwards |
+        | --- | --- | --- |
+        | 4 | 1 | 1 · 4 = 4 |
+        | 3 | 4 | 4 · 3 = 12 |
+        | 2 | 12 | |
+
+        The strides were found from right to left: 1, 4, 12. Turned round: `(12, 4, 1)`.
+
+        `row_major((2, 0, 3))`: 1, then 3, and the size 0 counts as 1, so it stays 3: `(3, 3, 1)`.
+        """,
+        """
+        ```python
+        def row_major(shape):
+            found, step = [], 1
+            for size in reversed(shape):
+                found.append(...)
+                step *= ...  # a size of 0 counts as 1
+            return ...  # the other way round, as a tuple
+        ```
+        """,
+    ),
 )
 
 
@@ -98,6 +129,32 @@ def row_major(shape):
     return tuple(reversed(found))
 
 
+@strides.mutant(
+    "the neighbour's size alone",
+    why="""
+    The stride of a dimension is the product of *all* sizes to its right. Only the next size was
+    taken, which is right for the last two dimensions and no further.
+    """,
+)
+def row_major(shape):
+    return (*[max(size, 1) for size in shape[1:]], 1)[: len(shape)]
+
+
+@strides.mutant(
+    "nothing is stepped along a size of 1",
+    why="""
+    It is true that nobody takes a step there, and PyTorch still gives that dimension the stride
+    that the rule gives: the product of the sizes to its right.
+    """,
+)
+def row_major(shape):
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(0 if size == 1 else step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
+
+
 # torch.empty(shape).stride() in PyTorch
 ROW_MAJOR = {
     (5,): (1,),
@@ -127,3 +184,8 @@ def _(f):
 def _(f):
     for shape in ((2, 0, 3), (0,)):
         yield call(f, shape).gives(ROW_MAJOR[shape])
+
+
+@strides.check("any shape")
+def _(f):
+    yield agrees(f, strides.answer.value, lambda draw: (draw.shape(0, 6, (0, 1, 2, 3, 5)),))

@@ -4,6 +4,7 @@ import numpy as np
 
 from course.cases import case
 from course.exercises.ch02.common import _cells, _restrided, _stride_of
+from course.properties import drawn, every
 from course.records import Exercise
 from toytorch.core.op import registry
 
@@ -30,6 +31,7 @@ view = Exercise(
     "Another shape over the same cells",
     chapter=2,
     minutes=25,
+    without=("torch.Tensor.view", "torch.Tensor.reshape"),
     inject=_inject_view,
     prompt="""
     `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that somebody must
@@ -47,6 +49,57 @@ view = Exercise(
 
     The stride you give a new dimension of size 1 does not matter.
     """,
+    hints=(
+        """
+        The shape hides what matters: the *runs*, pieces in which the numbers lie evenly. First write the
+        tensor as a list of runs, each a pair of a length and a step. Then hand the runs out to the new
+        dimensions from the right. A new dimension must fit into one run.
+        """,
+        """
+        A 2 × 3 × 4 tensor with strides `(24, 4, 1)` becomes `(2, 12)`.
+
+        **Join**, from the left. A dimension joins the run before it if that run's step is `size * step` of
+        the dimension.
+
+        | dimension | run before | question | runs |
+        | --- | --- | --- | --- |
+        | (2, 24) | none | | (2, 24) |
+        | (3, 4) | (2, 24) | 24 == 3 · 4? no | (2, 24), (3, 4) |
+        | (4, 1) | (3, 4) | 4 == 4 · 1? yes: 3 · 4 numbers, step 1 | (2, 24), (12, 1) |
+
+        **Cut**, from the right. `left` is what is left of the current run.
+
+        | new size | take a run? | divides what is left? | stride | left afterwards | next step |
+        | --- | --- | --- | --- | --- | --- |
+        | 12 | yes: (12, 1) | 12 divides 12 | 1 | 1 | 12 |
+        | 2 | yes, `left` is 1: (2, 24) | 2 divides 2 | 24 | 1 | 48 |
+
+        The strides are `(24, 1)`. For the new shape `(6, 4)`, 4 takes from (12, 1) and leaves 3; then 6 does
+        not divide 3: `None`.
+        """,
+        """
+        ```python
+        def view_strides(shape, stride, new_shape):
+            runs = []  # (numbers, step between them)
+            for size, step in zip(shape, stride):
+                if size == 1:
+                    continue
+                if runs and ...:  # does it join the run before?
+                    runs[-1] = ...
+                else:
+                    runs.append((size, step))
+            found, left, step = [], 1, 1
+            for size in reversed(new_shape):
+                if size > 1 and left == 1:
+                    left, step = runs.pop()
+                if ...:
+                    return None
+                found.append(step)
+                left, step = ..., ...
+            return tuple(reversed(found))
+        ```
+        """,
+    ),
 )
 
 
@@ -183,6 +236,75 @@ def view_strides(shape, stride, new_shape):
     return tuple(reversed(found))
 
 
+def _runs(shape, stride):
+    runs = []
+    for size, step in zip(shape, stride):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * step:
+            runs[-1] = (runs[-1][0] * size, step)
+        else:
+            runs.append((size, step))
+    return runs
+
+
+def _cut(runs, new_shape):
+    found, left, step = [], 1, 1
+    for size in reversed(new_shape):
+        if size > 1 and left == 1:
+            left, step = runs.pop()
+        if left % size:
+            return None
+        found.append(step)
+        left //= size
+        step *= size
+    return tuple(reversed(found))
+
+
+@view.mutant(
+    "one run or nothing",
+    why="""
+    A tensor of several runs was given up at once. A new shape may still respect the jumps: a
+    transposed table can be cut along its rows, it only cannot be flattened.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    runs = _runs(shape, stride)
+    return None if len(runs) > 1 else _cut(runs, new_shape)
+
+
+@view.mutant(
+    "joins each pair once",
+    why="""
+    After two dimensions were joined, the next one was not compared with the *joined* run. Three
+    dimensions that lie evenly are one run: go on joining.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    pairs = [(size, step) for size, step in zip(shape, stride) if size != 1]
+    runs = []
+    while pairs:
+        size, step = pairs.pop(0)
+        if pairs and step == pairs[0][0] * pairs[0][1]:
+            more, step = pairs.pop(0)
+            size *= more
+        runs.append((size, step))
+    return _cut(runs, new_shape)
+
+
+@view.mutant(
+    "repeated numbers have no view",
+    why="""
+    A stride of 0 is a stride like any other. Dimensions that repeat can be cut, and even joined
+    with one another: `0 == size * 0`.
+    """,
+)
+def view_strides(shape, stride, new_shape):
+    if any(step == 0 for size, step in zip(shape, stride) if size > 1):
+        return None
+    return _cut(_runs(shape, stride), new_shape)
+
+
 # (shape, stride, new shape) and whether PyTorch's view finds strides for it
 VIEWS = {
     ((3, 4), (4, 1), (12,)): True,
@@ -205,24 +327,28 @@ VIEWS = {
 
 
 def _views(f, *keys):
-    for shape, stride, new in keys:
-        name = getattr(f, "__name__", "f")
+    for key in keys:
+        yield _view(f, *key, VIEWS[key])
 
-        def run(shape=shape, stride=stride, new=new):
-            found = f(shape, stride, new)
-            if isinstance(found, tuple) and len(found) == len(new):
-                return f"{_cells(new, found)} by strides {found}"
-            return found
 
-        wanted = f"{_cells(shape, stride)} by any strides" if VIEWS[shape, stride, new] else None
+def _view(f, shape, stride, new, possible):
+    name = getattr(f, "__name__", "f")
 
-        def right(got, wanted=wanted):
-            if wanted is None or not isinstance(got, str):
-                return got is wanted
-            return got.split(" by ")[0] == wanted.split(" by ")[0]
+    def run(shape=shape, stride=stride, new=new):
+        found = f(shape, stride, new)
+        if isinstance(found, tuple) and len(found) == len(new):
+            return f"{_cells(new, found)} by strides {found}"
+        return found
 
-        said = "None" if wanted is None else f"a tuple that shows the cells {wanted[:-15]}"
-        yield case(f"{name}({shape}, {stride}, {new})", run).holds(said, right)
+    wanted = f"{_cells(shape, stride)} by any strides" if possible else None
+
+    def right(got, wanted=wanted):
+        if wanted is None or not isinstance(got, str):
+            return got is wanted
+        return got.split(" by ")[0] == wanted.split(" by ")[0]
+
+    said = "None" if wanted is None else f"a tuple that shows the cells {wanted[:-15]}"
+    return case(f"{name}({shape}, {stride}, {new})", run).holds(said, right)
 
 
 @view.check("contiguous tensors")
@@ -243,3 +369,36 @@ def _(f):
 @view.check("dimensions of size 1", hidden=True)
 def _(f):
     yield from _views(f, *list(VIEWS)[13:])
+
+
+def _any_view(draw):
+    """A tensor that was transposed, cut or stretched, and a shape with as many numbers."""
+    dims = []  # (size, step), in the order of memory
+    step = draw.choice((1, 1, 2))
+    for _ in range(draw.randint(0, 4)):
+        size = draw.choice((1, 2, 2, 3, 4))
+        dims.insert(0, (size, 0 if draw.random() < 0.07 else step))
+        step *= size * draw.choice((1, 1, 1, 2))
+    if draw.random() < 0.3:
+        draw.shuffle(dims)
+    sizes = [1] * draw.randint(0, 2)
+    for size, _ in dims:
+        sizes += [2, 2] if size == 4 else [size]
+    draw.shuffle(sizes)
+    new = []
+    for size in sizes:  # factors join at random
+        if new and draw.random() < 0.4:
+            new[-1] *= size
+        else:
+            new.append(size)
+    shape, stride = (tuple(column) for column in zip(*dims)) if dims else ((), ())
+    return shape, stride, tuple(new)
+
+
+@view.check("any tensor and any shape")
+def _(f):
+    def cases():
+        for make in drawn(_any_view, 200):
+            yield _view(f, *make(), view.answer.value(*make()) is not None)
+
+    yield every("200 random views", cases)

@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import call, case
+from course.properties import Draw, agrees, every, gradient
 from course.records import Exercise
 
 sliding = Exercise(
@@ -9,6 +10,7 @@ sliding = Exercise(
     "All windows of an image at once",
     chapter=2,
     minutes=15,
+    without=("torch.Tensor.unfold", "torch.nn.functional.unfold"),
     prompt="""
     A convolution looks at an image through a small window, at every place. With strides you can
     have *all* windows at once, as one tensor, without copying a pixel.
@@ -21,6 +23,43 @@ sliding = Exercise(
     to the one below, and how far from one row of a window to the next? `x.stride()` knows. Let your
     function also work for images that are slices or transposed.
     """,
+    hints=(
+        """
+        Each window index has a stride. One window further down begins one *row* further in memory, and so
+        does the next row inside a window. So the two strides of the image come twice: once for the place of
+        the window, once for the place inside it.
+        """,
+        """
+        A 3 × 3 image with strides `(3, 1)` and k = 2. Its cells are
+
+        ```
+        0 1 2
+        3 4 5
+        6 7 8
+        ```
+
+        The window at (1, 0) is `[[3, 4], [6, 7]]`. Its number at (1, 1) is in cell 7:
+
+        | index | value | stride | |
+        | --- | --- | --- | --- |
+        | window's row | 1 | 3 | 3 |
+        | window's column | 0 | 1 | 0 |
+        | row inside | 1 | 3 | 3 |
+        | column inside | 1 | 1 | 1 |
+        | | | | 7 |
+
+        There are 3 - 2 + 1 = 2 places in each direction. Leading dimensions keep size and stride.
+        """,
+        """
+        ```python
+        def windows(x, k):
+            *lead, height, width = x.shape
+            *steps, down, right = x.stride()
+            shape = (*lead, ..., ..., k, k)
+            return x.as_strided(shape, (*steps, ..., ..., ..., ...))
+        ```
+        """,
+    ),
 )
 
 
@@ -114,6 +153,70 @@ def windows(x, k):
     return torch.stack(rows, -4)
 
 
+@sliding.mutant(
+    "makes it contiguous first",
+    why="""
+    `contiguous()` copies an image that is a slice or transposed, and the windows then look at
+    the copy: what is written into the image later is not seen. The strides of x are enough,
+    whatever they are.
+    """,
+)
+def windows(x, k):
+    x = x.contiguous()
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right))
+
+
+@sliding.mutant(
+    "cut from the graph",
+    why="""
+    `detach()` (or `.data`) cuts the result from its history. The numbers are the same, and no
+    gradient finds its way back from the windows to the image. `as_strided` has a derivative:
+    leave x as it is.
+    """,
+)
+def windows(x, k):
+    x = x.detach()
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right))
+
+
+@sliding.mutant(
+    "works out the strides of the batch",
+    why="""
+    The strides of the leading dimensions were worked out from the shape. A batch may be a slice
+    or transposed as well: take all strides from `x.stride()`.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    *_, down, right = x.stride()
+    steps, step = [], height * width
+    for size in reversed(lead):
+        steps.insert(0, step)
+        step *= size
+    shape = (*lead, height - k + 1, width - k + 1, k, k)
+    return x.as_strided(shape, (*steps, down, right, down, right))
+
+
+@sliding.mutant(
+    "side by side, without an overlap",
+    why="""
+    The windows lie like tiles. A convolution looks at *every* place: the next window begins one
+    pixel further, not k.
+    """,
+)
+def windows(x, k):
+    *lead, height, width = x.shape
+    *steps, down, right = x.stride()
+    shape = (*lead, height // k, width // k, k, k)
+    return x.as_strided(shape, (*steps, k * down, k * right, down, right))
+
+
 # what PyTorch's x.unfold(-2, k, 1).unfold(-2, k, 1) gives
 WINDOWS = [
     [[[0.0, 1.0], [3.0, 4.0]], [[1.0, 2.0], [4.0, 5.0]]],
@@ -167,3 +270,32 @@ def _(f):
         return (got == 100.0).sum().item()
 
     yield case("how many windows see a write to x[1, 1]", written).gives(4)
+
+
+def _any_images(draw, requires_grad=False):
+    shape = (*draw.shape(0, 2, (1, 2)), draw.randint(2, 4), draw.randint(2, 4))
+    x = draw.tensor(shape, low=0.0, high=9.0, requires_grad=requires_grad)
+    if not requires_grad and len(shape) == 4 and draw.random() < 0.5:
+        x = x.transpose(0, 1)
+    return x, draw.randint(1, 2)
+
+
+@sliding.check("any images, wherever they lie")
+def _(f):
+    right = sliding.answer.value
+    yield agrees(f, right, _any_images)
+
+    def cases():
+        for layout in ("plain", "offset", "gaps", "transposed"):
+
+            def seen(layout=layout):
+                x = Draw(0).tensor((2, 3, 3), layout=layout)
+                got = f(x, 2)
+                x[1, 1, 1] = 100.0
+                return (got == 100.0).sum().item()
+
+            told = case(f"how many windows see a write to x[1, 1, 1]; x lies in memory: {layout}", seen)
+            yield told.gives(4).means("The windows are a copy: nothing written later is seen.")
+
+    yield every("writes to images that lie in four ways", cases)
+    yield gradient(f, right, lambda draw: _any_images(draw, True), count=6)

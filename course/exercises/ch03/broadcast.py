@@ -2,7 +2,8 @@
 
 import itertools
 
-from course.cases import call
+from course.cases import call, case
+from course.properties import drawn, every
 from course.records import Exercise
 
 broadcast = Exercise(
@@ -10,6 +11,7 @@ broadcast = Exercise(
     "The shape two shapes agree on",
     chapter=3,
     minutes=12,
+    without=("torch.broadcast_shapes", "torch.broadcast_tensors", "numpy.broadcast_shapes"),
     prompt="""
     Write `broadcast_shape(a, b)` for two shapes given as tuples. The rule:
 
@@ -21,6 +23,37 @@ broadcast = Exercise(
     Two shapes to test your thoughts on: `(0,)` with `(1,)` is `(0,)`, and `()` is the shape of a
     single number, which goes with everything.
     """,
+    hints=(
+        """
+        Make both shapes equally long first, with ones on the left of the shorter one. After that each place
+        is a question of its own about two numbers.
+        """,
+        """
+        `broadcast_shape((3, 1), (4,))`: the second shape becomes `(1, 4)`.
+
+        | a | b | equal, or a 1? | result |
+        | --- | --- | --- | --- |
+        | 3 | 1 | b is 1 | 3 |
+        | 1 | 4 | a is 1 | 4 |
+
+        The answer is `(3, 4)`. `(2, 3)` and `(3, 2)`: 2 and 3 are neither equal nor 1, an error. 0 and 1:
+        one is 1, so the result is the other one, 0.
+        """,
+        """
+        ```python
+        def broadcast_shape(a, b):
+            ndim = max(len(a), len(b))
+            left = (1,) * (ndim - len(a)) + tuple(a)
+            right = ...
+            shape = []
+            for m, n in zip(left, right):
+                if ...:
+                    raise ValueError(f"{a} and {b} cannot broadcast")
+                shape.append(...)  # the one that is not 1
+            return tuple(shape)
+        ```
+        """,
+    ),
 )
 
 
@@ -148,6 +181,60 @@ def broadcast_shape(a, b):
     return tuple(shape)[::-1]
 
 
+def _pair(m, n):
+    return n if m == 1 else m
+
+
+@broadcast.mutant(
+    "an error that does not say which shapes",
+    why="""
+    The error is right, and its message does not name the two shapes. It is the first thing that
+    somebody needs who sees it in a program of a thousand lines.
+    """,
+)
+def broadcast_shape(a, b):
+    ndim = max(len(a), len(b))
+    left = (1,) * (ndim - len(a)) + tuple(a)
+    right = (1,) * (ndim - len(b)) + tuple(b)
+    for m, n in zip(left, right):
+        if m != n and 1 not in (m, n):
+            raise ValueError("cannot broadcast")
+    return tuple(_pair(m, n) for m, n in zip(left, right))
+
+
+@broadcast.mutant(
+    "a 0 stretches as a 1 does",
+    why="""
+    A size of 0 was allowed to meet any size. Only a 1 stretches: 0 with 3 has no partner for
+    the three numbers, and is refused.
+    """,
+)
+def broadcast_shape(a, b):
+    ndim = max(len(a), len(b))
+    left = (1,) * (ndim - len(a)) + tuple(a)
+    right = (1,) * (ndim - len(b)) + tuple(b)
+    for m, n in zip(left, right):
+        if m != n and not {0, 1} & {m, n}:
+            raise ValueError(f"{a} and {b} cannot broadcast")
+    return tuple(0 if 0 in (m, n) else max(m, n) for m, n in zip(left, right))
+
+
+@broadcast.mutant(
+    "checks the last dimension only",
+    why="""
+    Two shapes have to fit in *every* place. The check was made on the right end, and the outer
+    dimensions may still differ.
+    """,
+)
+def broadcast_shape(a, b):
+    if a and b and a[-1] != b[-1] and 1 not in (a[-1], b[-1]):
+        raise ValueError(f"{a} and {b} cannot broadcast")
+    ndim = max(len(a), len(b))
+    left = (1,) * (ndim - len(a)) + tuple(a)
+    right = (1,) * (ndim - len(b)) + tuple(b)
+    return tuple(_pair(m, n) for m, n in zip(left, right))
+
+
 # what torch.broadcast_shapes gives in PyTorch 2; None: it refuses
 SHAPES = {
     "equal shapes, and a number": [((2, 3), (2, 3), (2, 3)), ((2, 3), (), (2, 3)), ((), (), ())],
@@ -180,3 +267,36 @@ def _shapes_check(title, rows):
 
 for _title, _rows in SHAPES.items():
     _shapes_check(_title, _rows)
+
+
+def _any_pair(draw):
+    shape = draw.shape(0, 4, (0, 1, 2, 3))
+    one, two = ([1 if draw.random() < 0.3 else size for size in shape] for _ in range(2))
+    if shape and draw.random() < 0.3:
+        two[draw.randrange(len(two))] = draw.randint(0, 4)
+    cut = draw.randint(0, len(shape))
+    return draw.choice(((tuple(one), tuple(two[cut:])), (tuple(one[cut:]), tuple(two))))
+
+
+def _message(f, a, b):
+    try:
+        return f(a, b)
+    except ValueError as error:
+        return str(error)
+
+
+@broadcast.check("any two shapes")
+def _(f):
+    def cases():
+        for make in drawn(_any_pair, 200):
+            a, b = make()
+            try:
+                yield call(f, a, b).gives(broadcast.answer.value(a, b))
+            except ValueError:
+                yield call(f, a, b).raises(ValueError, "cannot broadcast")
+                told = case(f"the message for {a} and {b}", lambda a=a, b=b: _message(f, a, b))
+                yield told.holds(
+                    f"names {a} and {b}", lambda said, a=a, b=b: str(a) in said and str(b) in said
+                ).means("The message does not name both shapes.")
+
+    yield every("200 random pairs of shapes", cases)

@@ -6,6 +6,7 @@ import numpy as np
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees, restores, untouched
 from course.records import Exercise
 
 
@@ -46,6 +47,37 @@ dispatch = Exercise(
 
     What the user handed in must stay as it was.
     """,
+    hints=(
+        """
+        The order of the four steps is the answer: one dtype, one shape, one call, one tensor. Each step has
+        a function of the framework, named in the prompt. A number becomes a tensor with `torch.as_tensor`,
+        but only after the common dtype was found.
+        """,
+        """
+        `run(div, torch.tensor([[1], [3]]), 2)`
+
+        | step | a | b |
+        | --- | --- | --- |
+        | promote: `result_type` says int64, the record says "float", so float32 | `[[1.], [3.]]` | `2.` |
+        | shapes `(2, 1)` and `()` broadcast to `(2, 1)` | `[[1.], [3.]]` | `[[2.], [2.]]` |
+        | as arrays, through the kernel | | `[[0.5], [1.5]]` |
+        | wrap | | a float32 tensor |
+
+        For two 0-d operands NumPy gives a scalar and not an array; `np.asarray(...)` makes one of both.
+        """,
+        """
+        ```python
+        def run(record, a, b):
+            dtype = torch.result_type(a, b)
+            if record["promotion"] == "float" and ...:
+                dtype = ...
+            a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+            shape = ...
+            arrays = (... for x in (a, b))
+            return torch.from_numpy(np.asarray(...))
+        ```
+        """,
+    ),
 )
 
 
@@ -170,6 +202,93 @@ def run(record, a, b):
     return torch.from_numpy(made)
 
 
+@dispatch.mutant(
+    "always the default dtype",
+    why="""
+    The record says `"float"`, and every operand became the default dtype, float64 as well: half
+    of its digits are gone. Only what is *not* floating is brought to the default dtype.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float":
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+@dispatch.mutant(
+    "wraps what may be no array",
+    why="""
+    For operands without dimensions a NumPy function gives a scalar and no array, and
+    `torch.from_numpy` refuses it. `np.asarray` makes an array of both.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(record["kernel"](*arrays))
+
+
+@dispatch.mutant(
+    "runs the kernel twice",
+    why="""
+    The kernel is the expensive part, and it ran twice. Keep what it gave in a name.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    a, b = (x.expand(shape).numpy() for x in (a, b))
+    if record["kernel"](a, b) is None:
+        raise TypeError("the kernel gave nothing")
+    return torch.from_numpy(np.asarray(record["kernel"](a, b)))
+
+
+@dispatch.mutant(
+    "a number is a full tensor",
+    why="""
+    The number was made a tensor first, and then the two dtypes were promoted as equals. A
+    Python number has a kind and no width: a float16 tensor times 2.0 stays float16.
+    `torch.result_type` knows which is which.
+    """,
+)
+def run(record, a, b):
+    a, b = torch.as_tensor(a), torch.as_tensor(b)
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.to(dtype).expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
+@dispatch.mutant(
+    "float32, not the default",
+    why="""
+    The default dtype is a setting, and somebody may have set it to float64. Ask
+    `torch.get_default_dtype()` each time.
+    """,
+)
+def run(record, a, b):
+    dtype = torch.result_type(a, b)
+    if record["promotion"] == "float" and not dtype.is_floating_point:
+        dtype = torch.float32
+    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
+    shape = torch.broadcast_shapes(a.shape, b.shape)
+    arrays = (x.expand(shape).numpy() for x in (a, b))
+    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+
+
 def _records():
     return {
         "add": {"kernel": _strict(np.add), "promotion": "default"},
@@ -230,3 +349,64 @@ def _(f):
     yield _run(f, "sub", 1, torch.tensor([1, 5])).gives(torch.tensor([0, -4]))
     column = torch.tensor([[1.0], [2.0]])
     yield _run(f, "mul", column, row).gives(torch.tensor([[10.0, 20.0], [20.0, 40.0]]))
+
+
+def _any_call(draw):
+    """An op's name and two operands, one of which may be a number."""
+
+    def operand(shape, number):
+        if number:
+            return draw.choice((2, 3, 0.5, 2.0))
+        return draw.tensor(shape, draw.dtype("uint8", "int32", "int64", "float32", "float64"),
+                           low=1, high=9)
+
+    shape = draw.shape(0, 2)
+    one, two = (tuple(1 if draw.random() < 0.3 else n for n in shape) for _ in range(2))
+    which = draw.choice(("neither", "neither", "first", "second"))
+    a, b = operand(one, which == "first"), operand(two[draw.randint(0, len(two)):], which == "second")
+    return draw.choice(("add", "mul", "div", "gt")), a, b
+
+
+def _through(f):
+    return lambda name, a, b: f(_records()[name], a, b)
+
+
+@dispatch.check("any operands")
+def _(f):
+    right = _through(dispatch.answer.value)
+    yield agrees(_through(f), right, _any_call, count=100,
+                 tell=lambda name, a, b: f"run({name}, {_text(a)}, {_text(b)})")
+    yield untouched(_through(f), _any_call)
+
+
+def _text(operand):
+    return re.sub(r"\s*\n\s*", " ", repr(operand))
+
+
+@dispatch.check("one call, the default dtype, and no settings changed")
+def _(f):
+    def calls():
+        count = []
+        kernel = _strict(np.add)
+
+        def counting(a, b):
+            count.append(1)
+            return kernel(a, b)
+
+        f({"kernel": counting, "promotion": "default"}, torch.tensor([1.0]), torch.tensor([2.0]))
+        return len(count)
+
+    yield case("how often the kernel is called", calls).gives(1)
+
+    def doubles():
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            return f(_records()["div"], torch.tensor([1, 3]), 2)
+        finally:
+            torch.set_default_dtype(before)
+
+    told = case("run(div, tensor([1, 3]), 2), where the default dtype is float64", doubles)
+    yield told.gives(torch.tensor([0.5, 1.5], dtype=torch.float64))
+    double = torch.ones(2, dtype=torch.float64)
+    yield restores(lambda: f(_records()["div"], double, double))

@@ -2,13 +2,15 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 
 promote = Exercise(
     "ops.promote",
     "Three ranks of operands",
     chapter=3,
-    minutes=15,
+    minutes=18,
+    without=("torch.result_type",),
     prompt="""
     In which dtype do operands meet? Chapter 01 had a tensor and a number. In general there are
     **three ranks** of operands, and a lower rank has less to say:
@@ -25,6 +27,51 @@ promote = Exercise(
     Write `common_dtype(*operands)`. `kind(dtype)` below gives 0, 1 or 2 (we leave complex numbers
     out); it stands inside the function, so that it is yours to use.
     """,
+    hints=(
+        """
+        Two steps, and do not mix them. First sort the operands into three ranks and settle each rank with
+        `promote_types`. Then settle the ranks, from the weakest to the strongest, where the stronger wins
+        unless the weaker is of a higher kind.
+        """,
+        """
+        `common_dtype(int16 tensor, 0-d int64 tensor, 2.0)`
+
+        **Within the ranks**: rank 1 has `int16`, rank 2 has `int64`, rank 3 has `float32` (of 2.0).
+
+        **Between them**, from the weakest:
+
+        | so far | stronger rank | is "so far" of a higher kind? | result |
+        | --- | --- | --- | --- |
+        | nothing | `float32` | | `float32` |
+        | `float32` | `int64` | floating > integer: yes | `promote_types(int64, float32)` = `float32` |
+        | `float32` | `int16` | yes | `promote_types(int16, float32)` = `float32` |
+
+        And `common_dtype(float16 tensor, 0-d float64 tensor)`: so far `float64`, and `float16` is of the same
+        kind: not higher, so the stronger rank wins, `float16`.
+        """,
+        """
+        ```python
+        def common_dtype(*operands):
+            def kind(dtype):
+                return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+            ranks = {0: None, 1: None, 2: None}
+            for x in operands:
+                rank = ...  # 2 for a number, 1 for a 0-d tensor, 0 for the others
+                new, old = torch.as_tensor(x).dtype, ranks[rank]
+                ranks[rank] = ...
+            result = None
+            for high in (ranks[2], ranks[1], ranks[0]):  # the weakest first
+                if result is None or high is None:
+                    result = result or high
+                elif ...:
+                    result = torch.promote_types(high, result)
+                else:
+                    result = ...
+            return result
+        ```
+        """,
+    ),
 )
 
 
@@ -205,6 +252,113 @@ def common_dtype(*operands):
     return result
 
 
+def _kind(dtype):
+    return 2 if dtype.is_floating_point else int(dtype != torch.bool)
+
+
+def _rank(x):
+    return 2 if not isinstance(x, torch.Tensor) else 1 if x.ndim == 0 else 0
+
+
+def _settle(ranks):
+    result = None
+    for high in (ranks[2], ranks[1], ranks[0]):
+        if result is None or high is None:
+            result = result or high
+        elif _kind(result) > _kind(high):
+            result = torch.promote_types(high, result)
+        else:
+            result = high
+    return result
+
+
+def _meet(ranks, rank, dtype):
+    ranks[rank] = dtype if ranks[rank] is None else torch.promote_types(ranks[rank], dtype)
+
+
+@promote.mutant(
+    "two at a time, from left to right",
+    why="""
+    A pair was settled, and its result met the next operand as if it were one of them. But an
+    integer tensor with the number 2.0 makes float32, and a 0-d float64 that comes later finds
+    its own kind already taken. Collect each rank first, and settle the ranks at the end.
+    """,
+)
+def common_dtype(*operands):
+    first, *others = operands
+    dtype, rank = torch.as_tensor(first).dtype, _rank(first)
+    for x in others:
+        new, at = torch.as_tensor(x).dtype, _rank(x)
+        if at == rank:
+            dtype = torch.promote_types(dtype, new)
+        else:
+            high, low = (dtype, new) if rank < at else (new, dtype)
+            dtype = torch.promote_types(high, low) if _kind(low) > _kind(high) else high
+        rank = min(rank, at)
+    return dtype
+
+
+@promote.mutant(
+    "a tensor of one number is a 0-d tensor",
+    why="""
+    `numel() == 1` also holds for a tensor of shape `(1,)`, which has a dimension and so belongs
+    to the first rank. Ask for `ndim == 0`.
+    """,
+)
+def common_dtype(*operands):
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        tensor = isinstance(x, torch.Tensor)
+        rank = 2 if not tensor else 1 if x.numel() == 1 else 0
+        _meet(ranks, rank, torch.as_tensor(x).dtype)
+    return _settle(ranks)
+
+
+@promote.mutant(
+    "True is an integer",
+    why="""
+    In Python it is, and here it is a bool, the lowest kind: a mask with the number `True` stays
+    a mask. `torch.tensor(True).dtype` knows it.
+    """,
+)
+def common_dtype(*operands):
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        _meet(ranks, _rank(x), torch.as_tensor(int(x) if x is True or x is False else x).dtype)
+    return _settle(ranks)
+
+
+@promote.mutant(
+    "needs two operands",
+    why="""
+    The first two operands were unpacked by name. A single one is allowed as well: its dtype is
+    the answer.
+    """,
+)
+def common_dtype(*operands):
+    a, b, *more = operands
+    ranks = {0: None, 1: None, 2: None}
+    for x in (a, b, *more):
+        _meet(ranks, _rank(x), torch.as_tensor(x).dtype)
+    return _settle(ranks)
+
+
+@promote.mutant(
+    "an empty tensor has no say",
+    why="""
+    A dtype belongs to the tensor, not to its numbers: an empty float64 tensor has as much say
+    as a full one. Otherwise the dtype of a result would depend on how many rows a filter left.
+    """,
+)
+def common_dtype(*operands):
+    ranks = {0: None, 1: None, 2: None}
+    for x in operands:
+        if isinstance(x, torch.Tensor) and x.numel() == 0 and len(operands) > 1:
+            continue
+        _meet(ranks, _rank(x), torch.as_tensor(x).dtype)
+    return _settle(ranks) or torch.float32
+
+
 def full(name):
     return torch.ones(2, dtype=getattr(torch, name))
 
@@ -213,15 +367,18 @@ def zero(name):
     return torch.tensor(1, dtype=getattr(torch, name))
 
 
-# what PyTorch 2 gives for the sum of the operands; "name" has dimensions, "0:name" has none
+# what PyTorch 2 gives for the sum of the operands; "name" has dimensions, "1:name" a single number
+# in one dimension, "0:name" no dimension
 DTYPES = {
     "two tensors": [
         ("int32", "int64", "int64"),
         ("int64", "float16", "float16"),
         ("uint8", "int8", "int16"),
         ("bool", "uint8", "uint8"),
+        ("float32", "1:float64", "float64"),
     ],
     "a tensor and a number": [
+        ("bool", True, "bool"),
         ("float16", 2.0, "float16"),
         ("int64", 0.5, "float32"),
         ("uint8", 1000, "uint8"),
@@ -250,12 +407,16 @@ DTYPES = {
 def _operand(text):
     if not isinstance(text, str):
         return text
+    if text.startswith("1:"):
+        return full(text[2:])[:1]
     return zero(text[2:]) if text.startswith("0:") else full(text)
 
 
 def _said(text):
     if not isinstance(text, str):
         return str(text)
+    if text.startswith("1:"):
+        return f"a {text[2:]} tensor of shape (1,)"
     return f"a 0-d {text[2:]} tensor" if text.startswith("0:") else f"a {text} tensor"
 
 
@@ -272,3 +433,27 @@ def _dtypes_check(title, rows):
 
 for _title, _rows in DTYPES.items():
     _dtypes_check(_title, _rows)
+
+
+_NAMES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64")
+_SHAPES = ((), (), (1,), (2,), (0,), (2, 1))
+
+
+@promote.check("any operands")
+def _(f):
+    def operands(draw):
+        def one():
+            if draw.random() < 0.35:
+                return draw.choice((True, 3, 2.0, 0.5))
+            return torch.ones(draw.choice(_SHAPES), dtype=draw.dtype(*_NAMES))
+
+        return tuple(one() for _ in range(draw.choice((1, 2, 2, 3, 3, 3, 4))))
+
+    def tell(*given):
+        said = [
+            f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, torch.Tensor) else str(x)
+            for x in given
+        ]
+        return f"common_dtype({'; '.join(said)})"
+
+    yield agrees(f, promote.answer.value, operands, count=200, tell=tell)

@@ -4,6 +4,7 @@ import ast
 import re
 
 from course.cases import call
+from course.properties import agrees
 from course.records import Exercise
 
 signature = Exercise(
@@ -27,6 +28,42 @@ signature = Exercise(
       `r",\\s*(?![^\\[]*\\])"` matches only the commas outside brackets, for `re.split`.
     * There may be no parameter at all: `seed() -> int`.
     """,
+    hints=(
+        """
+        Take the text apart from the outside in: the name stands before the first bracket, the parameters
+        before `) ->`. Each parameter then has at most three parts: a type, a name, and perhaps a default
+        behind the first `=`.
+        """,
+        """
+        `add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+
+        | step | what is left |
+        | --- | --- |
+        | split at the first `(` | `add` and `Tensor self, … alpha=1) -> Tensor` |
+        | cut at `) ->` | `Tensor self, Tensor other, *, Scalar alpha=1` |
+        | split at commas | `Tensor self`, `Tensor other`, `*`, `Scalar alpha=1` |
+        | skip `*` and empty parts | three parts |
+        | partition the last at `=` | `Scalar alpha` and `1` |
+        | last word | `alpha` |
+        | `ast.literal_eval("1")` | the number 1 |
+        """,
+        """
+        ```python
+        def read_signature(text):
+            name, rest = text.split("(", 1)
+            inside = rest.rsplit(") ->", 1)[0]
+            names, defaults = [], {}
+            for part in re.split(..., inside):
+                if part in ("", "*"):
+                    continue
+                before, equals, default = part.partition("=")
+                names.append(...)
+                if ...:
+                    defaults[names[-1]] = ...
+            return name, names, defaults
+        ```
+        """,
+    ),
 )
 
 
@@ -161,6 +198,69 @@ def read_signature(text):
     return name, names, defaults
 
 
+@signature.mutant(
+    "needs a space after each comma",
+    why="""
+    A comma separates parameters with or without a space behind it. The pattern `,\\s*` takes
+    any number of spaces.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r", (?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
+@signature.mutant(
+    "a text with = in it falls apart",
+    why="""
+    `split("=")` cuts at every `=`, also inside a default such as `'a=b'`. Only the first one
+    separates the name from its default: `partition`.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(") ->", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, *default = part.split("=")
+        names.append(before.split()[-1])
+        if default:
+            defaults[names[-1]] = ast.literal_eval(default[-1].strip())
+    return name, names, defaults
+
+
+@signature.mutant(
+    "cuts at the last bracket",
+    why="""
+    An op with several results has brackets behind the arrow too. The parameters end at `) ->`,
+    not at the last `)` of the line.
+    """,
+)
+def read_signature(text):
+    name, rest = text.split("(", 1)
+    inside = rest.rsplit(")", 1)[0]
+    names, defaults = [], {}
+    for part in re.split(r",\s*(?![^\[]*\])", inside):
+        if part in ("", "*"):
+            continue
+        before, equals, default = part.partition("=")
+        names.append(before.split()[-1])
+        if equals:
+            defaults[names[-1]] = ast.literal_eval(default)
+    return name, names, defaults
+
+
 @signature.check("names only")
 def _(f):
     wanted = ("mul", ["self", "other"], {})
@@ -193,3 +293,23 @@ def _(f):
     yield call(f, text).gives(("rot90", ["self", "k", "dims"], {"k": 1, "dims": [0, 1]}))
     text = "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     yield call(f, text).gives(("max", ["self", "dim", "keepdim"], {"keepdim": False}))
+
+
+_KINDS = ("Tensor", "Tensor?", "int", "bool", "Scalar", "str", "int[]", "float?")
+_VALUES = ("None", "1", "-2", "0.5", "True", "False", "'none'", "'a=b'", "[0, 1]", "[]")
+
+
+@signature.check("any signature")
+def _(f):
+    def line(draw):
+        parts, star = [], draw.random() < 0.4
+        for name in draw.sample(("self", "other", "dim", "k", "alpha", "out"), draw.randint(0, 4)):
+            text = f"{draw.choice(_KINDS)} {name}"
+            parts.append(text + f"={draw.choice(_VALUES)}" * (draw.random() < 0.5))
+        if parts and star:
+            parts.insert(draw.randrange(len(parts)), "*")
+        comma = draw.choice((", ", ", ", ","))
+        result = draw.choice(("Tensor", "int", "(Tensor values, Tensor indices)"))
+        return (f"{draw.choice(('add', 'rot90', 'seed'))}({comma.join(parts)}) -> {result}",)
+
+    yield agrees(f, signature.answer.value, line, count=100)

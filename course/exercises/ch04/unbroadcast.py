@@ -19,7 +19,7 @@ unbroadcast = Exercise(
 
     * Shapes line up from the right. What `shape` lacks on the left is summed away.
     * Where `shape` says 1 and `g` has more, sum that dimension and keep it as 1
-      (`g.sum(dim, keepdim=True)`).
+      (`g.sum(dim, keepdims=True)`).
     """,
 )
 
@@ -38,7 +38,7 @@ def sum_to(g, shape):
         g = g.sum(0)
     for dim, size in enumerate(shape):
         if size == 1 and g.shape[dim] != 1:
-            g = g.sum(dim, keepdim=True)
+            g = g.sum(dim, keepdims=True)
     return g
 
 
@@ -67,7 +67,7 @@ def sum_to(g, shape):
     lead = g.ndim - len(shape)
     for dim, size in enumerate(shape):
         if size == 1:
-            g = g.sum(lead + dim, keepdim=True)
+            g = g.sum(lead + dim, keepdims=True)
     return g
 
 
@@ -84,7 +84,7 @@ def sum_to(g, shape):
         g = g.mean(0)
     for dim, size in enumerate(shape):
         if size == 1 and g.shape[dim] != 1:
-            g = g.mean(dim, keepdim=True)
+            g = g.mean(dim, keepdims=True)
     return g
 
 
@@ -100,7 +100,7 @@ def sum_to(g, shape):
         g = g.sum(-1)
     for dim, size in enumerate(shape):
         if size == 1 and g.shape[dim] != 1:
-            g = g.sum(dim, keepdim=True)
+            g = g.sum(dim, keepdims=True)
     return g
 
 
@@ -108,7 +108,7 @@ def sum_to(g, shape):
     "the summed dimension vanishes",
     why="""
     The numbers are right, and a dimension of size 1 is missing: a sum removes its dimension unless
-    told `keepdim=True`. A gradient has exactly the shape of its tensor, ones included.
+    told `keepdims=True`. A gradient has exactly the shape of its tensor, ones included.
     """,
 )
 def sum_to(g, shape):

@@ -10,6 +10,7 @@ culprit = Exercise(
     "Who made the first NaN?",
     chapter=5,
     minutes=18,
+    optional=True,
     prompt="""
     A NaN, *not a number*, is what 0/0 gives, and whatever is computed from a NaN is NaN. In a
     backward pass one NaN soon fills every gradient. The question is which node made the **first**
@@ -24,6 +25,47 @@ culprit = Exercise(
       node, and run backward. Nodes run one after the other.
     * NaN is meant, `g.isnan()`, not infinity.
     """,
+    hints=(
+        """
+        Do not compute anything yourself: let the engine run, and have every node report. A hook on each node
+        notes the node if it sends a NaN. Nodes run one after the other, so the first note is the answer.
+        """,
+        """
+        `a = x * 3; b = a.sqrt(); loss = (b * 0).sum()` at x = 0. First the walk puts a hook on every node.
+        Then `loss.backward()` runs them in this order:
+
+        | node | sends | NaN? | noted |
+        | --- | --- | --- | --- |
+        | Sum | 1 | no | |
+        | Mul (b * 0) | 0, and `None` for the number | no | |
+        | Sqrt | 0 · ∞ = NaN | yes | **Sqrt** |
+        | Mul (x * 3) | NaN | yes | Sqrt, Mul |
+        | the leaf x | | | |
+
+        The first note is the square root. The product behind it only passed the NaN on.
+        """,
+        """
+        ```python
+        def first_nan(loss):
+            found = []
+
+            def watch(node):
+                def look(sent, received):
+                    if any(... for g in sent):
+                        found.append(node)
+
+                node.register_hook(look)
+
+            stack, seen = [loss.grad_fn], {loss.grad_fn}
+            while stack:
+                node = stack.pop()
+                watch(node)
+                ...  # put its targets on the stack, each once
+            loss.backward()
+            return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -236,6 +278,95 @@ def first_nan(loss):
     return found[0]
 
 
+def _watched(loss, bad, inputs=None):
+    found = []
+
+    def watch(node):
+        def look(sent, received):
+            if any(g is not None and bad(g) for g in sent[:inputs]):
+                found.append(node)
+
+        node.register_hook(look)
+
+    stack, seen = [loss.grad_fn], {loss.grad_fn}
+    while stack:
+        node = stack.pop()
+        watch(node)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@culprit.mutant(
+    "adds up before it looks",
+    why="""
+    A sum is NaN as well where ∞ and -∞ meet, and no entry was NaN. Ask each entry:
+    `g.isnan().any()`.
+    """,
+)
+def first_nan(loss):
+    found = _watched(loss, lambda g: g.sum().isnan())
+    loss.backward()
+    return found[0] if found else None
+
+
+@culprit.mutant(
+    "looks at the first gradient that is sent",
+    why="""
+    A node sends a gradient to *each* of its inputs, and the NaN may go to the second one. Look
+    at all entries of `sent`.
+    """,
+)
+def first_nan(loss):
+    found = _watched(loss, lambda g: g.isnan().any(), inputs=1)
+    loss.backward()
+    return found[0] if found else None
+
+
+@culprit.mutant(
+    "recursion",
+    why="""
+    The walk calls itself for every node, and Python's call stack holds about a thousand calls.
+    Keep the nodes that you still have to visit on a list of your own.
+    """,
+)
+def first_nan(loss):
+    found, seen = [], set()
+
+    def visit(node):
+        if node is None or node in seen:
+            return
+        seen.add(node)
+
+        def look(sent, received):
+            if any(g is not None and g.isnan().any() for g in sent):
+                found.append(node)
+
+        node.register_hook(look)
+        for target, _ in node.next_functions:
+            visit(target)
+
+    visit(loss.grad_fn)
+    loss.backward()
+    return found[0] if found else None
+
+
+@culprit.mutant(
+    "runs backward twice",
+    why="""
+    `.grad` was filled twice, so that every gradient is doubled. One pass is enough: hooks are
+    called while it runs.
+    """,
+)
+def first_nan(loss):
+    found = _watched(loss, lambda g: g.isnan().any())
+    loss.backward(retain_graph=True)
+    loss.backward()
+    return found[0] if found else None
+
+
 def _whose(f, loss, **named):
     node = f(loss)
     if node is None:
@@ -304,3 +435,47 @@ def _(f):
 
     text = "a = (x * y).sqrt() * 0; b = (x * y).sqrt(); c = b * 0; loss = (c + a).sum()"
     yield case(text, arms).gives("the node of b")
+
+
+@culprit.check("infinities of both signs", hidden=True)
+def _(f):
+    def opposite():
+        x = _wanted([0.0, 0.0])
+        b = (x * 3).sqrt()
+        return _whose(f, (b * torch.tensor([1.0, -1.0])).sum(), b=b)
+
+    yield case("b = (x * 3).sqrt(); loss = (b * [1, -1]).sum(), x = 0", opposite).gives(None)
+
+
+@culprit.check("the second of two inputs")
+def _(f):
+    def second():
+        x, y = _wanted([float("inf"), 1.0]), _wanted([1.0, 1.0])
+        a = y * 2
+        b = x * a
+        return _whose(f, (b * 0).sum(), a=a, b=b)
+
+    yield case("a = y * 2; b = x * a; loss = (b * 0).sum(), x = inf", second).gives(
+        "the node of b"
+    )
+
+
+@culprit.check("one backward pass, of any depth")
+def _(f):
+    def gradients():
+        x = _wanted([1.0, 4.0])
+        f((x * x).sum())
+        return x.grad
+
+    yield case("x.grad after first_nan((x * x).sum())", gradients).gives(torch.tensor([2.0, 8.0]))
+
+    def deep():
+        x = _wanted([0.0, 4.0])
+        b = y = (x * 3).sqrt()
+        for _ in range(5_000):
+            y = -y
+        return _whose(f, (y * 0).sum(), b=b)
+
+    yield case("b = (x * 3).sqrt(); y = -b, 5,000 times; loss = (y * 0).sum()", deep).gives(
+        "the node of b"
+    )

@@ -3,6 +3,7 @@
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch05.common import _wanted
+from course.properties import drawn, every
 from course.records import Exercise
 
 leaves = Exercise(
@@ -10,6 +11,7 @@ leaves = Exercise(
     "Who will get a gradient?",
     chapter=5,
     minutes=10,
+    limit=6.0,
     prompt="""
     Write `leaves_of(result)`: a list of the tensors whose `.grad` is filled when somebody calls
     `result.backward()`. Each of them once, in any order.
@@ -20,6 +22,43 @@ leaves = Exercise(
       gradient.
     * A graph may be 100,000 nodes deep, and `result` may be a leaf itself.
     """,
+    hints=(
+        """
+        It is a walk over a graph: a list of nodes still to visit and a set of nodes that were seen. Begin
+        with `result.grad_fn`. A node with an attribute `variable` is the end of a path, and its leaf is one
+        of the answers.
+        """,
+        """
+        `x * w + x`, where x and w want gradients. A node's targets stand behind the arrow.
+
+        | visit | has `variable`? | targets | new on the list |
+        | --- | --- | --- | --- |
+        | Add | no | Mul, leaf x | Mul, leaf x |
+        | leaf x | yes: **x** | none | |
+        | Mul | no | leaf x, leaf w | leaf w (leaf x was seen) |
+        | leaf w | yes: **w** | none | |
+
+        Before the walk: a result without `grad_fn` is a leaf itself, or wants no gradient at all.
+        """,
+        """
+        ```python
+        def leaves_of(result):
+            if result.grad_fn is None:
+                return ...
+            found, stack = [], [result.grad_fn]
+            seen = {result.grad_fn}
+            while stack:
+                node = stack.pop()
+                if hasattr(node, "variable"):
+                    ...
+                for target, _ in node.next_functions:
+                    if ...:
+                        seen.add(target)
+                        ...
+            return found
+        ```
+        """,
+    ),
 )
 
 
@@ -155,6 +194,75 @@ def leaves_of(result):
 
 
 
+@leaves.mutant(
+    "compares values to see a leaf twice",
+    why="""
+    Two different leaves may hold the same numbers, as all biases do at the start. Compare
+    *which* tensor it is (`is`, `id`), or better the nodes: each leaf has one.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable") and not any(
+            node.variable.tolist() == other.tolist() for other in found
+        ):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "two inputs at most",
+    why="""
+    An operation may have any number of inputs: `cat` and `stack` have as many as you give them.
+    Go through all of `next_functions`.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions[:2]:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return found
+
+
+@leaves.mutant(
+    "runs backward to see",
+    why="""
+    The answer is right, and `.grad` is filled on the way, which nobody asked for; the graph is
+    used up as well. Everything you need stands in the graph.
+    """,
+)
+def leaves_of(result):
+    if result.grad_fn is None:
+        return [result] if result.requires_grad else []
+    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append(target)
+    result.backward(torch.ones_like(result))
+    return [leaf for leaf in found if leaf.grad is not None]
+
+
 def _named(f, result, **named):
     """The names of the leaves that were found, sorted; what is no list is given back."""
     found = f(result)
@@ -208,3 +316,45 @@ def _(f):
         return _named(f, y, x=x)
 
     yield case("y = -y, 100,000 times", deep).gives(["x"])
+
+
+@leaves.check("any graph")
+def _(f):
+    def cases():
+        for make in drawn(lambda draw: (draw.graph(3, draw.randint(1, 6)), draw.randint(1, 7)), 40):
+            program, which = make()
+            made = [torch.tensor([0.5, 1.0], requires_grad=bool(which & 1 << n)) for n in range(3)]
+            named = dict(zip("xyz", made, strict=True))
+            wanted = [name for name, tensor in named.items() if tensor.requires_grad]
+            yield case(f"{program}, where {' and '.join(wanted)} want a gradient",
+                       lambda p=program, n=named: _named(f, p.run(*n.values()), **n)).gives(wanted)
+
+    yield every("40 random programs on three leaves with the same numbers", cases)
+
+    def three():
+        x, y, z = _wanted([1.0]), _wanted([2.0]), _wanted([3.0])
+        return _named(f, torch.cat([x, y, z]), x=x, y=y, z=z)
+
+    yield case("torch.cat([x, y, z])", three).gives(["x", "y", "z"])
+
+    def quiet():
+        x, w = _wanted(2.0), _wanted(3.0)
+        f(x * w)
+        return x.grad
+
+    yield case("x.grad after leaves_of(x * w)", quiet).gives(None).means(
+        "Your function fills `.grad` itself. It should only look at the graph."
+    )
+
+
+@leaves.check("a graph with many paths", hidden=True)
+def _(f):
+    def doubled():
+        x = y = _wanted(1.0)
+        for _ in range(60):
+            y = y + y
+        return _named(f, y, x=x)
+
+    yield case("y = y + y, 60 times", doubled).gives(["x"]).means(
+        "Each path is walked by itself, and there are 2⁶⁰ of them. Note which nodes you have seen."
+    )

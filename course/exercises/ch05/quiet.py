@@ -12,6 +12,7 @@ quiet_exercise = Exercise(
     "A no_grad of your own",
     chapter=5,
     minutes=10,
+    without=("torch.no_grad", "torch.inference_mode"),
     prompt="""
     `torch.no_grad()` is a *context manager*: a class with `__enter__`, called at the beginning of a
     `with` block, and `__exit__`, called at its end. Write one, `quiet`.
@@ -23,6 +24,37 @@ quiet_exercise = Exercise(
     * An error in the block ends it too: Python calls `__exit__(kind, error, trace)`, with three
       `None` if there was no error. If `__exit__` returns something true, the error is swallowed.
     """,
+    hints=(
+        """
+        Three things have to happen: note what is set now, switch it off, and afterwards put back what was
+        noted. The first two belong to `__enter__`, the third to `__exit__`. Keep the note on `self`, so that
+        each block has its own.
+        """,
+        """
+        ```
+                                          recording   outer.before   inner.before
+        with quiet():   (outer)           off         on
+            with quiet():   (inner)       off         on             off
+                ...
+            the inner block ends          off         on             off   put back: off
+        the outer block ends              on          on                   put back: on
+        ```
+
+        If `__exit__` switched recording *on* each time, it would be on in the third row, in the middle of
+        the outer block.
+        """,
+        """
+        ```python
+        class quiet:
+            def __enter__(self):
+                self.before = ...
+                torch.set_grad_enabled(False)
+
+            def __exit__(self, kind, error, trace):
+                ...
+        ```
+        """,
+    ),
 )
 
 
@@ -140,6 +172,39 @@ class quiet:
         torch.set_grad_enabled(self.before)
 
 
+@quiet_exercise.mutant(
+    "turns the switch over",
+    why="""
+    The switch was turned over twice. Inside a block that is already quiet, the first turn
+    switches recording *on*. Set it to `False`, and afterwards to what it was.
+    """,
+)
+class quiet:
+    def __enter__(self):
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+
+
+@quiet_exercise.mutant(
+    "remembers what was when it was made",
+    why="""
+    What was before is noted in `__init__`. Between making and entering, the setting may have
+    changed: note it in `__enter__`.
+    """,
+)
+class quiet:
+    def __init__(self):
+        self.before = torch.is_grad_enabled()
+
+    def __enter__(self):
+        torch.set_grad_enabled(False)
+
+    def __exit__(self, kind, error, trace):
+        torch.set_grad_enabled(self.before)
+
+
 def _restoring(run):
     """`run` with recording on, and whatever was before put back after it."""
 
@@ -210,3 +275,42 @@ def _(kind):
         return torch.is_grad_enabled()
 
     yield case("is recording on after quiet() without with?", _restoring(made)).gives(True)
+
+
+@quiet_exercise.check("whatever was before")
+def _(kind):
+    def elsewhere():
+        block = kind()
+        with torch.no_grad(), block:
+            pass
+        with torch.no_grad():
+            with block:
+                inside = torch.is_grad_enabled()
+            return inside, torch.is_grad_enabled()
+
+    text = "block = quiet(), entered inside torch.no_grad(): is recording on inside, and after it?"
+    yield case(text, _restoring(elsewhere)).gives((False, False))
+
+    def between():
+        with kind():
+            with torch.enable_grad():
+                with kind():
+                    inside = torch.is_grad_enabled()
+                after = torch.is_grad_enabled()
+            return inside, after, torch.is_grad_enabled()
+
+    text = "quiet() inside enable_grad() inside quiet(): inside, after it, and after both"
+    yield case(text, _restoring(between)).gives((False, True, False))
+
+
+@quiet_exercise.check("any error", hidden=True)
+def _(kind):
+    for error in (ValueError, ZeroDivisionError, StopIteration, AssertionError):
+
+        def stop(error=error):
+            with kind():
+                raise error("an error in the block")
+
+        yield case(f"with quiet(): raise {error.__name__}", _restoring(stop)).raises(
+            error, "in the block"
+        )

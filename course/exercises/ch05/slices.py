@@ -3,6 +3,7 @@
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch05.common import _wanted
+from course.properties import agrees, second_derivative
 from course.records import Exercise
 from toytorch.core.inplace import CopySlices
 
@@ -11,6 +12,7 @@ slices = Exercise(
     "Backward through a write to a view",
     chapter=5,
     minutes=18,
+    optional=True,
     inject=CopySlices.using,
     prompt="""
     After `view = base[1:3]; view.mul_(w)`, the numbers of `base` have two histories: those under
@@ -27,6 +29,36 @@ slices = Exercise(
     Return a tuple: the gradient of `base` **before** the write, then the others. `grad` is not
     yours: somebody else may be using it.
     """,
+    hints=(
+        """
+        Divide the numbers of the base into two groups. Those outside the view were not touched by the write,
+        so their gradient goes on unchanged. Those under the view went through the write, so their gradient
+        is what `inner` gives. Put the two together in a clone.
+        """,
+        """
+        `base = [1, 5, 6, 4]`, `view = base[1:3]`, `view.mul_(w)` with w = `[2, 3]`. After the write the base
+        is `[1, 10, 18, 4]`. The gradient that comes back for it is `grad = [1, 10, 100, 1000]`.
+
+        | step | |
+        | --- | --- |
+        | `part(grad)` | `[10, 100]` |
+        | `inner` of that: gradient of the old view, g · w | `[20, 300]` |
+        | … and of w, g · old view | `[50, 600]` |
+        | a clone of `grad` | `[1, 10, 100, 1000]` |
+        | its part is overwritten with `[20, 300]` | `[1, 20, 300, 1000]` |
+
+        The answer is `([1, 20, 300, 1000], [50, 600])`.
+        """,
+        """
+        ```python
+        def copy_slices(grad, part, inner):
+            before, *others = inner(...)
+            base = ...  # not grad itself: somebody else may be using it
+            part(base).copy_(...)
+            return base, *others
+        ```
+        """,
+    ),
 )
 
 
@@ -114,6 +146,50 @@ def copy_slices(grad, part, inner):
     return base, *others
 
 
+@slices.mutant(
+    "calls the node of the write twice",
+    why="""
+    `inner` ran once for the view and once more for the others. A node runs once in a backward
+    pass: it may be expensive, and it lets go of what it kept. Unpack its list: `before, *others
+    = …`.
+    """,
+)
+def copy_slices(grad, part, inner):
+    base = grad.clone()
+    part(base).copy_(inner(part(grad))[0])
+    return base, *inner(part(grad))[1:]
+
+
+@slices.mutant(
+    "cut from the graph outside the view",
+    why="""
+    `detach()` before `clone()` cuts the numbers outside the view from their history. The first
+    derivative is right, and the second one forgets them.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(part(grad))
+    base = grad.detach().clone()
+    part(base).copy_(before)
+    return base, *others
+
+
+@slices.mutant(
+    "a mask of zeros and ones",
+    why="""
+    Multiplying by 0 leaves 0 only where the number is finite: an infinity times 0 is NaN.
+    Overwrite the part with `copy_`.
+    """,
+)
+def copy_slices(grad, part, inner):
+    before, *others = inner(part(grad))
+    mask = torch.ones_like(grad)
+    part(mask).zero_()
+    base = grad * mask
+    part(base).add_(before)
+    return base, *others
+
+
 def _middle(tensor):
     return tensor[1:3]
 
@@ -180,4 +256,63 @@ def _(f):
 
     yield case("the second derivative of x * x with exp_() in the middle", second).gives(
         torch.tensor([2.0, 982.7667, 307917.2, 2.0]), tolerance=1e-4
+    )
+
+
+_PARTS = {
+    "t[1:3]": (lambda t: t[1:3], (4,)),
+    "t[::2]": (lambda t: t[::2], (4,)),
+    "t[0]": (lambda t: t[0], (2, 3)),
+    "t[:, 1]": (lambda t: t[:, 1], (2, 3)),
+    "t.t()[1:]": (lambda t: t.t()[1:], (2, 3)),
+    "t": (lambda t: t, (3,)),
+}
+
+
+@slices.check("any view and any write")
+def _(f):
+    def write(draw):
+        name = draw.choice(list(_PARTS))
+        grad = draw.tensor(_PARTS[name][1])
+        return name, grad, draw.number(), draw.randint(0, 2)
+
+    def apply(function):
+        def run(name, grad, factor, others):
+            inner = lambda g: [g * factor, *(g * n + 1 for n in range(others))]  # noqa: E731
+            made = function(grad, _PARTS[name][0], inner)
+            return tuple(made) if isinstance(made, tuple) else made
+
+        return run
+
+    def tell(name, grad, factor, others):
+        return f"part = {name}, grad = {grad.tolist()}, inner(g) = [g * {factor}] and {others} more"
+
+    yield agrees(apply(f), apply(slices.answer.value), write, tell=tell)
+
+    def once():
+        calls = []
+        f(torch.ones(4), _middle, lambda g: calls.append(1) or [g * 2, g * 3])
+        return len(calls)
+
+    told = case("how often inner is called", once).gives(1)
+    yield told.means("A node runs once in a backward pass: keep what it gave.")
+
+    def infinite():
+        grad = torch.tensor([1.0, float("inf"), 2.0, 3.0])
+        return f(grad, _middle, lambda g: [torch.zeros(2)])[0]
+
+    yield case("an infinity under the view, where inner gives zeros", infinite).gives(
+        torch.tensor([1.0, 0.0, 0.0, 3.0])
+    )
+
+    def cubed(function):
+        def run(x):
+            w = torch.tensor([2.0, -1.0])
+            grad = x * x  # as the gradient of a cube has it
+            return list(function(grad, _middle, lambda g: [g * w, g * g]))
+
+        return run
+
+    yield second_derivative(
+        cubed(f), cubed(slices.answer.value), lambda draw: (draw.tensor((4,), requires_grad=True),)
     )

@@ -1,5 +1,7 @@
 """Is a gradient right?."""
 
+import math
+
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch06.common import _x
@@ -20,11 +22,56 @@ gradcheck = Exercise(
     * Autograd's answer: `torch.autograd.grad(number, inputs)`.
     * For every number of every input, the **central difference**: move it up by `step`, then down
       by `step`, and divide the difference of the two results by `2 * step`. Put it back.
-    * If the two differ by more than `tolerance` anywhere, the answer is `False`.
+    * If the two differ by more than `tolerance` anywhere, the answer is `False`. So it is where one
+      of them is `nan`: every comparison with `nan` is false, so ask "is it close?", not "is it
+      far?".
+    * Afterwards the inputs are as they were: their numbers, their `.grad`, that they want a
+      gradient.
 
     The inputs are float64 and contiguous, and all want a gradient. `x.detach().view(-1)` is a row
     of all numbers of `x`, over the same memory: writing to it moves `x`.
     """,
+    without=("torch.autograd.gradcheck",),
+    hints=(
+        """
+        Two ways lead to a slope. Autograd computes it from derivative rules; that is what may be wrong. A
+        small movement needs no rules: change one element of an input by `step`, evaluate `f`, and see how
+        much the result changed. Do this for every element of every input, and compare the two numbers each
+        time.
+        """,
+        """
+        `f` is `torch.sin`, `x = [0.3, -1.0]`, and the random weights happen to be `[0.5, 0.2]`. The number
+        is `0.5 * sin(x[0]) + 0.2 * sin(x[1])`. To read it easily, take `step = 0.01`:
+
+        | element | moved up: the number | moved down: the number | difference / 0.02 | autograd |
+        | --- | --- | --- | --- | --- |
+        | `x[0] = 0.3` | at 0.31: −0.015765 | at 0.29: −0.025318 | 0.47766 | 0.5 · cos 0.3 = 0.47767 |
+        | `x[1] = -1.0` | at −0.99: −0.019445 | at −1.01: −0.021606 | 0.10806 | 0.2 · cos(−1) = 0.10806 |
+
+        Before the second row is computed, `x[0]` is 0.3 again. Both rows agree, so the answer is `True`. If
+        the rule for `sin` said `0.9 * cos`, autograd's 0.42990 would be 0.048 away from 0.47766: `False`.
+        """,
+        """
+        ```python
+        def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+            result = f(*inputs)
+            weights = ...  # random, of the result's shape
+            slopes = torch.autograd.grad(..., inputs)
+            for x, slope in zip(inputs, slopes):
+                numbers, slope = x.detach().view(-1), slope.reshape(-1)
+                for i in range(len(numbers)):
+                    before, ends = numbers[i].item(), []
+                    for move in (step, -step):
+                        numbers[i] = ...
+                        ends.append(...)
+                    ...  # put it back
+                    difference = ...
+                    if not abs(difference - slope[i].item()) <= tolerance:
+                        return False
+            return True
+        ```
+        """,
+    ),
 )
 
 
@@ -50,7 +97,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
                 ends.append((f(*inputs) * weights).sum().item())
             numbers[i] = before
             difference = (ends[0] - ends[1]) / (2 * step)
-            if abs(difference - slope[i].item()) > tolerance:
+            if not abs(difference - slope[i].item()) <= tolerance:
                 return False
     return True
 
@@ -76,7 +123,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
                 ends.append((f(*inputs) * weights).sum().item())
             numbers[i] = before
             difference = (ends[0] - ends[1]) / step
-            if abs(difference - slope[i].item()) > tolerance:
+            if not abs(difference - slope[i].item()) <= tolerance:
                 return False
     return True
 
@@ -100,7 +147,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
                 numbers[i] = before + move
                 ends.append((f(*inputs) * weights).sum().item())
             numbers[i] = before
-            if abs((ends[0] - ends[1]) / step - slope[i].item()) > tolerance:
+            if not abs((ends[0] - ends[1]) / step - slope[i].item()) <= tolerance:
                 return False
     return True
 
@@ -123,7 +170,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
             numbers[0] = before + move
             ends.append((f(*inputs) * weights).sum().item())
         numbers[0] = before
-        if abs((ends[0] - ends[1]) / (2 * step) - slope[0].item()) > tolerance:
+        if not abs((ends[0] - ends[1]) / (2 * step) - slope[0].item()) <= tolerance:
             return False
     return True
 
@@ -146,7 +193,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
             numbers[i] = before + move
             ends.append((f(*inputs) * weights).sum().item())
         numbers[i] = before
-        if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+        if not abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) <= tolerance:
             return False
     return True
 
@@ -169,7 +216,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
                 numbers[i] = before + move
                 ends.append(f(*inputs).sum().item())
             numbers[i] = before
-            if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+            if not abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) <= tolerance:
                 return False
     return True
 
@@ -216,7 +263,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
             for move in (step, -step):
                 numbers[i] = before + move
                 ends.append((f(*inputs) * weights).sum().item())
-            if abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) > tolerance:
+            if not abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()) <= tolerance:
                 return False
     return True
 
@@ -297,3 +344,104 @@ def _(f):
         return x.tolist() == [0.3, -1.0, 2.0]
 
     yield case("are the inputs the same, to the last digit?", after).gives(True)
+
+
+gradcheck.changed(
+    "lets nan agree",
+    """
+    `abs(...) > tolerance` is false where one of the two is `nan`, as every comparison with `nan`
+    is. So a rule that gives `nan` passes. Ask the other way round: `not abs(...) <= tolerance`.
+    """,
+    ("not abs(difference - slope[i].item()) <= tolerance", "abs(difference - slope[i].item()) > tolerance"),
+)
+
+gradcheck.changed(
+    "does not use the step and the tolerance it is given",
+    """
+    `step` and `tolerance` stand in the first line so that the caller can choose them: a larger
+    step for float32, a smaller tolerance for a strict test. Here fixed numbers were used.
+    """,
+    ("    result = f(*inputs)\n", "    step, tolerance = 1e-6, 1e-5\n    result = f(*inputs)\n"),
+)
+
+gradcheck.changed(
+    "leaves gradients behind",
+    """
+    `backward()` adds its gradients to `x.grad`, and there they stay. Whoever trains with these
+    tensors afterwards has them in their next step. `torch.autograd.grad` returns the gradients and
+    leaves `.grad` alone.
+    """,
+    (
+        "slopes = torch.autograd.grad((result * weights).sum(), inputs)",
+        "(result * weights).sum().backward()\n    slopes = [x.grad for x in inputs]",
+    ),
+)
+
+
+@gradcheck.mutant(
+    "lets the mean error decide",
+    why="""
+    The differences were averaged. In a large tensor one wrong element hardly moves the mean, and a
+    single wrong element is a wrong gradient. Every difference has to be within the tolerance.
+    """,
+)
+def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
+    result = f(*inputs)
+    weights = torch.rand_like(result)
+    slopes = torch.autograd.grad((result * weights).sum(), inputs)
+    errors = []
+    for x, slope in zip(inputs, slopes):
+        numbers, slope = x.detach().view(-1), slope.reshape(-1)
+        for i in range(len(numbers)):
+            before, ends = numbers[i].item(), []
+            for move in (step, -step):
+                numbers[i] = before + move
+                ends.append((f(*inputs) * weights).sum().item())
+            numbers[i] = before
+            errors.append(abs((ends[0] - ends[1]) / (2 * step) - slope[i].item()))
+    return sum(errors) / len(errors) <= tolerance
+
+
+def _one_of_twenty(grad, x):
+    slope = x.cos()
+    slope[13] += 1e-4
+    return grad * slope
+
+
+@gradcheck.check("nan, a single small mistake, a slope of 0")
+def _(f):
+    nothing = _with_slope(lambda x: x.sin(), lambda g, x: g * float("nan"))
+    yield case("sin with the slope nan", lambda: _seeded(f, nothing, _x([0.3]))).gives(False)
+    one = _with_slope(lambda x: x.sin(), _one_of_twenty)
+    many = [0.1 * n for n in range(20)]
+    yield case(
+        "sin at 20 numbers, with one slope 0.0001 too large", lambda: _seeded(f, one, _x(many))
+    ).gives(False)
+    flat = case(
+        "1000 * sin(x) at its top, where the slope is 0",
+        lambda: _seeded(f, lambda x: 1000 * x.sin(), _x([math.pi / 2])),
+    )
+    yield flat.gives(True)
+
+
+@gradcheck.check("the step and the tolerance of the caller")
+def _(f):
+    yield case(
+        "relu at 0.05 with step=0.1, which reaches over the kink",
+        lambda: _seeded(lambda *a: f(*a, step=0.1), torch.relu, _x([0.05])),
+    ).gives(False)
+    yield case(
+        "sin with a slope that is a tenth too small, tolerance=0.5",
+        lambda: _seeded(lambda *a: f(*a, tolerance=0.5), _sin(0.9), _x([0.3])),
+    ).gives(True)
+
+
+@gradcheck.check("nothing is left behind", hidden=True)
+def _(f):
+    def left():
+        x = _x([[0.3, -1.0], [0.5, 2.0]])
+        f(torch.sin, x)
+        return x.requires_grad, x.grad is None, torch.is_grad_enabled()
+
+    text = "x wants a gradient; x.grad is None; gradients are recorded; after the call"
+    yield case(text, left).gives((True, True, True))

@@ -3,6 +3,7 @@
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch06.common import _double, _x
+from course.properties import agrees, restores, untouched
 from course.records import Exercise
 
 hessian = Exercise(
@@ -23,7 +24,38 @@ hessian = Exercise(
 
     * The first `torch.autograd.grad` has to record what it does: `create_graph=True`.
     * `x` need not want a gradient, and is not to be changed: work on a detached one that does.
+    * `x` may have any shape. A difference of two slopes is no answer: it loses half of the digits.
     """,
+    without=("torch.autograd.functional.hvp", "torch.autograd.functional.vhp", "torch.autograd.functional.hessian",),
+    hints=(
+        """
+        A gradient is a tensor like any other, if autograd recorded how it was computed. So take the
+        gradient of `f`, make *one number* of it with the help of `v`, and take the gradient of that number.
+        Row `i` of the Hessian is the derivative of `slope[i]`, and a weighted sum of the slopes gives the
+        same weighted sum of the rows.
+        """,
+        """
+        $f(x) = x_0^2\\,x_1$ at $x = [2, 3]$, with $v = [1, 10]$:
+
+        | step | value |
+        | --- | --- |
+        | slope: $[2 x_0 x_1,\\; x_0^2]$ | $[12, 4]$ |
+        | slope · v, as a formula: $2 x_0 x_1 \\cdot 1 + x_0^2 \\cdot 10$ | 52 |
+        | its derivative by $x_0$: $2 x_1 + 20 x_0$ | 46 |
+        | its derivative by $x_1$: $2 x_0$ | 4 |
+
+        The result is $[46, 4]$. The Hessian is [[6, 4], [4, 0]], and its product with [1, 10] is the same.
+        """,
+        """
+        ```python
+        def hvp(f, x, v):
+            x = ...  # the same numbers, without a history, wanting a gradient
+            (slope,) = torch.autograd.grad(f(x), x, ...)
+            (product,) = torch.autograd.grad(..., x)
+            return product
+        ```
+        """,
+    ),
 )
 
 
@@ -138,3 +170,64 @@ def _(f):
         return x.grad is None, x.tolist()
 
     yield case("x.grad is None? and x, after the call", traces).gives((True, [1.0, 2.0]))
+
+
+hessian.changed(
+    "x wants a gradient afterwards",
+    """
+    `requires_grad_()` was called on the caller's own tensor. From then on everything that the
+    caller computes with `x` is recorded. `x.detach()` gives a tensor of your own, over the same
+    numbers.
+    """,
+    ("x = x.detach().requires_grad_()", "x.requires_grad_()"),
+)
+
+hessian.changed(
+    "works for vectors only",
+    """
+    `slope @ v` is the sum of the products for vectors only; for matrices it is a matrix product.
+    `(slope * v).sum()` means the same for every shape.
+    """,
+    ("(slope * v).sum()", "slope @ v"),
+)
+
+
+@hessian.mutant(
+    "a difference of two slopes",
+    why="""
+    The slope was taken at two neighbouring points. That is close, and half of the digits are lost:
+    with a large step the curve bends in between, with a small step the two slopes are nearly equal.
+    A second backward pass is exact.
+    """,
+)
+def hvp(f, x, v):
+    def slope(x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(f(x), x)[0]
+
+    h = 1e-5
+    return (slope(x + h * v) - slope(x - h * v)) / (2 * h)
+
+
+def _coupled(x):
+    return (x.sin() * x.flatten().cumsum(0).reshape(x.shape)).sum()
+
+
+def _any(draw):
+    shape = draw.shape(least=1)
+    x, v = (draw.tensor(shape, torch.float64) for _ in range(2))
+    return _coupled, x, v
+
+
+@hessian.check("any shape, to ten digits")
+def _(f):
+    yield agrees(f, hessian.answer.value, _any, count=20, tolerance=1e-10)
+    yield untouched(f, _any)
+    yield restores(lambda: f(_coupled, _double([1.0, 2.0]), _double([1.0, 1.0])))
+
+    def wants():
+        x, v = _double([1.0, 2.0]), _double([1.0, 1.0])
+        f(_coupled, x, v)
+        return x.requires_grad
+
+    yield case("x wants no gradient. Does it want one after the call?", wants).gives(False)

@@ -3,6 +3,7 @@
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch06.common import _double, _x
+from course.properties import gradient, restores
 from course.records import Exercise
 from toytorch.autograd import Function
 
@@ -28,8 +29,49 @@ implicit = Exercise(
       `with torch.enable_grad():`;
     * then `torch.autograd.grad(f(x, y).sum(), (x, y))` gives both derivatives.
 
-    `f` and `search` are functions: put `f` on `ctx` itself. They get no gradient.
+    `f` and `search` are functions: put `f` on `ctx` itself. They get no gradient. Only a first
+    derivative is asked for.
     """,
+    optional=True,
+    hints=(
+        """
+        The search gives a `y`, and no graph leads through it. But `f(x, y)` is ordinary tensor code, and
+        its two derivatives are all that the formula asks for. So `backward` evaluates `f` once at the saved
+        `x` and `y`, with recording switched on, and asks autograd for both derivatives.
+        """,
+        """
+        The circle at $x = 0.6$: the search finds $y = 0.8$. Let `grad` be 3.
+
+        | step | value |
+        | --- | --- |
+        | $f(x, y) = x^2 + y^2 - 1$ at the saved point | 0 |
+        | $\\partial f/\\partial x = 2x$ | 1.2 |
+        | $\\partial f/\\partial y = 2y$ | 1.6 |
+        | $dy/dx = -1.2 / 1.6$ | −0.75 |
+        | gradient of $x$: 3 · (−0.75) | −2.25 |
+
+        `backward` returns `(-2.25, None, None)`: one entry for each of `x`, `f`, `search`.
+        """,
+        """
+        ```python
+        class Implicit(Function):
+            @staticmethod
+            def forward(ctx, x, f, search):
+                y = ...
+                ctx.f = f
+                ctx.save_for_backward(...)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, y = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+                with torch.enable_grad():
+                    value = ...
+                by_x, by_y = torch.autograd.grad(...)
+                return ..., None, None
+        ```
+        """,
+    ),
 )
 
 
@@ -247,3 +289,64 @@ def _(kind):
         return count[0]
 
     yield case("how often was searched, forward and backward?", searches).gives(1)
+
+
+implicit.changed(
+    "keeps x and y where nobody guards them",
+    """
+    What lies on `ctx` itself goes around the version check: if `x` is written over before backward,
+    the slope is taken at another point, and no error is raised. Tensors go through
+    `save_for_backward`.
+    """,
+    ("ctx.save_for_backward(x, y)", "ctx.kept = x, y"),
+    ("ctx.saved_tensors", "ctx.kept"),
+)
+
+implicit.changed(
+    "adds a small number to the divisor",
+    """
+    `by_y + 1e-6` avoids a division by 0 and makes every slope a little wrong; where the curve is
+    steep, `by_y` is small itself and the mistake is large. A vertical curve has no slope: an
+    infinite result says so.
+    """,
+    ("/ by_y,", "/ (by_y + 1e-6),"),
+)
+
+
+@implicit.check("any point of the half circle")
+def _(kind):
+    def found(x):
+        return kind.apply(x, _circle, _halving(0.0, 2.0))
+
+    def known(x):
+        return (1 - x * x).sqrt()
+
+    def inputs(draw):
+        shape = draw.shape(most=2)
+        return (draw.tensor(shape, torch.float64, low=-0.9, high=0.9, requires_grad=True),)
+
+    yield gradient(found, known, inputs, tolerance=1e-7)
+
+    def steep():
+        x = _x([0.9999])
+        found(x).backward(_double([1.0]))
+        return x.grad
+
+    yield case("x = 0.9999, where the circle is steep", steep).gives(_double([-70.7053748]))
+
+
+@implicit.check("what was saved is guarded, what was set is put back", hidden=True)
+def _(kind):
+    def written():
+        leaf = _x([0.5, 0.6])
+        x = leaf * 1
+        y = kind.apply(x, _circle, _halving(0.0, 2.0))
+        x.mul_(0.5)
+        y.sum().backward()
+        return leaf.grad
+
+    yield case("y = Implicit.apply(x, …); x.mul_(0.5); y.sum().backward()", written).raises(
+        RuntimeError, "modified by an inplace operation"
+    )
+
+    yield restores(lambda: kind.apply(_x([0.5]), _circle, _halving(0.0, 2.0)).sum().backward())

@@ -1,207 +1,339 @@
-"""A Function: Swish."""
+"""A Function of two inputs: Swish."""
 
 import toytorch as torch
 from course.cases import case
 from course.exercises.ch06.common import _double, _x
+from course.properties import gradient, restores, second_derivative, untouched
 from course.records import Exercise
 from toytorch.autograd import Function
+from toytorch.core import dispatch
+from toytorch.facts import state
 
 swish = Exercise(
     "extending.swish",
-    "A Function: Swish",
+    "A Function of two inputs: Swish",
     chapter=6,
-    minutes=12,
+    minutes=20,
     prompt="""
-    Swish is $y = x\\,\\sigma(x)$ with $\\sigma(x) = 1/(1 + e^{-x})$, and its slope is
+    Swish is $y = x\\,\\sigma(\\beta x)$ with $\\sigma(u) = 1/(1 + e^{-u})$. The number $\\beta$ can
+    be learned; it is a tensor of no dimension, and all elements of `x` use it. With
+    $s = \\sigma(\\beta x)$,
 
-    $$\\frac{dy}{dx} = \\sigma(x) + x\\,\\sigma(x)\\,(1 - \\sigma(x)).$$
+    $$\\frac{\\partial y}{\\partial x} = s + \\beta x\\,s\\,(1 - s), \\qquad
+      \\frac{\\partial y}{\\partial \\beta} = x^2\\,s\\,(1 - s).$$
 
-    Written with operations it costs two nodes, which keep two tensors. Write it as **one** node
-    that keeps only `x`: a subclass of `Function`.
+    Written with operations it costs three nodes. Write it as **one** node, a subclass of
+    `Function`. Used as `Swish.apply(x, beta)`.
 
-    * `forward(ctx, x)` gives the result and leaves `x` with `ctx.save_for_backward(x)`. No graph is
-      recorded in it. `x.sigmoid()` is there for you.
-    * `backward(ctx, grad)` reads `(x,) = ctx.saved_tensors` and gives the gradient of `x`. It is
-      ordinary tensor code: with `create_graph=True` it is recorded itself, and that is how second
-      derivatives come about.
-    * Both are static methods. It is used as `Swish.apply(x)`.
+    * Step 1, `forward(ctx, x, beta)`: compute the result, and leave both inputs with
+      `ctx.save_for_backward(…)`. No graph is recorded in it. There is `.sigmoid()`.
+    * Step 2, `backward(ctx, grad)`: read both from `ctx.saved_tensors`, and return **two**
+      gradients, in the order of the inputs of `forward`. All elements used the same `beta`, so its
+      gradient is a **sum** over all of them.
+    * Step 3: where `beta` is a constant, nobody needs its gradient. `ctx.needs_input_grad` holds
+      `True` or `False` for each input. Where it is `False`, **do not compute** that gradient, and
+      return `None` in its place.
+
+    `backward` is ordinary tensor code: with `create_graph=True` it is recorded itself, and that is
+    how second derivatives come about.
     """,
+    without=("torch.nn.functional.silu",),
+    hints=(
+        """
+        There are two jobs. `forward` computes and saves its *inputs*. `backward` multiplies `grad`,
+        the gradient of the loss by $y$, with the two derivatives of the formula. What `forward`
+        computed on the way, $s$ for example, is computed again in `backward`: inside `forward`
+        nothing is recorded, so a saved $s$ would be a constant to the second derivative.
+        """,
+        """
+        One element, $x = 1$, with $\\beta = 2$ and `grad` = 3:
+
+        | step | value |
+        | --- | --- |
+        | $s = \\sigma(2 \\cdot 1)$ | 0.8808 |
+        | $y = x s$ | 0.8808 |
+        | $s(1 - s)$ | 0.1050 |
+        | $\\partial y/\\partial x = s + \\beta x\\,s(1-s) = 0.8808 + 2 \\cdot 0.1050$ | 1.0908 |
+        | gradient of $x$: 3 · 1.0908 | 3.2724 |
+        | $\\partial y/\\partial \\beta = x^2 s(1-s)$ | 0.1050 |
+        | share of this element in the gradient of $\\beta$: 3 · 0.1050 | 0.3150 |
+
+        With more elements, the gradient of $x$ has one entry for each, and the gradient of $\\beta$
+        is the sum of their shares. If `ctx.needs_input_grad` is `(True, False)`, the last two rows
+        are not computed, and `backward` returns `(gradient of x, None)`.
+        """,
+        """
+        ```python
+        class Swish(Function):
+            @staticmethod
+            def forward(ctx, x, beta):
+                ctx.save_for_backward(...)
+                return ...
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, beta = ctx.saved_tensors
+                s = ...
+                for_x = for_beta = None
+                if ctx.needs_input_grad[0]:
+                    for_x = ...
+                if ctx.needs_input_grad[1]:
+                    for_beta = ...
+                return for_x, for_beta
+        ```
+        """,
+    ),
 )
 
 
 @swish.stub
 class Swish(Function):
-    """x times its sigmoid, as one node that keeps x."""
+    """x times the sigmoid of beta x, as one node; beta: ()."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx, x, beta):
         # your code here: two lines
         raise NotImplementedError
 
     @staticmethod
     def backward(ctx, grad):
-        # your code here: three lines
+        # your code here: about 9 lines
         raise NotImplementedError
 
 
 @swish.reference
 class Swish(Function):
-    """x times its sigmoid, as one node that keeps x."""
+    """x times the sigmoid of beta x, as one node; beta: ()."""
 
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
+    def forward(ctx, x, beta):
+        ctx.save_for_backward(x, beta)
+        return x * (beta * x).sigmoid()
 
     @staticmethod
     def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        s = x.sigmoid()
-        return grad * (s + x * s * (1 - s))
+        x, beta = ctx.saved_tensors
+        s = (beta * x).sigmoid()
+        for_x = for_beta = None
+        if ctx.needs_input_grad[0]:
+            for_x = grad * (s + beta * x * s * (1 - s))
+        if ctx.needs_input_grad[1]:
+            for_beta = (grad * x * x * s * (1 - s)).sum()
+        return for_x, for_beta
 
 
-@swish.mutant(
+swish.changed(
     "forgets the gradient that comes in",
-    why="""
+    """
     `backward` gave the slope of y. It is asked for the gradient of the *loss*: what comes in, times
     the slope. Without `grad`, everything between here and the loss is lost.
     """,
+    ("grad * (s +", "(s +"),
+    ("(grad * x * x", "(x * x"),
 )
-class Swish(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
 
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        s = x.sigmoid()
-        return s + x * s * (1 - s)
-
-
-@swish.mutant(
+swish.changed(
     "forgets one of the two places of x",
-    why="""
+    """
     `x` stands in the formula twice, as a factor and inside the sigmoid. This is the part that comes
-    through the factor; the other part, `x * s * (1 - s)`, comes through the sigmoid, and they add
-    up.
+    through the factor; the other part, `beta * x * s * (1 - s)`, comes through the sigmoid, and
+    they add up.
     """,
+    ("grad * (s + beta * x * s * (1 - s))", "grad * s"),
 )
-class Swish(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
 
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.sigmoid()
-
-
-@swish.mutant(
+swish.changed(
     "keeps x where nobody guards it",
-    why="""
+    """
     `ctx.x = x` works, and goes around the version check. If `x` is written over before backward,
     the slope is taken at the wrong place, without a word. What `save_for_backward` keeps is
     guarded, freed after backward, and seen by hooks.
     """,
+    ("ctx.save_for_backward(x, beta)", "ctx.x, ctx.beta = x, beta"),
+    ("ctx.saved_tensors", "ctx.x, ctx.beta"),
 )
-class Swish(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x * x.sigmoid()
 
-    @staticmethod
-    def backward(ctx, grad):
-        s = ctx.x.sigmoid()
-        return grad * (s + ctx.x * s * (1 - s))
-
-
-@swish.mutant(
+swish.changed(
     "keeps something it computed on the way",
-    why="""
+    """
     `s` was computed in `forward`, where nothing is recorded, and kept. To autograd it is a constant
     that has nothing to do with `x`. The first derivative is right; the second takes `s` for a
     number that never changes, and is wrong without a word. Keep inputs and outputs, and compute the
     rest again in `backward`.
     """,
+    ("ctx.save_for_backward(x, beta)", "ctx.save_for_backward(x, beta, (beta * x).sigmoid())"),
+    ("x, beta = ctx.saved_tensors", "x, beta, s = ctx.saved_tensors"),
+    ("        s = (beta * x).sigmoid()\n", ""),
 )
-class Swish(Function):
-    @staticmethod
-    def forward(ctx, x):
-        s = x.sigmoid()
-        ctx.save_for_backward(x, s)
-        return x * s
 
-    @staticmethod
-    def backward(ctx, grad):
-        x, s = ctx.saved_tensors
-        return grad * (s + x * s * (1 - s))
-
-
-@swish.mutant(
+swish.changed(
     "cuts its own history",
-    why="""
-    The slope was computed on a detached `x`. It is right, and nobody can take *its* derivative. Use
-    `x` as `saved_tensors` gives it: it comes back with its history.
+    """
+    The slope was computed on a detached `x`, or under `no_grad`. It is right, and nobody can take
+    *its* derivative. Use `x` as `saved_tensors` gives it: it comes back with its history.
     """,
+    ("x, beta = ctx.saved_tensors", "x, beta = (t.detach() for t in ctx.saved_tensors)"),
 )
-class Swish(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x.sigmoid()
 
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        x = x.detach()
-        s = x.sigmoid()
-        return grad * (s + x * s * (1 - s))
+swish.changed(
+    "computes what nobody needs",
+    """
+    Both gradients were computed, and the engine threw one away. The numbers are right. In the first
+    layer of a network, where `x` is data, this doubles the work of backward for nothing: ask
+    `ctx.needs_input_grad`.
+    """,
+    ("        if ctx.needs_input_grad[0]:\n            for_x", "        if True:\n            for_x"),
+    (
+        "        if ctx.needs_input_grad[1]:\n            for_beta",
+        "        if True:\n            for_beta",
+    ),
+)
+
+swish.changed(
+    "leaves out those that are not needed",
+    """
+    The list that came back had no place for the input that needs nothing, so the other one moved
+    up. The engine goes by position: return one entry for *every* input of `forward`, and `None`
+    where there is nothing to say.
+    """,
+    (
+        "return for_x, for_beta",
+        "return tuple(g for g in (for_x, for_beta) if g is not None)",
+    ),
+)
+
+swish.changed(
+    "the gradients in another order",
+    """
+    The gradients came in another order than the inputs of `forward`. Nothing in a gradient says
+    whose it is; the engine goes by position.
+    """,
+    ("return for_x, for_beta", "return for_beta, for_x"),
+)
+
+swish.changed(
+    "the mean over the elements",
+    """
+    The shares of `beta` were averaged. Every element used the same `beta`, and their shares **add
+    up**. If the loss is a mean, its 1/n is in `grad` already.
+    """,
+    ("(1 - s)).sum()", "(1 - s)).mean()"),
+)
+
+swish.changed(
+    "writes into the gradient that comes in",
+    """
+    `grad` is not yours: another node may have been handed the same tensor, and the caller of
+    `backward(grad)` still holds it. In place, it is changed for all of them. Make a new tensor.
+    """,
+    ("for_x = grad * (s +", "for_x = grad.mul_(s +"),
+    ("(grad * x * x * s", "(grad.clone() * x * x * s"),
+)
 
 
+class _Operations:
+    """A mode that counts operations."""
+
+    def __init__(self):
+        self.count = 0
+
+    def on_call(self, op, args, out):
+        self.count += 1
+        return dispatch.call(op, args, out)
 
 
-
-
-# what PyTorch gives
+# what PyTorch gives, for beta = 2
 SWISH_X = [-2.0, 0.0, 1.0, 3.0]
-SWISH_Y = [-0.2384058440442351, 0.0, 0.7310585786300049, 2.8577223804673]
-SWISH_FIRST = [-0.09078424878489547, 1.0, 2.7830115356144605, 4.352416424060678]
-SWISH_SECOND = [0.050062168694706914, 0.5, 0.3023661188100153, -0.03232140452100613]
+SWISH_Y = [-0.03597241992418312, 0.0, 0.8807970779778823, 2.992582130530096]
+SWISH_FIRST = [-0.05266461489107291, 1.0, 3.2723527463546866, 4.0493057303660995]
+SWISH_BETA = 0.47442591555264185
+SWISH_SECOND = [-0.06556786257394859, 1.0, 0.10012433738941402, -0.01958570437912254]
+
+
+def _inputs(wants_x=True, wants_beta=True):
+    x = torch.tensor(SWISH_X, dtype=torch.float64, requires_grad=wants_x)
+    return x, torch.tensor(2.0, dtype=torch.float64, requires_grad=wants_beta)
+
+
+def _by_operations(x, beta):
+    return x * (beta * x).sigmoid()
 
 
 @swish.check("the function")
 def _(kind):
-    yield case(f"Swish.apply(x) for x = {SWISH_X}", lambda: kind.apply(_x(SWISH_X)).detach()).gives(
+    yield case(f"Swish.apply(x, 2) for x = {SWISH_X}", lambda: kind.apply(*_inputs()).detach()).gives(
         _double(SWISH_Y)
     )
 
 
-@swish.check("its gradient")
-def _(kind):
-    def first():
-        x = _x(SWISH_X)
-        kind.apply(x).backward(_double([1.0, 2.0, 3.0, 4.0]))
-        return x.grad
+def _grads(kind, *wanted):
+    inputs = _inputs(*wanted)
+    kind.apply(*inputs).backward(_double([1.0, 2.0, 3.0, 4.0]))
+    return [None if t.grad is None else t.grad for t in inputs]
 
-    yield case("Swish.apply(x).backward(tensor([1., 2., 3., 4.]))", first).gives(
-        _double(SWISH_FIRST)
+
+@swish.check("its gradients")
+def _(kind):
+    text = "the gradients of x and beta, for tensor([1., 2., 3., 4.])"
+    yield case(text, lambda: _grads(kind, True, True)).gives(
+        [_double(SWISH_FIRST), _double(SWISH_BETA)]
+    )
+    yield case(text + ", where beta is a constant", lambda: _grads(kind, True, False)).gives(
+        [_double(SWISH_FIRST), None]
+    )
+    yield case(text + ", where x is data", lambda: _grads(kind, False, True)).gives(
+        [None, _double(SWISH_BETA)]
     )
 
 
 @swish.check("a second derivative")
 def _(kind):
     def second():
-        x = _x(SWISH_X)
-        (slope,) = torch.autograd.grad(kind.apply(x).sum(), x, create_graph=True)
+        x, beta = _inputs()
+        (slope,) = torch.autograd.grad(kind.apply(x, beta).sum(), x, create_graph=True)
         (bend,) = torch.autograd.grad(slope.sum(), x)
         return bend
 
-    yield case("the derivative of the derivative", second).gives(_double(SWISH_SECOND))
+    yield case("the derivative of the derivative, by x", second).gives(_double(SWISH_SECOND))
+
+
+def _any(draw):
+    x = draw.tensor(draw.shape(), torch.float64, requires_grad=True)
+    return x, torch.tensor(draw.number(), dtype=torch.float64, requires_grad=True)
+
+
+@swish.check("any shape, any beta")
+def _(kind):
+    yield gradient(kind.apply, _by_operations, _any)
+    yield second_derivative(kind.apply, _by_operations, _any)
+    yield untouched(kind.apply, _any)
+    yield restores(lambda: _grads(kind))
+
+    def same_grad():
+        grad = _double([1.0, 2.0, 3.0, 4.0])
+        kind.apply(*_inputs()).backward(grad)
+        return grad
+
+    yield case("the tensor that was handed to backward, afterwards", same_grad).gives(
+        _double([1.0, 2.0, 3.0, 4.0])
+    )
+
+
+@swish.check("nothing is computed in vain", hidden=True)
+def _(kind):
+    def operations(*wanted):
+        result = kind.apply(*_inputs(*wanted))
+        counter = _Operations()
+        with state.watching(counter):
+            result.backward(_double([1.0, 2.0, 3.0, 4.0]))
+        return counter.count
+
+    def fewer(*wanted):
+        return operations(*wanted) < operations(True, True)
+
+    text = "fewer operations in backward, where "
+    yield case(text + "beta is a constant?", lambda: fewer(True, False)).gives(True)
+    yield case(text + "x is data?", lambda: fewer(False, True)).gives(True)
 
 
 @swish.check("x is guarded", hidden=True)
@@ -209,11 +341,11 @@ def _(kind):
     def written():
         leaf = _x([1.0, 2.0])
         x = leaf * 1
-        y = kind.apply(x)
+        y = kind.apply(x, torch.tensor(2.0, dtype=torch.float64))
         x.mul_(10)
         y.sum().backward()
         return leaf.grad
 
-    yield case("y = Swish.apply(x); x.mul_(10); y.sum().backward()", written).raises(
+    yield case("y = Swish.apply(x, beta); x.mul_(10); y.sum().backward()", written).raises(
         RuntimeError, "modified by an inplace operation"
     )

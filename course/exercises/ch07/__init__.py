@@ -7,3 +7,5 @@ from course.exercises.ch07.linear import linear
 from course.exercises.ch07.load import load
 from course.exercises.ch07.batchnorm import norm
 from course.exercises.ch07.watch import watch
+from course.exercises.ch07.module import module
+from course.exercises.ch07.linear_own import own_linear

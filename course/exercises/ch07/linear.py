@@ -4,6 +4,7 @@ import math
 
 import toytorch as torch
 from course.cases import case
+from course.properties import gradient
 from course.records import Exercise
 from toytorch import nn
 
@@ -19,11 +20,49 @@ linear = Exercise(
     * `self.weight` is an `nn.Parameter` of shape `(out_features, in_features)`: one **row** for
       each output, as PyTorch has it. `self.bias` is an `nn.Parameter` of shape `(out_features,)`,
       or `None`.
-    * All numbers start **uniform between $-k$ and $k$**, with $k = 1/\\sqrt{n}$ for
+    * All numbers, the bias as well, start **uniform between $-k$ and $k$**, with $k = 1/\\sqrt{n}$ for
       `n = in_features`. Make the tensor first (`torch.rand`, or
       `torch.empty(…).uniform_(-k, k)`) and wrap the finished one: whatever you compute *from* a
       parameter is no parameter any more.
     """,
+    without=("torch.nn.Linear", "torch.nn.functional.linear",),
+    hints=(
+        """
+        `__init__` makes two tensors of random numbers and wraps each in `nn.Parameter` as the last thing
+        that happens to it. `forward` multiplies by the transposed weight, so that the last dimension of
+        `x`, `in_features`, is summed over.
+        """,
+        """
+        `Linear(3, 2)`: the weight has shape `(2, 3)`, and $k = 1/\\sqrt{3} = 0.577$, so all five numbers of
+        one output, three weights and a bias, lie between −0.577 and 0.577. With the weight
+        [[1, 2, 3], [0, −1, 1]], the bias [10, 20] and x = [1, 1, 1]:
+
+        | output | row of the weight | sum | with bias |
+        | --- | --- | --- | --- |
+        | 0 | 1 · 1 + 2 · 1 + 3 · 1 | 6 | 16 |
+        | 1 | 0 · 1 − 1 · 1 + 1 · 1 | 0 | 20 |
+
+        For an `x` of shape `(7, 5, 3)` the result has shape `(7, 5, 2)`: `@` works on the last two
+        dimensions and repeats for the others.
+        """,
+        """
+        ```python
+        class Linear(nn.Module):
+            def __init__(self, in_features, out_features, bias=True):
+                ...
+                k = ...
+                weight = torch.empty(out_features, in_features)
+                self.weight = ...
+                self.bias = None
+                if bias:
+                    ...
+
+            def forward(self, x):
+                y = ...
+                return y if self.bias is None else ...
+        ```
+        """,
+    ),
 )
 
 
@@ -234,3 +273,108 @@ def _(f):
 
     text = "Linear(400, 100), k = 0.05: nothing beyond k; some near k; some near -k"
     yield case(text, spread).gives((True, True, True))
+
+
+linear.changed(
+    "the bias is bounded by the outputs",
+    """
+    The bias started between ±1/√out. It is added to a sum over the *inputs*, and PyTorch bounds it
+    as it bounds the weights: k = 1/√in for both.
+    """,
+    (
+        "            start = torch.empty(out_features)",
+        "            k = 1 / math.sqrt(out_features)\n            start = torch.empty(out_features)",
+    ),
+)
+
+linear.changed(
+    "the bias starts at zero",
+    """
+    A bias of zeros works, and some papers do it; asked for was PyTorch's start, uniform between -k
+    and k for the bias as well.
+    """,
+    ("torch.empty(out_features).uniform_(-k, k)", "torch.zeros(out_features)"),
+)
+
+linear.changed(
+    "a bias of zeros instead of none",
+    """
+    `self.bias` is a tensor of zeros. Who asks `layer.bias is None`, as a batch norm that is fused
+    into the layer does, gets the wrong answer. Without a bias, keep `None`.
+    """,
+    ("self.bias = None", "self.bias = torch.zeros(out_features)"),
+)
+
+linear.changed(
+    "the weight does not want a gradient",
+    """
+    The weight is a parameter that is frozen from the start: `requires_grad=False`. It is listed and
+    saved, and never trained.
+    """,
+    ("nn.Parameter(weight.uniform_(-k, k))", "nn.Parameter(weight.uniform_(-k, k), requires_grad=False)"),
+)
+
+linear.changed(
+    "goes around autograd",
+    """
+    `self.weight.data` (or `.detach()`) is the weight without its place in the graph. The products
+    are right, and the weight never gets a gradient. Use the parameter itself in `forward`.
+    """,
+    ("self.weight.t()", "self.weight.data.t()"),
+)
+
+linear.changed(
+    "seeds the generator",
+    """
+    `torch.manual_seed(…)` in a layer sets the random numbers of the whole program: all layers of
+    one shape start alike, and every shuffle after it is the same. Draw, and leave the seed to the
+    program.
+    """,
+    ("        k = 1 /", "        torch.manual_seed(0)\n        k = 1 /"),
+)
+
+
+@linear.check("the start of the bias, and without one")
+def _(f):
+    def bias():
+        torch.manual_seed(0)
+        b = f(4, 900).bias
+        return [round(b.min().item(), 2), round(b.max().item(), 2)]
+
+    text = "the smallest and the largest of 900 biases of Linear(4, 900), where k = 0.5"
+    yield case(text, bias).gives([-0.5, 0.5], tolerance=0.02)
+    yield case("Linear(3, 5, bias=False).bias", lambda: f(3, 5, bias=False).bias).gives(None)
+
+    def differ():
+        return torch.equal(f(3, 5).weight, f(3, 5).weight)
+
+    yield case("two layers, one made after the other: do they start alike?", differ).gives(False)
+
+
+@linear.check("gradients")
+def _(f):
+    def run(kind):
+        def layer(x, w, b):
+            made = kind(w.shape[1], w.shape[0])
+            with torch.no_grad():
+                made.weight.copy_(w)
+                made.bias.copy_(b)
+            y = made(x)
+            wanted = torch.autograd.grad(
+                y.square().sum(), [made.weight, made.bias], create_graph=True
+            )
+            return [y, *wanted]
+
+        return layer
+
+    def inputs(draw):
+        n, k, m = (draw.randint(1, 4) for _ in range(3))
+        x = draw.tensor((*draw.shape(most=2), n, k), requires_grad=True)
+        return x, draw.tensor((m, k)), draw.tensor((m,))
+
+    yield gradient(run(f), run(linear.answer.value), inputs)
+
+    def wanting():
+        return [p.requires_grad for p in f(3, 5).parameters()]
+
+    yield case("do weight and bias want a gradient?", wanting).gives([True, True])

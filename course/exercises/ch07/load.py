@@ -1,7 +1,10 @@
 """Loading a state."""
 
+import contextlib
+
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees, untouched
 from course.records import Exercise
 from toytorch import nn
 from toytorch.nn.modules.registration import using
@@ -38,6 +41,45 @@ load = Exercise(
     * A value of another **shape** is always a `RuntimeError`, strict or not.
     * Return the two lists, `(missing, unexpected)`.
     """,
+    without=("torch.nn.Module.load_state_dict",),
+    hints=(
+        """
+        Three questions come before a single number is written: which names are missing, which are
+        unexpected, and do the shapes agree? When all is well, `copy_` writes each value into the tensor of
+        the same **name** that `module.state_dict()` gives; that tensor shares its memory with the module.
+        """,
+        """
+        The module has `weight` (2, 3) and `bias` (2,). The state has `weight` (2, 3) and `scale` (1,).
+
+        | step | value |
+        | --- | --- |
+        | `missing`: in the module, not in the state | `["bias"]` |
+        | `unexpected`: in the state, not in the module | `["scale"]` |
+        | `strict=True` | `RuntimeError("missing ['bias'], unexpected ['scale']")` |
+        | `strict=False`: names that both have | `weight`; shapes (2, 3) and (2, 3) agree |
+        | copied | `weight` |
+        | returned | `(["bias"], ["scale"])` |
+
+        If the state's `weight` were (1, 3), `copy_` would broadcast it without an error. Hence the
+        comparison of the shapes.
+        """,
+        """
+        ```python
+        def load_state(module, state, strict=True):
+            mine = module.state_dict()
+            missing = ...
+            unexpected = ...
+            if ...:
+                raise RuntimeError(...)
+            common = [name for name in mine if name in state]
+            for name in common:
+                ...  # another shape is an error
+            for name in common:
+                ...
+            return missing, unexpected
+        ```
+        """,
+    ),
 )
 
 
@@ -291,3 +333,117 @@ def _(f):
         return all(p is q for p, q in zip(before, b.parameters()))
 
     yield case("b's parameters before and after", kept).gives(True)
+
+
+load.changed(
+    "goes by position instead of by name",
+    """
+    Values were paired with the module's tensors in their order. A file may have another order, and
+    where a name is missing all that follow are off by one. Look each value up by its name.
+    """,
+    (
+        "    for name in common:\n        mine[name].copy_(state[name])",
+        "    for kept, value in zip(mine.values(), state.values()):\n        kept.copy_(value)",
+    ),
+)
+
+load.changed(
+    "empties the dictionary",
+    """
+    `state.pop(name)` takes the value *out* of the caller's dictionary. Loading a second network
+    from the same state then finds nothing. Read it, and leave it as it is.
+    """,
+    ("mine[name].copy_(state[name])", "mine[name].copy_(state.pop(name))"),
+)
+
+load.changed(
+    "loads floating-point values only",
+    """
+    Integers were left out. A batch norm counts its batches in an int64 buffer,
+    `num_batches_tracked`; it is a part of the state like any other.
+    """,
+    (
+        "        mine[name].copy_(state[name])",
+        "        if mine[name].is_floating_point():\n            mine[name].copy_(state[name])",
+    ),
+)
+
+load.changed(
+    "compares sizes instead of shapes",
+    """
+    Two tensors of equally many elements, or of equally many dimensions, passed for alike. `copy_`
+    broadcasts (2,) to (1, 2), and (1, 2) to (3, 2), without complaint. Compare the whole shape.
+    """,
+    ("mine[name].shape != state[name].shape", "mine[name].numel() != state[name].numel()"),
+)
+
+
+_KINDS = {
+    "Linear(2, 3)": lambda: nn.Linear(2, 3),
+    "Linear(2, 1)": lambda: nn.Linear(2, 1),
+    "BatchNorm1d(3)": lambda: nn.BatchNorm1d(3),
+    "Linear(1, 2, bias=False)": lambda: nn.Linear(1, 2, bias=False),
+}
+
+
+def _made(names):
+    net = nn.Sequential(*(_KINDS[name]() for name in names))
+    with torch.no_grad():
+        for value in net.state_dict().values():
+            value.zero_()
+    return net
+
+
+def _state(draw):
+    """A network, and a state for it in another order, perhaps with names too few or too many."""
+    names = [draw.choice(list(_KINDS)) for _ in range(draw.randint(1, 3))]
+    state = {
+        name: torch.arange(value.numel()).to(value.dtype).reshape(value.shape) + 1
+        for name, value in _made(names).state_dict().items()
+    }
+    order = list(state)
+    draw.shuffle(order)
+    if draw.random() < 0.4:
+        order.pop()
+    made = {name: state[name] for name in order}
+    if draw.random() < 0.3:
+        made["more"] = torch.zeros(1)
+    if draw.random() < 0.3 and made:
+        name = draw.choice(list(made))
+        made[name] = made[name].reshape(-1)
+    return names, made, draw.random() < 0.5
+
+
+def _loaded(f):
+    def run(names, state, strict):
+        net = _made(names)
+        said = f(net, state, strict)
+        return tuple(map(list, said)), dict(net.state_dict())
+
+    return run
+
+
+@load.check("any network, any state")
+def _(f):
+    def tell(names, state, strict):
+        sizes = {name: tuple(value.shape) for name, value in state.items()}
+        return f"a network of {names}, a state with the shapes {sizes}, strict={strict}"
+
+    yield agrees(_loaded(f), _loaded(load.answer.value), _state, tell=tell)
+
+    def quietly(names, state):
+        with contextlib.suppress(RuntimeError):
+            _loaded(f)(names, state, False)
+
+    yield untouched(quietly, lambda draw: _state(draw)[:2], count=20)
+
+    def row():
+        f(nn.Linear(2, 1, bias=False), {"weight": torch.ones(2)})
+
+    yield case("a weight of shape (2,) for one of shape (1, 2)", row).raises(RuntimeError, "weight")
+
+    def wide():
+        f(nn.Linear(2, 3, bias=False), {"weight": torch.ones(1, 2)})
+
+    yield case("a weight of shape (1, 2) for one of shape (3, 2)", wide).raises(
+        RuntimeError, "weight")

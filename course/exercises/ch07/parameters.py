@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 from toytorch import nn
 from toytorch.nn.modules.registration import Tree, using
@@ -33,10 +34,46 @@ walk = Exercise(
     * first the module's own, from `module._parameters`, in order;
     * then those of each child in `module._modules`, in order, with the child's name and a dot in
       front: `"blocks.0.weight"`. `prefix` is what stands in front already, its dot included;
-    * an entry may be `None` (a layer without bias, a child that was removed): skip it;
+    * an entry may be `None` (a layer without bias, a child that was removed): skip it. A frozen
+      parameter (`requires_grad` is `False`) is a parameter like any other;
     * a parameter that two layers **share** comes once, under the first of its names. `seen` holds
       the `id` of those already found; whoever calls from outside leaves it out.
     """,
+    without=("torch.nn.Module.named_parameters", "torch.nn.Module.parameters",),
+    hints=(
+        """
+        The function does three small things for the module it is given: list its own parameters, call
+        itself for each child with a longer prefix, and put the lists together. The set `seen` is one object
+        for the whole walk: whoever calls hands it on.
+        """,
+        """
+        A network with a parameter `scale` of its own, a layer `first`, and `second`, whose weight *is* the
+        weight of `first`:
+
+        | call | own parameters | its result | `seen` after it |
+        | --- | --- | --- | --- |
+        | for `net` | `scale` | `scale` | {scale} |
+        | for `net.first`, with `"first."` | `weight`, `bias` | `first.weight`, `first.bias` | {scale, W, b₁} |
+        | for `net.second`, with `"second."` | `weight` (seen), `bias` | `second.bias` | {scale, W, b₁, b₂} |
+
+        The first call joins the three lists: `scale, first.weight, first.bias, second.bias`.
+        """,
+        """
+        ```python
+        def named_parameters(module, prefix="", seen=None):
+            seen = ...
+            found = []
+            for name, p in module._parameters.items():
+                if ...:
+                    seen.add(id(p))
+                    found.append(...)
+            for name, child in module._modules.items():
+                if child is not None:
+                    found += ...
+            return found
+        ```
+        """,
+    ),
 )
 
 
@@ -293,3 +330,100 @@ def _(f):
         return [n for n, _ in f(net)]
 
     yield case("the second call for the same network", twice).gives(["weight", "bias"])
+
+
+walk.changed(
+    "skips frozen parameters",
+    """
+    A frozen parameter is left out. It is not trained, but it is part of the network: it has to be
+    saved, moved and counted. Who wants only the trainable ones asks for `p.requires_grad`
+    afterwards.
+    """,
+    ("if p is not None and id(p)", "if p is not None and p.requires_grad and id(p)"),
+)
+
+walk.changed(
+    "takes one memory for one parameter",
+    """
+    Parameters were told apart by `data_ptr()`, where their numbers begin. Two empty parameters have
+    the same, and so have two that are views of one tensor; each of them has its own gradient.
+    Shared means the same object: `id(p)`.
+    """,
+    ("id(p) not in seen", "p.data_ptr() not in seen"),
+    ("seen.add(id(p))", "seen.add(p.data_ptr())"),
+)
+
+walk.changed(
+    "one dot too many",
+    """
+    `prefix` comes with its dot: `"net."`. Here another one was added, so that names became
+    `net..weight`.
+    """,
+    ("    found = []\n", "    found, prefix = [], prefix + '.' if prefix else prefix\n"),
+    ("prefix + name + \".\"", "prefix + name"),
+)
+
+walk.changed(
+    "fails for a child that was removed",
+    """
+    `net.layer = None` leaves the name in `_modules`, with `None` behind it. There is nothing below
+    `None`: skip it, as you skip a parameter that is `None`.
+    """,
+    ("        if child is not None:\n            found +=", "        found +="),
+)
+
+walk.changed(
+    "each child has a memory of its own",
+    """
+    Each child was handed a *copy* of `seen`. What one child finds, the next one does not know, so a
+    parameter that two children share comes twice. All calls of one walk use the same set.
+    """,
+    ('prefix + name + ".", seen)', 'prefix + name + ".", set(seen))'),
+)
+
+
+def _tree(draw, depth=0):
+    """A network as nested lists: "p", "frozen", "empty", None, "shared", or a list for a child."""
+    leaves = ["p", "p", "frozen", "empty", "none", "shared", "view"]
+    return [
+        _tree(draw, depth + 1) if depth < 3 and draw.random() < 0.4 else draw.choice([*leaves, None])
+        for _ in range(draw.randint(1, 3))
+    ]
+
+
+def _planted(tree, shared=None):
+    shared = nn.Parameter(torch.ones(4)) if shared is None else shared
+    made = nn.Module()
+    for number, part in enumerate(tree):
+        if isinstance(part, list):
+            setattr(made, f"child{number}", _planted(part, shared))
+        elif part is None:
+            made.register_module(f"gone{number}", None)
+        elif part == "none":
+            made.register_parameter(f"none{number}", None)
+        elif part == "shared":
+            setattr(made, f"shared{number}", shared)
+        elif part == "view":
+            setattr(made, f"view{number}", nn.Parameter(shared.detach()[:2]))
+        else:
+            p = nn.Parameter(torch.ones(0 if part == "empty" else 2), requires_grad=part != "frozen")
+            setattr(made, f"{part}{number}", p)
+    return made
+
+
+@walk.check("any network")
+def _(f):
+    def names(walker):
+        def run(tree, prefix):
+            made = _planted(tree)
+            return [(n, list(p.shape)) for n, p in walker(made, prefix)]
+
+        return run
+
+    yield agrees(
+        names(f),
+        names(walk.answer.value),
+        lambda draw: (_tree(draw), draw.choice(["", "net."])),
+        count=60,
+        tell=lambda tree, prefix: f"the names for the network {tree}, prefix {prefix!r}",
+    )

@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 from toytorch import nn
 from toytorch.nn.modules.registration import using
@@ -26,9 +27,68 @@ registering = Exercise(
     | anything, and the name is a buffer's | replaces it in `self._buffers` |
     | anything else | Python's own way, which is `object.__setattr__` |
 
+    For example, with parameters `p` and `q` and a module `lin`:
+
+    | assignment | `_parameters` after it | `_modules` | `__dict__` |
+    | --- | --- | --- | --- |
+    | `self.a = 3` | | | `a: 3` |
+    | `self.a = p` | `a: p` | | (`a` is gone) |
+    | `self.b = q` | `a: p, b: q` | | |
+    | `self.a = None` | `a: None, b: q` | | |
+    | `self.b = lin` | `a: None` | `b: lin` | |
+    | `self.a = 7` | *TypeError* | | |
+
+    A name that gets a new parameter keeps its place in the order: an optimizer counts on it.
+
     `super().__init__()` makes the three. If `"_parameters"` is not in `self.__dict__`, somebody
     forgot it: for a parameter or a module, raise an `AttributeError` that mentions `__init__`.
     """,
+    hints=(
+        """
+        Ask two questions, in this order. *What is the value?* A parameter or a module has a dictionary of
+        its own, whatever the name was used for before. Otherwise: *what does the name stand for already?*
+        A name that is in one of the three dictionaries stays there. Only what is neither goes Python's own
+        way.
+        """,
+        """
+        One module, five assignments. `p`, `q` are parameters, `lin` is a module.
+
+        | assignment | the value is | `_parameters` after it | `_modules` | `__dict__` |
+        | --- | --- | --- | --- | --- |
+        | `self.a = 3` | a number, the name is new | | | `a: 3` |
+        | `self.a = p` | a parameter | `a: p` | | (`a` is gone) |
+        | `self.b = q` | a parameter | `a: p, b: q` | | |
+        | `self.a = None` | None, the name is a parameter's | `a: None, b: q` | | |
+        | `self.b = lin` | a module | `a: None` | `b: lin` | |
+        | `self.a = 7` | a number, the name is a parameter's | *TypeError* | `b: lin` | |
+
+        In the fourth row `a` keeps its first place: a dictionary keeps the place of a key that gets a new
+        value, and loses it when the key is removed and comes again. So remove the name from all places
+        *but* the one where you put it.
+        """,
+        """
+        ```python
+        def register(self, name, value):
+            own, kind = self.__dict__, None
+            if isinstance(value, nn.Parameter):
+                kind = "_parameters"
+            elif ...:
+                kind = "_modules"
+            if "_parameters" not in own:
+                ...  # an error for kind, else Python's own way
+            elif kind:
+                for place in (own, self._parameters, self._modules, self._buffers):
+                    ...  # take the name out, unless this is where it goes
+                own[kind][name] = value
+            elif name in self._parameters or name in self._modules:
+                ...  # None is kept, all else is a TypeError
+            elif name in self._buffers:
+                ...
+            else:
+                object.__setattr__(self, name, value)
+        ```
+        """,
+    ),
 )
 
 
@@ -384,3 +444,131 @@ def _(f):
             return Forgot(7).value
 
     yield case("self.size = 7, before super().__init__()", number).gives(7)
+
+
+registering.changed(
+    "None becomes a plain attribute",
+    """
+    `None` went into `__dict__`, and the parameter is still registered behind it: `forward` reads
+    `None`, the optimizer goes on training. `None` for a registered name is kept in that name's own
+    dictionary.
+    """,
+    ("own[kind][name] = None", "object.__setattr__(self, name, None)"),
+)
+
+registering.changed(
+    "a new value goes to the end",
+    """
+    The name was removed from *all* places and added again, so that it is now the last one. The
+    order of the parameters is a promise: an optimizer saves its state by position. Leave the name
+    where it is, if it is in the right dictionary already.
+    """,
+    (
+        "            if place is not own[kind]:\n                place.pop(name, None)",
+        "            place.pop(name, None)",
+    ),
+)
+
+registering.changed(
+    "the buffer stays under the same name",
+    """
+    A buffer's name got a parameter or a module, and the buffer is still there: `state_dict` has two
+    values for one name. `self._buffers` is one of the places that the name has to leave.
+    """,
+    ("self._modules, self._buffers):", "self._modules):"),
+)
+
+registering.changed(
+    "only tensors are refused",
+    """
+    A tensor for a parameter's name is refused, and a number is not: it was registered as if it were
+    a parameter, or took its place. Only a parameter, a module or `None` may take such a name.
+    """,
+    ("if value is not None:", "if isinstance(value, torch.Tensor):"),
+)
+
+registering.changed(
+    "a module's name takes anything",
+    """
+    A plain value for a *module's* name was accepted. It hides the module, whose parameters are
+    trained on and no longer used. What holds for parameters holds for modules.
+    """,
+    ("elif name in self._parameters or name in self._modules:", "elif name in self._parameters:"),
+)
+
+registering.changed(
+    "asks for the exact type",
+    """
+    `type(value) is nn.Parameter` is false for a subclass of it, so that was stored as a plain
+    attribute. `isinstance` is true for subclasses as well. (All your layers are subclasses of
+    `nn.Module`.)
+    """,
+    ("if isinstance(value, nn.Parameter):", "if type(value) is nn.Parameter:"),
+)
+
+registering.changed(
+    "a buffer that is set to None leaves its place",
+    """
+    `None` for a buffer became a plain attribute, and the old tensor is still in `_buffers`: it is
+    saved, moved and loaded, and nobody reads it. A buffer may be `None`; keep it in `_buffers`.
+    """,
+    ("elif name in self._buffers:", "elif name in self._buffers and value is not None:"),
+)
+
+registering.changed(
+    "looks at the name before the value",
+    """
+    A parameter that was given to a *buffer's* name stayed a buffer, so that nobody trains it. What
+    the value is comes first: a parameter is registered as a parameter, whatever its name was
+    before.
+    """,
+    ("    elif kind:\n", "    elif name in self._buffers:\n        self._buffers[name] = value\n    elif kind:\n"),
+)
+
+
+class _Own(nn.Parameter):
+    """A parameter of a class of one's own."""
+
+
+_VALUES = {
+    "a parameter": lambda: nn.Parameter(torch.ones(2)),
+    "a parameter of a subclass": lambda: _Own(torch.ones(2)),
+    "a module": nn.Identity,
+    "a tensor": lambda: torch.zeros(2),
+    "None": lambda: None,
+    "7": lambda: 7,
+}
+
+
+def _after(f, steps):
+    """Where everything is after some assignments to a _Part, and which of them were refused."""
+    with using(__setattr__=f):
+        part, refused = _Part(), []
+        for name, value in steps:
+            try:
+                setattr(part, name, _VALUES[value]())
+            except TypeError:
+                refused.append(name)
+        places = {
+            place: [(n, type(v).__name__) for n, v in vars(part)[place].items()]
+            for place in ("_parameters", "_modules", "_buffers")
+        }
+        plain = {n: repr(v) for n, v in vars(part).items() if n[0] != "_" and n != "training"}
+        return places | {"__dict__": plain, "refused": refused}
+
+
+def _assignments(draw):
+    names = ("weight", "inner", "bias", "factor", "count", "other")
+    count = draw.randint(1, 4)
+    return ([(draw.choice(names), draw.choice(list(_VALUES))) for _ in range(count)],)
+
+
+@registering.check("any assignments, one after the other")
+def _(f):
+    yield agrees(
+        lambda steps: _after(f, steps),
+        lambda steps: _after(registering.answer.value, steps),
+        _assignments,
+        count=150,
+        tell=lambda steps: "; ".join(f"part.{name} = {value}" for name, value in steps),
+    )

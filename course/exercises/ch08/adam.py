@@ -2,7 +2,8 @@
 
 import toytorch as torch
 from course.cases import case
-from course.exercises.ch08.common import descent
+from course.exercises.ch08.common import Going, descent, journey, some_steps, told
+from course.properties import agrees, resumes
 from course.records import Exercise
 
 adam = Exercise(
@@ -26,6 +27,50 @@ adam = Exercise(
     * $\\varepsilon$ is added to the root, not under it. `group["betas"]` are $\\beta_1, \\beta_2$.
     * Everything, $t$ included, belongs to the parameter: keep it in `self.state[p]`.
     """,
+    without=("torch.optim.Adam",),
+    hints=(
+        """
+        For each parameter, five lines: count the step, update both running means, correct *copies* of them,
+        and step. What has to be there again in the next step goes into `self.state[p]`: the count and the
+        two uncorrected means.
+        """,
+        """
+        One number p = 1, lr 0.1, β = (0.9, 0.999); the gradient is 4 in the first step and 2 in the second:
+
+        | | step 1 | step 2 |
+        | --- | --- | --- |
+        | t | 1 | 2 |
+        | m = 0.9 m + 0.1 g | 0.4 | 0.9 · 0.4 + 0.2 = 0.56 |
+        | v = 0.999 v + 0.001 g² | 0.016 | 0.015984 + 0.004 = 0.019984 |
+        | m / (1 − 0.9ᵗ) | 0.4 / 0.1 = 4 | 0.56 / 0.19 = 2.947 |
+        | v / (1 − 0.999ᵗ) | 0.016 / 0.001 = 16 | 0.019984 / 0.001999 = 9.997 |
+        | step: 0.1 · m̂ / (√v̂ + ε) | 0.1 · 4 / 4 = 0.1 | 0.1 · 2.947 / 3.162 = 0.0932 |
+        | p | 0.9 | 0.8068 |
+
+        The uncorrected 0.56 and 0.019984 are kept for step 3.
+        """,
+        """
+        ```python
+        class Adam(torch.optim.Optimizer):
+            def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+                super().__init__(params, {"lr": lr, "betas": betas, "eps": eps})
+
+            @torch.no_grad()
+            def step(self):
+                for group in self.param_groups:
+                    b1, b2 = group["betas"]
+                    for p in group["params"]:
+                        if p.grad is None:
+                            continue
+                        g, state = p.grad, self.state[p]
+                        t = state["t"] = ...
+                        m = state["m"] = ...
+                        v = state["v"] = ...
+                        m, v = ...
+                        p.sub_(...)
+        ```
+        """,
+    ),
 )
 
 
@@ -291,3 +336,109 @@ def _(f):
 def _(f):
     yield case("one step, with a third parameter", lambda: descent(
         lambda ps: f(ps, lr=0.1), 1, idle=True)).gives(ADAM_RECORDED["idle"], tolerance=1e-5)
+
+
+adam.changed(
+    "the largest second mean so far",
+    """
+    This is AMSGrad, a variant: it divides by the largest second mean that there has ever been.
+    Adam divides by the current one, so that after one huge gradient the steps recover.
+    """,
+    (
+        "                m, v = m / (1 - b1**t), v / (1 - b2**t)\n",
+        "                m, v = m / (1 - b1**t), v / (1 - b2**t)\n"
+        '                v = state["top"] = torch.maximum(state.get("top", v), v)\n',
+    ),
+)
+
+adam.changed(
+    "one count for the whole group",
+    """
+    The steps were counted for the group. A parameter that joins later, because it was frozen or had
+    no gradient at first, is then corrected as if its means had had as many steps as the others'.
+    Each parameter has a count of its own.
+    """,
+    (
+        '                t = state["t"] = state.get("t", 0) + 1\n',
+        "",
+    ),
+    (
+        '            b1, b2 = group["betas"]\n',
+        '            b1, b2 = group["betas"]\n            t = group["t"] = group.get("t", 0) + 1\n',
+    ),
+)
+
+adam.changed(
+    "keeps its means where nobody saves them",
+    """
+    Means and count are in an attribute of the optimizer. `state_dict()` saves `self.state` and
+    nothing else, so a training that goes on from a file begins with means of 0.
+    """,
+    (
+        "g, state = p.grad, self.state[p]",
+        "g, state = p.grad, self.__dict__.setdefault('own', {}).setdefault(id(p), {})",
+    ),
+)
+
+adam.changed(
+    "the betas that the optimizer was made with",
+    """
+    The betas came from `self.defaults`. Groups may have their own, and a schedule may change them.
+    """,
+    ('group["betas"]', 'self.defaults["betas"]'),
+)
+
+adam.changed(
+    "the eps that the optimizer was made with",
+    """
+    The eps came from `self.defaults`. Groups may have their own.
+    """,
+    ('group["eps"]', 'self.defaults["eps"]'),
+)
+
+adam.changed(
+    "empties the gradient",
+    """
+    `step` set the gradients to zero. That is what `zero_grad` is for, and the caller decides when.
+    """,
+    (
+        "                p.sub_(",
+        "                p.grad.zero_()\n                p.sub_(",
+    ),
+)
+
+adam.changed(
+    "gives the parameter another memory",
+    """
+    `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
+    behind with the old numbers. `p.sub_(…)` writes where the parameter is.
+    """,
+    (
+        'p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))',
+        'p.data = p - group["lr"] * m / (v.sqrt() + group["eps"])',
+    ),
+)
+
+
+def _any(draw):
+    def group():
+        return {
+            "lr": draw.choice([0.1, 0.5]),
+            "betas": draw.choice([(0.9, 0.999), (0.5, 0.8)]),
+            "eps": draw.choice([1e-8, 0.1]),
+        }
+
+    return [group(), group()], some_steps(draw, 6)
+
+
+@adam.check("any options, any gradients")
+def _(f):
+    yield agrees(
+        lambda *args: journey(f, *args),
+        lambda *args: journey(adam.answer.value, *args),
+        _any,
+        count=80,
+        tolerance=1e-4,
+        tell=told,
+    )
+    yield resumes(lambda: Going(lambda ps: f(ps, lr=0.1)), Going.step)

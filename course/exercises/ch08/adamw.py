@@ -2,7 +2,8 @@
 
 import toytorch as torch
 from course.cases import case
-from course.exercises.ch08.common import _two_groups, descent
+from course.exercises.ch08.common import _two_groups, descent, journey, some_steps, told
+from course.properties import agrees
 from course.records import Exercise
 
 adamw = Exercise(
@@ -22,6 +23,42 @@ adamw = Exercise(
     `group["lr"]`, $\\lambda$ is `group["decay"]`; both may differ between groups. A parameter
     without gradient is left alone.
     """,
+    without=("torch.optim.AdamW",),
+    hints=(
+        """
+        Two halves, one after the other: first every weight that takes part in this step shrinks by its own
+        group's factor, in place; then `super().step()` is called, once, for everything.
+        """,
+        """
+        Two groups, lr 0.1 in both. The first has decay 0.5 and p = 2, the second decay 0 and q = 2. Both
+        have the gradient 3, and it is the first step, so Adam's step is 0.1 · 3 / 3 = 0.1:
+
+        | | p | q |
+        | --- | --- | --- |
+        | factor 1 − lr · decay | 1 − 0.05 = 0.95 | 1 |
+        | after shrinking | 1.9 | 2 |
+        | after Adam's step | 1.8 | 1.9 |
+
+        A parameter without a gradient stays what it is: it neither shrinks nor steps.
+        """,
+        """
+        ```python
+        class AdamW(torch.optim.Adam):
+            def __init__(self, params, lr=1e-3, decay=1e-2):
+                super().__init__(params, lr=lr)
+                for group in self.param_groups:
+                    group.setdefault("decay", decay)
+
+            @torch.no_grad()
+            def step(self):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if ...:
+                            p.mul_(...)
+                ...
+        ```
+        """,
+    ),
 )
 
 
@@ -225,3 +262,57 @@ def _(f):
     yield case("one step, with a third parameter", lambda: descent(
         lambda ps: f(ps, lr=0.1, decay=0.5), 1, idle=True)).gives(
         ADAMW_RECORDED["idle"], tolerance=1e-5)
+
+
+adamw.changed(
+    "the rate that the optimizer was made with",
+    """
+    The rate came from `self.defaults`. A schedule changes `group["lr"]`, and the decay is to shrink
+    with it.
+    """,
+    ('group["lr"] * group["decay"]', 'self.defaults["lr"] * group["decay"]'),
+)
+
+adamw.changed(
+    "takes a zero gradient for none",
+    """
+    A gradient of zeros is a gradient, and the weight decays. Only `None` means that the parameter
+    took no part.
+    """,
+    ("if p.grad is not None:", "if p.grad is not None and p.grad.any():"),
+)
+
+adamw.changed(
+    "gives the parameter another memory",
+    """
+    `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
+    behind with the old numbers. `p.mul_(…)` writes where the parameter is.
+    """,
+    ('p.mul_(1 - group["lr"] * group["decay"])', 'p.data = p * (1 - group["lr"] * group["decay"])'),
+)
+
+adamw.changed(
+    "steps once for each group",
+    """
+    `super().step()` stands inside the loop, and it steps *all* groups: with two groups, everything
+    moves twice. Call it once, after the loops.
+    """,
+    ("        super().step()", "            super().step()"),
+)
+
+
+def _any(draw):
+    options = [{"lr": 0.1, "decay": draw.choice([0.0, 0.5])} for _ in range(2)]
+    options[1]["lr"] = draw.choice([0.1, 0.5])
+    return options, some_steps(draw)
+
+
+@adamw.check("any options, any gradients")
+def _(f):
+    yield agrees(
+        lambda *args: journey(f, *args),
+        lambda *args: journey(adamw.answer.value, *args),
+        _any,
+        tolerance=1e-4,
+        tell=told,
+    )

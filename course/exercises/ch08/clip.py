@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 
 clip = Exercise(
@@ -21,6 +22,45 @@ clip = Exercise(
       `model.parameters()` is: you can go through it once.
     * Return the norm **before** clipping, as a tensor of no dimension: it is worth a look.
     """,
+    without=(
+        "torch.nn.utils.clip_grad_norm_",
+        "torch.nn.utils.get_total_norm",
+        "torch.nn.utils.clip_grads_with_norm_",
+    ),
+    hints=(
+        """
+        Collect the gradients that are there in a list; after that you need the parameters no more. One
+        number, the norm of everything together, decides on one factor, and every gradient is multiplied by
+        that factor, in its own memory.
+        """,
+        """
+        The gradients are [3, 0] and [4], `max_norm` is 1.
+
+        | step | value |
+        | --- | --- |
+        | squares | 9, 0 and 16 |
+        | their sum, its root | 25, 5 |
+        | 1 / (5 + 0.000001) | 0.2 |
+        | the smaller of this and 1 | 0.2 |
+        | gradients, multiplied in place | [0.6, 0] and [0.8] |
+        | returned | 5, the norm before |
+
+        The new norm is 1, and the two still have the ratio 3 : 4. With `max_norm` 10 the factor would be 2,
+        so it is 1, and nothing changes. With gradients of zero it is
+        1 / 0.000001, so it is 1 again.
+        """,
+        """
+        ```python
+        def clip_grad_norm(parameters, max_norm):
+            grads = ...
+            norm = ...
+            scale = ...
+            for g in grads:
+                ...
+            return norm
+        ```
+        """,
+    ),
 )
 
 
@@ -188,3 +228,68 @@ def _(f):
     yield case("gradients [6] and [8] from a generator, clipped to 5",
                lambda: _clipped(f, [[6.0], [8.0]], 5.0, iter)).gives(
         (torch.tensor(10.0), [[3.0], [4.0]]), tolerance=1e-4)
+
+
+clip.changed(
+    "gives the parameters new gradients",
+    """
+    `p.grad = p.grad * scale` makes a new tensor. Whoever holds the gradient already (a bucket of
+    DDP, a view) still has the unclipped one. `mul_` writes where the gradient is.
+    """,
+    (
+        "    grads = [p.grad for p in parameters if p.grad is not None]",
+        "    wanting = [p for p in parameters if p.grad is not None]\n"
+        "    grads = [p.grad for p in wanting]",
+    ),
+    (
+        "    for g in grads:\n        g.mul_(scale)",
+        "    for p in wanting:\n        p.grad = p.grad * scale",
+    ),
+)
+
+clip.changed(
+    "forgets the root",
+    """
+    The sum of the squares was taken for the norm. The norm is its root.
+    """,
+    ("for g in grads).sqrt()", "for g in grads)"),
+)
+
+clip.changed(
+    "returns a number",
+    """
+    `.item()` gives a Python number. Asked for was a tensor of no dimension, as PyTorch returns it:
+    reading the number makes an accelerator wait, and the caller decides whether to.
+    """,
+    ("return norm", "return norm.item()"),
+)
+
+
+def _any(draw):
+    count = draw.randint(1, 3)
+    grads = [[draw.number() for _ in range(draw.randint(1, 3))] for _ in range(count)]
+    kind = draw.random()
+    if kind < 0.15:
+        grads = [[0.0] * len(g) for g in grads]
+    if kind > 0.8:
+        grads.append(None)
+    return grads, draw.choice([0.5, 1.0, 10.0])
+
+
+@clip.check("any gradients")
+def _(f):
+    def tell(grads, max_norm):
+        return f"gradients {grads}, clipped to {max_norm}"
+
+    yield agrees(
+        lambda *args: _clipped(f, *args), lambda *args: _clipped(clip.answer.value, *args), _any,
+        tolerance=1e-4, tell=tell)
+
+    def same():
+        p = torch.zeros(2, requires_grad=True)
+        held = p.grad = torch.tensor([3.0, 4.0])
+        f([p], 1.0)
+        return [round(v, 4) for v in held.tolist()], p.tolist()
+
+    text = "somebody holds the gradient [3, 4]; it is clipped to 1. What they see; the parameter"
+    yield case(text, same).gives(([0.6, 0.8], [0.0, 0.0]), tolerance=1e-3)

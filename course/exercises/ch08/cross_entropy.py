@@ -4,6 +4,7 @@ import math
 
 import toytorch as torch
 from course.cases import call, case
+from course.properties import agrees, gradient, second_derivative, untouched
 from course.records import Exercise
 
 entropy = Exercise(
@@ -26,6 +27,51 @@ entropy = Exercise(
       divide by. (Texts of different length are filled up with such labels.)
     * It has to be made of tensor operations: somebody will call `backward()` on it.
     """,
+    without=(
+        "torch.nn.functional.cross_entropy",
+        "torch.nn.functional.nll_loss",
+        "torch.nn.functional.log_softmax",
+        "torch.log_softmax",
+        "torch.logsumexp",
+        "torch.nn.CrossEntropyLoss",
+        "torch.Tensor.logsumexp",
+        "torch.Tensor.log_softmax",
+    ),
+    hints=(
+        """
+        Work on all examples at once. Throw the ignored rows away first; then the rest of the function does
+        not have to think of them. For each row you need two numbers: the logarithm of the sum of the
+        exponentials, with the row's own maximum taken out and added again, and the score of the right
+        class. Their difference is the loss of the row.
+        """,
+        """
+        Two examples, three classes: scores [[1000, 998, 990], [0, 1, 2]], labels [1, 2].
+
+        | step | row 0 | row 1 |
+        | --- | --- | --- |
+        | largest score m | 1000 | 2 |
+        | scores − m | 0, −2, −10 | −2, −1, 0 |
+        | their exponentials | 1, 0.1353, 0.00005 | 0.1353, 0.3679, 1 |
+        | sum, logarithm of it | 1.1354, 0.1270 | 1.5032, 0.4076 |
+        | m + logarithm | 1000.1270 | 2.4076 |
+        | score of the right class | 998 | 2 |
+        | loss of the row | 2.1270 | 0.4076 |
+
+        The mean is 1.2673. If the label of row 0 were `ignore`, the result would be 0.4076, the mean over
+        one example.
+        """,
+        """
+        ```python
+        def cross_entropy(scores, labels, ignore=-100):
+            kept = labels != ignore
+            scores, labels = ...
+            top = scores.max(1, keepdim=True).values
+            logs = ...
+            right = ...  # one entry for each row
+            return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -222,3 +268,84 @@ def _(f):
 
     yield case("of scores [[0, 0], [log 3, 0]], both of class 0", slope).gives(
         torch.tensor([[-0.25, 0.25], [-0.125, 0.125]]), tolerance=1e-5)
+
+
+entropy.changed(
+    "does not use the ignore it is given",
+    """
+    `ignore` stands in the first line so that the caller can choose it: some fill up with 0, some
+    with -1. Here a fixed number was used.
+    """,
+    ("labels != ignore", "labels != -100"),
+)
+
+entropy.changed(
+    "ignores every negative label",
+    """
+    All negative labels were left out. Which label means "does not count" is what `ignore` says, and
+    it may well be 0, the number of the filling in a vocabulary.
+    """,
+    ("labels != ignore", "labels >= 0"),
+)
+
+entropy.changed(
+    "computes in float32",
+    """
+    The scores were turned into float32. Who computes in float64 (a gradient check has to) gets a
+    result of half the digits, and of another dtype. Compute in the dtype that comes in.
+    """,
+    ("scores, labels = scores[kept], labels[kept]", "scores, labels = scores[kept].float(), labels[kept]"),
+)
+
+entropy.changed(
+    "writes into the scores",
+    """
+    The largest score was subtracted in the memory of the caller's tensor. The network's output is
+    another one after the loss was computed, and who looks at it later sees that. Compute a new
+    tensor.
+    """,
+    (
+        "    kept = labels != ignore\n",
+        "    kept = labels != ignore\n    scores.data.sub_(scores.data.max(1, keepdim=True).values)\n",
+    ),
+)
+
+entropy.changed(
+    "forgets to add the largest score again",
+    """
+    The largest score was taken out of the exponentials and not added afterwards, so every loss is
+    too small by it, and can be negative: $\\log \\sum_j e^{s_j} = m + \\log \\sum_j e^{s_j - m}$.
+    """,
+    (".log() + top[:, 0]", ".log()"),
+)
+
+
+def _any(draw):
+    n, classes = draw.randint(1, 4), draw.randint(2, 4)
+    ignore = draw.choice([-100, -1, 0])
+    labels = [draw.choice([ignore, *range(classes)]) for _ in range(n)]
+    labels[0] = classes - 1  # somebody has to count
+    scores = draw.tensor((n, classes), draw.dtype("float32", "float64"), requires_grad=True)
+    return scores, torch.tensor(labels), ignore
+
+
+@entropy.check("filled up with -1")
+def _(f):
+    scores, _, wanted = ENTROPY[4]
+    yield call(f, torch.tensor(scores), torch.tensor([0, -1, -1, 1]), -1).gives(
+        torch.tensor(wanted), tolerance=1e-4)
+
+
+@entropy.check("any scores, any ignore")
+def _(f):
+    def plain(g):
+        return lambda *args: g(*args).detach()
+
+    def tell(scores, labels, ignore):
+        rows = [[round(v, 1) for v in row] for row in scores.tolist()]
+        return f"scores {rows} ({scores.dtype}), labels {labels.tolist()}, ignore={ignore}"
+
+    yield agrees(plain(f), plain(entropy.answer.value), _any, tell=tell)
+    yield gradient(f, entropy.answer.value, _any)
+    yield second_derivative(f, entropy.answer.value, _any)
+    yield untouched(f, _any)

@@ -3,6 +3,7 @@
 import math
 
 from course.cases import call, case
+from course.properties import agrees
 from course.records import Exercise
 
 schedule = Exercise(
@@ -20,8 +21,35 @@ schedule = Exercise(
     * From `step = warmup` on, the share falls from 1 to `floor`: with $x$ going from 0 to 1 at
       `step = total`, it is $f + \\frac{1}{2}(1 - f)(1 + \\cos \\pi x)$, where $f$ is `floor`.
     * After `total` it stays at `floor`.
-    * `warmup` may be 0.
+    * `warmup` may be 0, and is always less than `total`.
     """,
+    hints=(
+        """
+        Two pieces, one after the other. Ask first whether the step is still in the warm-up. If not, express
+        how far the rest has got as a number $x$ from 0 to 1, no further, and put it into the cosine.
+        """,
+        """
+        `warmup = 4`, `total = 20`, `floor = 0.1`:
+
+        | step | piece | x | share |
+        | --- | --- | --- | --- |
+        | 0 | warm-up: (0 + 1) / 4 | | 0.25 |
+        | 3 | warm-up: (3 + 1) / 4 | | 1.00 |
+        | 4 | cosine | 0 / 16 = 0 | 0.1 + 0.9 · (1 + cos 0)/2 = 1.00 |
+        | 12 | cosine | 8 / 16 = 0.5 | 0.1 + 0.9 · (1 + 0)/2 = 0.55 |
+        | 20 | cosine | 16 / 16 = 1 | 0.1 + 0.9 · (1 − 1)/2 = 0.10 |
+        | 30 | cosine | 26 / 16, held at 1 | 0.10 |
+        """,
+        """
+        ```python
+        def rate_at(step, warmup, total, floor=0.0):
+            if ...:
+                return ...
+            x = ...  # 0 at the end of the warm-up, 1 at total and after it
+            return floor + ...
+        ```
+        """,
+    ),
 )
 
 
@@ -158,3 +186,55 @@ def _(f):
 def _(f):
     yield case("rate_at(n, 0, 100) for n = 0, 50",
                lambda: [float(f(n, 0, 100)) for n in (0, 50)]).gives([1.0, 0.5])
+
+
+schedule.changed(
+    "the warm-up starts at the floor",
+    """
+    The warm-up rose from the floor. The floor is where the cosine *ends*; the warm-up has its own
+    rule, 1/warmup, 2/warmup, ….
+    """,
+    ("return (step + 1) / warmup", "return floor + (1 - floor) * (step + 1) / warmup"),
+)
+
+schedule.changed(
+    "a line instead of a cosine",
+    """
+    The rate fell along a line. At the ends, and half way, a line and the cosine agree; in between
+    the cosine stays high for longer and then falls faster.
+    """,
+    ("(1 + math.cos(math.pi * x)) / 2", "(1 - x)"),
+)
+
+schedule.changed(
+    "the floor cuts the wave off",
+    """
+    The wave went down to 0 and was cut off at the floor: `max(floor, …)`. It should *arrive* at the
+    floor at the end: shrink the wave to 1 - floor and lift it.
+    """,
+    (
+        "return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2",
+        "return max(floor, (1 + math.cos(math.pi * x)) / 2)",
+    ),
+)
+
+schedule.changed(
+    "begins anew after the end",
+    """
+    After `total` the wave began again at the full rate (a *warm restart*). Asked for is that it
+    stays at the floor.
+    """,
+    ("min((step - warmup) / (total - warmup), 1.0)", "(step - warmup) / (total - warmup) % 1.0"),
+)
+
+
+def _any(draw):
+    warmup = draw.choice([0, 0, 1, draw.randint(2, 30)])
+    total = warmup + draw.randint(1, 60)
+    step = draw.choice([0, warmup, total, draw.randint(0, total + 20)])
+    return step, warmup, total, draw.choice([0.0, 0.1, 0.5])
+
+
+@schedule.check("any warm-up, any length")
+def _(f):
+    yield agrees(f, schedule.answer.value, _any, count=150)

@@ -2,7 +2,8 @@
 
 import toytorch as torch
 from course.cases import case
-from course.exercises.ch08.common import _two_groups, descent
+from course.exercises.ch08.common import Going, _two_groups, descent, journey, some_steps, told
+from course.properties import agrees, resumes
 from course.records import Exercise
 
 sgd = Exercise(
@@ -25,8 +26,52 @@ sgd = Exercise(
     * A parameter whose `.grad` is `None` took no part: leave it alone.
     * `self.state[p]` is a dictionary of this parameter's own, empty at first, where $v$ can wait
       for the next step. $v$ starts at 0. It must be memory of its own, not the gradient's.
-    * Write into `p` in place (`p.sub_(…)`): everybody else holds that very tensor.
+    * Write into `p` in place (`p.sub_(…)`): everybody else holds that very tensor. The gradient is
+      not yours: leave it as it is.
     """,
+    without=("torch.optim.SGD",),
+    hints=(
+        """
+        `step` is two loops around four lines. For each parameter: make $g$ from its gradient and the decay,
+        make the new velocity from the old one, decide which of two moves to take, write into the parameter.
+        All numbers come from the group, the old velocity from `self.state[p]`.
+        """,
+        """
+        One parameter p = 1, lr 0.1, momentum 0.9, weight decay 0, and the gradient is p in every step:
+
+        | step | g | v = 0.9 v + g | plain: p − 0.1 v |
+        | --- | --- | --- | --- |
+        | 1 | 1 | 0.9 · 0 + 1 = 1 | 1 − 0.1 = 0.9 |
+        | 2 | 0.9 | 0.9 · 1 + 0.9 = 1.8 | 0.9 − 0.18 = 0.72 |
+        | 3 | 0.72 | 0.9 · 1.8 + 0.72 = 2.34 | 0.72 − 0.234 = 0.486 |
+
+        With Nesterov the first move is g + 0.9 v = 1 + 0.9 = 1.9, so p becomes 0.81. With a weight decay of
+        0.5, the first g would be 1 + 0.5 · 1 = 1.5, and all else follows from it.
+        """,
+        """
+        ```python
+        class SGD(torch.optim.Optimizer):
+            def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False,
+                         weight_decay=0.0):
+                super().__init__(params, {
+                    "lr": lr, "momentum": momentum, "nesterov": nesterov,
+                    "weight_decay": weight_decay})
+
+            @torch.no_grad()
+            def step(self):
+                for group in self.param_groups:
+                    m = group["momentum"]
+                    for p in group["params"]:
+                        if ...:
+                            continue
+                        g = ...
+                        state = self.state[p]
+                        v = state["v"] = ...
+                        move = ...
+                        p.sub_(...)
+        ```
+        """,
+    ),
 )
 
 
@@ -397,3 +442,86 @@ def _(f):
     yield case("zero_grad(set_to_none=False) before each of three steps", lambda: descent(
         lambda ps: f(ps, lr=0.1, momentum=0.9), 3, keep=True)).gives(
         SGD_RECORDED["kept"], tolerance=1e-5)
+
+
+sgd.changed(
+    "keeps the velocity where nobody saves it",
+    """
+    The velocity is in an attribute of the optimizer. `state_dict()` saves `self.state` and nothing
+    else, so a training that goes on from a file begins with a velocity of 0. That is what
+    `self.state[p]` is for.
+    """,
+    ("state = self.state[p]", "state = self.__dict__.setdefault('own', {}).setdefault(id(p), {})"),
+)
+
+sgd.changed(
+    "writes the decay into the gradient",
+    """
+    `p.grad.add_(…)` changes the gradient itself. Whoever looks at it afterwards (a plot, a clipping
+    that comes later, the next `backward`, which adds to it) finds another one. Compute a new `g`.
+    """,
+    ('g = p.grad + group["weight_decay"] * p', 'g = p.grad.add_(group["weight_decay"] * p).clone()'),
+)
+
+sgd.changed(
+    "empties the gradient",
+    """
+    `step` set the gradients to zero. That is what `zero_grad` is for, and the caller decides when:
+    some add up the gradients of several batches, some look at them after the step.
+    """,
+    (
+        'p.sub_(group["lr"] * move)',
+        'p.sub_(group["lr"] * move)\n                p.grad.zero_()',
+    ),
+)
+
+sgd.changed(
+    "takes a zero gradient for none",
+    """
+    A gradient of zeros is a gradient: the velocity decays, and moves the parameter on; the weight
+    decay pulls. Only `None` means that the parameter took no part.
+    """,
+    ("if p.grad is None:", "if p.grad is None or not p.grad.any():"),
+)
+
+sgd.changed(
+    "gives the parameter another memory",
+    """
+    `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
+    behind with the old numbers. `p.sub_(…)` writes where the parameter is.
+    """,
+    ('p.sub_(group["lr"] * move)', 'p.data = p - group["lr"] * move'),
+)
+
+sgd.changed(
+    "Nesterov adds the whole velocity",
+    """
+    Nesterov's step is `g + momentum * v`. Here the velocity was added without the momentum.
+    """,
+    ("g + m * v if", "g + v if"),
+)
+
+
+def _any(draw):
+    def group():
+        return {
+            "lr": draw.choice([0.1, 0.5]),
+            "momentum": draw.choice([0.0, 0.5, 0.9]),
+            "nesterov": draw.random() < 0.4,
+            "weight_decay": draw.choice([0.0, 0.0, 0.3]),
+        }
+
+    return [group(), group()], some_steps(draw)
+
+
+@sgd.check("any options, any gradients")
+def _(f):
+    yield agrees(
+        lambda *args: journey(f, *args),
+        lambda *args: journey(sgd.answer.value, *args),
+        _any,
+        count=60,
+        tolerance=1e-4,
+        tell=told,
+    )
+    yield resumes(lambda: Going(lambda ps: f(ps, lr=0.1, momentum=0.9)), Going.step)

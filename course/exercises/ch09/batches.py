@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 
 batches = Exercise(
@@ -15,9 +16,53 @@ batches = Exercise(
 
     * `list(Batches(range(5), 2))` is `[[0, 1], [2, 3], [4]]`. The last batch is shorter where the
       numbers do not come out even, and with `drop_last=True` it is left out.
-    * `len(batches)` is how many lists there are.
+    * `len(batches)` is how many lists there are. Compute it from `len(sampler)`.
+    * A sampler is gone through anew in every epoch, and it cannot be sliced: it only has `iter` and
+      `len`.
     * Each batch is a list of its own. Somebody may keep it.
     """,
+    without=("torch.utils.data.BatchSampler",),
+    hints=(
+        """
+        Go through the sampler once, as it comes, and keep one list that you fill. When it is full, hand it
+        out and begin a **new** one. What is left when the numbers end is the short batch. `len` is
+        arithmetic: it must not go through the sampler, which may draw random numbers.
+        """,
+        """
+        `Batches(range(5), 2)`:
+
+        | number | the list after it | yielded |
+        | --- | --- | --- |
+        | 0 | [0] | |
+        | 1 | [0, 1] | [0, 1], then a new list |
+        | 2 | [2] | |
+        | 3 | [2, 3] | [2, 3], then a new list |
+        | 4 | [4] | |
+        | the end | [4] | [4], unless `drop_last` |
+
+        `divmod(5, 2)` is (2, 1): two full batches and a rest of 1, so `len` is 3, or 2 with `drop_last`.
+        """,
+        """
+        ```python
+        class Batches(torch.utils.data.Sampler):
+            def __init__(self, sampler, size, drop_last=False):
+                self.sampler, self.size, self.drop_last = sampler, size, drop_last
+
+            def __iter__(self):
+                batch = []
+                for number in self.sampler:
+                    batch.append(number)
+                    if ...:
+                        ...
+                if ...:
+                    yield batch
+
+            def __len__(self):
+                whole, rest = divmod(len(self.sampler), self.size)
+                return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -212,3 +257,124 @@ def _(f):
 def _(f):
     yield case("kept = list(Batches(range(6), 2)); kept",
                lambda: list(f(range(6), 2))).gives([[0, 1], [2, 3], [4, 5]])
+
+
+@batches.mutant(
+    "the order is frozen",
+    why="""
+    The sampler was read once, when the batches were made. A sampler that shuffles gives a new order
+    in every epoch; here all epochs are alike. Go through it in `__iter__`.
+    """,
+)
+class Batches(torch.utils.data.Sampler):
+    def __init__(self, sampler, size, drop_last=False):
+        numbers = list(sampler)
+        self.all = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+        if drop_last and self.all and len(self.all[-1]) < size:
+            self.all.pop()
+
+    def __iter__(self):
+        return iter([list(batch) for batch in self.all])
+
+    def __len__(self):
+        return len(self.all)
+
+
+@batches.mutant(
+    "slices the sampler",
+    why="""
+    `sampler[i : i + size]` works for a `range` and for a list. A sampler has no places to look up:
+    it is something to go through, and it decides on its way what comes next.
+    """,
+)
+class Batches(torch.utils.data.Sampler):
+    def __init__(self, sampler, size, drop_last=False):
+        self.sampler, self.size, self.drop_last = sampler, size, drop_last
+
+    def __iter__(self):
+        for i in range(0, len(self.sampler), self.size):
+            batch = list(self.sampler[i : i + self.size])
+            if len(batch) == self.size or not self.drop_last:
+                yield batch
+
+    def __len__(self):
+        whole, rest = divmod(len(self.sampler), self.size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+batches.changed(
+    "one epoch and no more",
+    """
+    `iter(sampler)` was called once, in `__init__`. An iterator that has come to its end stays
+    there, so the second epoch is empty. Begin anew in `__iter__`.
+    """,
+    (
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last",
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last\n"
+        "        self.numbers = iter(sampler)",
+    ),
+    ("for number in self.sampler:", "for number in self.numbers:"),
+)
+
+batches.changed(
+    "len goes through an epoch",
+    """
+    `len` counted by going through the sampler. That draws an order, so that asking for the length
+    changes which order comes next. The length follows from `len(self.sampler)`.
+    """,
+    (
+        "        whole, rest = divmod(len(self.sampler), self.size)\n"
+        "        return whole + (rest > 0 and not self.drop_last)",
+        "        return sum(1 for _ in self)",
+    ),
+)
+
+
+class _Epochs:
+    """A sampler whose numbers tell the epoch: 10, 11, …, then 20, 21, …."""
+
+    def __init__(self, count):
+        self.count, self.epoch = count, 0
+
+    def __iter__(self):
+        self.epoch += 1
+        for number in range(self.count):
+            yield 10 * self.epoch + number
+
+    def __len__(self):
+        return self.count
+
+
+@batches.check("a sampler that is no list")
+def _(f):
+    def epochs():
+        made = f(_Epochs(3), 2)
+        return list(made), list(made)
+
+    text = "a sampler that yields 10, 11, 12 in its first epoch and 20, 21, 22 in its second"
+    yield case(f"two epochs of Batches(sampler, 2) for {text}", epochs).gives(
+        ([[10, 11], [12]], [[20, 21], [22]]))
+
+    def asked():
+        sampler = _Epochs(3)
+        return len(f(sampler, 2)), sampler.epoch
+
+    yield case("len(Batches(sampler, 2)), and how often the sampler was gone through", asked).gives(
+        (2, 0))
+
+
+@batches.check("any numbers")
+def _(f):
+    def run(kind):
+        def made(count, size, drop_last):
+            batches = kind(range(count), size, drop_last)
+            return list(batches), len(batches)
+
+        return made
+
+    def tell(count, size, drop_last):
+        return f"list and len of Batches(range({count}), {size}, drop_last={drop_last})"
+
+    yield agrees(run(f), run(batches.answer.value),
+                 lambda draw: (draw.randint(0, 12), draw.randint(1, 5), draw.random() < 0.5),
+                 count=80, tell=tell)

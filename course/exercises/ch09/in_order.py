@@ -1,6 +1,9 @@
 """Fetch ahead, and keep the order."""
 
+import itertools
+
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 from toytorch.viz.lessons.loader_steps import Clocked, run
 
@@ -27,7 +30,66 @@ ordered = Exercise(
     3. When the next batch in order is there, ask **its** worker for one more, then yield it. So
        at most `ahead` batches per worker are ever under way or waiting.
     4. Stop when everything that was asked for has been yielded.
+
+    For example two workers, `ahead=1`, four indices a to d, and a takes long:
+
+    | what happens | under way | waits | yielded |
+    | --- | --- | --- | --- |
+    | `ask(0, 0, a)`, `ask(1, 1, b)` | a, b | | |
+    | `hear()` → `(1, 1, b)`: too early | a | b | |
+    | `hear()` → `(0, 0, a)`: next. `ask(0, 2, c)` | c | b | a |
+    | b is there, from worker 1. `ask(1, 3, d)` | c, d | | b |
+    | `hear()` → `(0, 2, c)`: next | d | | c |
+    | `hear()` → `(1, 3, d)`: next | | | d |
+
+    `indices` may be endless: take the next one only when you ask for it.
     """,
+    without=("toytorch.utils.data.pool.batches",),
+    hints=(
+        """
+        Three counters and a dictionary are all that is needed: what to ask for next (an iterator of pairs,
+        order and index), how many were asked for, how many were yielded, and what arrived too early. A
+        small inner function that asks one worker for one more, if there is more, is used in two places: at
+        the beginning and each time a batch is handed over.
+        """,
+        """
+        Two workers, `ahead = 1`, four indices a, b, c, d; a takes 5 to fetch, the others 1:
+
+        | what happens | under way | waiting in the dictionary | yielded |
+        | --- | --- | --- | --- |
+        | `ask(0, 0, a)`, `ask(1, 1, b)` | a, b | | |
+        | `hear()` gives (1, 1, b): too early | a | 1: b | |
+        | `hear()` gives (0, 0, a): it is next | | 1: b | |
+        | worker 0 brought a: `ask(0, 2, c)` | c | 1: b | a |
+        | number 1 is there already; worker 1: `ask(1, 3, d)` | c, d | | b |
+        | `hear()` gives (0, 2, c): it is next; no index is left | d | | c |
+        | `hear()` gives (1, 3, d) | | | d |
+
+        Asked 4, yielded 4: the generator ends.
+        """,
+        """
+        ```python
+        def in_order(pool, indices, ahead):
+            jobs, asked, given, arrived = enumerate(indices), 0, 0, {}
+
+            def ask(worker):
+                nonlocal asked
+                job = next(jobs, None)
+                if job is not None:
+                    ...
+
+            for _ in range(ahead):
+                ...
+            while given < asked:
+                while given not in arrived:
+                    worker, order, batch = pool.hear()
+                    ...
+                worker, batch = arrived.pop(given)
+                ...
+                yield batch
+        ```
+        """,
+    ),
 )
 
 
@@ -244,3 +306,103 @@ def _(f):
 
     text = "time for 12 batches that take 2 to fetch and 1 to use, 2 workers, ahead=2"
     yield case(text, end).holds("14 or less", lambda got: got <= 14)
+
+
+ordered.changed(
+    "asks after it has yielded",
+    """
+    `yield` hands the batch over and stops there until the loop comes back for the next one. All
+    that time the worker had no new job. Ask for one more first, then yield.
+    """,
+    ("        ask(worker)\n        yield batch", "        yield batch\n        ask(worker)"),
+)
+
+ordered.changed(
+    "reads all indices first",
+    """
+    `list(indices)` goes through all of them before the first batch is asked for. A sampler may be
+    endless, and a long one costs memory. Take one with `next` when you ask.
+    """,
+    ("enumerate(indices), 0", "enumerate(list(indices)), 0"),
+)
+
+ordered.changed(
+    "one ahead, whatever is said",
+    """
+    Every worker got one job at the beginning, whatever `ahead` is. A worker that is done early then
+    waits until your loop has used its batch.
+    """,
+    ("for _ in range(ahead):", "for _ in range(1):"),
+)
+
+ordered.changed(
+    "one worker gets all its jobs first",
+    """
+    Worker 0 got the first `ahead` jobs, worker 1 the next ones. The second batch then has to wait
+    for the first although another worker is free. Go round all workers, `ahead` times.
+    """,
+    (
+        "    for _ in range(ahead):\n        for worker in range(len(pool)):",
+        "    for worker in range(len(pool)):\n        for _ in range(ahead):",
+    ),
+)
+
+ordered.changed(
+    "asks the worker that was heard last",
+    """
+    The next job went to the worker that answered last, not to the one whose batch was handed over.
+    One worker may then get more and more jobs, and another none. Keep the worker beside its batch.
+    """,
+    ("        worker, batch = arrived.pop(given)", "        _, batch = arrived.pop(given)"),
+)
+
+ordered.changed(
+    "always asks the first worker",
+    """
+    All later jobs went to worker 0, so that the others work no more after the first round. Ask the
+    worker whose batch was handed over.
+    """,
+    ("        ask(worker)\n        yield", "        ask(0)\n        yield"),
+)
+
+
+class _Noted(Clocked):
+    """A pool that notes in order what was asked for, and what was yielded."""
+
+    def ask(self, worker, order, index):
+        self.notes.append(f"ask({worker}, {order}, {index})")
+        super().ask(worker, order, index)
+
+
+def _notes(f):
+    def run(times, workers, ahead):
+        pool = _Noted(times, workers)
+        pool.notes = notes = []
+        for batch in f(pool, iter(range(len(times))), ahead):
+            notes.append(f"yield {batch}")
+            pool.now += 1.0  # the loop uses it
+        return notes
+
+    return run
+
+
+@ordered.check("who is asked, and when")
+def _(f):
+    def tell(times, workers, ahead):
+        return f"batches that take {times} to fetch, {workers} workers, ahead={ahead}: what happens"
+
+    yield agrees(
+        _notes(f), _notes(ordered.answer.value),
+        lambda draw: ([draw.randint(1, 5) for _ in range(draw.randint(0, 8))], draw.randint(1, 3),
+                      draw.randint(1, 3)),
+        count=80, tell=tell)
+
+    def endless():
+        return list(itertools.islice(f(Clocked([1] * 100, 2), _counted(), 2), 4))
+
+    yield case("the first 4 batches, where the indices have no end", endless).gives([0, 1, 2, 3])
+
+
+def _counted():
+    yield from range(100)
+    raise RuntimeError("100 indices were read, and 4 batches were asked for")

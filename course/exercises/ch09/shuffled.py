@@ -14,12 +14,47 @@ shuffled = Exercise(
 
     Write `Shuffled(count, generator=None)`, with `iter(sampler)` and `len(sampler)`:
 
-    * An epoch has the numbers `0` to `count - 1`, each once, in random order.
+    * An epoch has the numbers `0` to `count - 1`, each once, in random order: all orders are
+      equally likely.
     * Each `iter(sampler)` begins a new epoch, with a **new** order.
     * The randomness comes from `generator`, or where it is `None` from the default one; that is
       what `torch.randperm(n, generator=generator)` does anyway.
     * Yield Python ints (`.tolist()`): a list or a dictionary wants those, not tensors.
     """,
+    without=("torch.utils.data.RandomSampler",),
+    hints=(
+        """
+        A permutation has every number once: `torch.randperm` draws one, and it makes all orders equally
+        likely. What matters is *when* you draw: `__iter__` runs at the beginning of every epoch, `__init__`
+        once.
+        """,
+        """
+        `sampler = Shuffled(4, generator)`; what the generator draws is made up:
+
+        | call | what runs | result |
+        | --- | --- | --- |
+        | `Shuffled(4, generator)` | `__init__`: keeps 4 and the generator, draws nothing | |
+        | `len(sampler)` | `__len__` | 4 |
+        | `list(sampler)` | `__iter__`: `randperm(4)` is [2, 0, 3, 1] | `[2, 0, 3, 1]` |
+        | `list(sampler)` | `__iter__`: `randperm(4)` is [1, 2, 0, 3] | `[1, 2, 0, 3]` |
+
+        `iter([2, 0, 3, 1])` makes an iterator over a list. `tensor.tolist()` makes a list of Python ints.
+        """,
+        """
+        ```python
+        class Shuffled(torch.utils.data.Sampler):
+            def __init__(self, count, generator=None):
+                self.count, self.generator = count, generator
+
+            def __iter__(self):
+                order = ...
+                return iter(...)
+
+            def __len__(self):
+                return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -182,3 +217,141 @@ def _(f):
         return first == list(f(20, _generator(5)))
 
     yield case("two samplers with generators of the same seed: the same order?", twice).gives(True)
+
+
+@shuffled.mutant(
+    "the old order from a random place on",
+    why="""
+    Only the beginning was drawn; from there the numbers follow one another as before. Of n! orders
+    you get n, and each example always has the same neighbours. Draw a permutation.
+    """,
+)
+class Shuffled(torch.utils.data.Sampler):
+    def __init__(self, count, generator=None):
+        self.count, self.generator = count, generator
+
+    def __iter__(self):
+        start = torch.randint(self.count, (1,), generator=self.generator).item()
+        return iter([(start + i) % self.count for i in range(self.count)])
+
+    def __len__(self):
+        return self.count
+
+
+@shuffled.mutant(
+    "the last one stays last",
+    why="""
+    The last number took no part in the shuffle. `randperm(count)` has the numbers 0 to count - 1,
+    all of them.
+    """,
+)
+class Shuffled(torch.utils.data.Sampler):
+    def __init__(self, count, generator=None):
+        self.count, self.generator = count, generator
+
+    def __iter__(self):
+        order = torch.randperm(self.count - 1, generator=self.generator).tolist()
+        return iter([*order, self.count - 1])
+
+    def __len__(self):
+        return self.count
+
+
+@shuffled.mutant(
+    "some orders more often than others",
+    why="""
+    Each place was exchanged with any other one, n times. That gives nⁿ equally likely courses for
+    n! orders, which does not come out even: for three numbers, some orders come in 5 of 27 cases
+    and others in 4. (Exchanging place i only with the places from i on makes it right.)
+    """,
+)
+class Shuffled(torch.utils.data.Sampler):
+    def __init__(self, count, generator=None):
+        self.count, self.generator = count, generator
+
+    def __iter__(self):
+        order = list(range(self.count))
+        for i in range(self.count):
+            j = torch.randint(self.count, (1,), generator=self.generator).item()
+            order[i], order[j] = order[j], order[i]
+        return iter(order)
+
+    def __len__(self):
+        return self.count
+
+
+@shuffled.mutant(
+    "the number of the epoch decides",
+    why="""
+    The order depends on the number of the epoch alone. Two generators with different seeds give the
+    same orders, and so do all programs: nobody can repeat an experiment with other chances.
+    """,
+)
+class Shuffled(torch.utils.data.Sampler):
+    def __init__(self, count, generator=None):
+        self.count, self.epoch = count, 0
+
+    def __iter__(self):
+        self.epoch += 1
+        generator = torch.Generator().manual_seed(self.epoch)
+        return iter(torch.randperm(self.count, generator=generator).tolist())
+
+    def __len__(self):
+        return self.count
+
+
+shuffled.changed(
+    "a generator of its own where none is given",
+    """
+    Without a generator, the sampler made one with a fixed seed. `torch.manual_seed` has no effect
+    on it, and every sampler draws the same orders. `None` means: the default generator.
+    """,
+    (
+        "self.count, self.generator = count, generator",
+        "self.count, self.generator = count, generator or torch.Generator().manual_seed(0)",
+    ),
+)
+
+
+@shuffled.check("all orders, equally often")
+def _(f):
+    def places():
+        sampler = f(9, _generator(0))
+        orders = [list(sampler) for _ in range(200)]
+        return [len({order.index(number) for order in orders}) for number in (0, 8)]
+
+    yield case("200 epochs of 9: at how many places the numbers 0 and 8 were", places).gives([9, 9])
+
+    def orders():
+        sampler, found = f(3, _generator(0)), {}
+        for _ in range(9000):
+            order = "".join(map(str, sampler))
+            found[order] = found.get(order, 0) + 1
+        return dict(sorted(found.items()))
+
+    yield case("9000 epochs of 3: how often each order came", orders).holds(
+        "six orders, each between 1360 and 1640 times",
+        lambda got: len(got) == 6 and all(1360 <= n <= 1640 for n in got.values()))
+
+
+@shuffled.check("another seed, another order")
+def _(f):
+    def seeds():
+        return list(f(20, _generator(5))) == list(f(20, _generator(6)))
+
+    yield case("two samplers with generators of different seeds: the same order?", seeds).gives(
+        False)
+
+    def default():
+        before = torch.get_rng_state()
+        try:
+            found = []
+            for seed in (1, 2, 1):
+                torch.manual_seed(seed)
+                found.append(list(f(20)))
+        finally:
+            torch.set_rng_state(before)
+        return found[0] == found[1], found[0] == found[2]
+
+    text = "without a generator, after manual_seed: the same order for seeds 1 and 2? for 1 and 1?"
+    yield case(text, default).gives((False, True))

@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 
 standardised = Exercise(
@@ -10,9 +11,9 @@ standardised = Exercise(
     chapter=9,
     minutes=12,
     prompt="""
-    A penguin weighs 4000 and its bill is 17 deep. For a network these are just numbers, and the
-    large ones drown the others. The cure is to standardise each column: subtract its mean, divide
-    by its standard deviation.
+    A penguin weighs 4000 g and its bill is 17 mm deep. In a network the first number would count
+    some two hundred times as much as the second. So each column is *standardised*: subtract its
+    mean, divide by its standard deviation.
 
     Write a dataset `Standardised(features, labels, like=None)`:
 
@@ -25,6 +26,44 @@ standardised = Exercise(
     * A column in which all values are equal has the standard deviation 0. Divide it by 1.
     * The tensors you were given belong to somebody else. Do not change them.
     """,
+    hints=(
+        """
+        Compute two rows of numbers once, when the dataset is made: the mean and the deviation of each
+        column, from your own features or from the other dataset. `data[i]` then is one subtraction and one
+        division. Nothing is ever written into `features`.
+        """,
+        """
+        The features are [[1, 100], [2, 500], [3, 300]]:
+
+        | | column 0 | column 1 |
+        | --- | --- | --- |
+        | mean | 2 | 300 |
+        | deviation, `std(0)` | 1 | 200 |
+        | row 0: (1 − 2) / 1 and (100 − 300) / 200 | −1 | −1 |
+        | row 1 | 0 | 1 |
+
+        Test data with the row [4, 700] and `like=train`: (4 − 2) / 1 = 2 and (700 − 300) / 200 = 2, whatever
+        else is among the test data. In a column [7, 7, 7] the deviation is 0; divided by 1 instead, it
+        gives 0 everywhere.
+        """,
+        """
+        ```python
+        class Standardised(torch.utils.data.Dataset):
+            def __init__(self, features, labels, like=None):
+                self.features, self.labels = features, labels
+                std = features.std(0)
+                self.mean = ...
+                self.std = ...
+
+            def __len__(self):
+                return ...
+
+            def __getitem__(self, i):
+                row = ...
+                return row, self.labels[i]
+        ```
+        """,
+    ),
 )
 
 
@@ -230,3 +269,90 @@ def _(f):
         return features
 
     yield case("features, after use", after).gives(_table()[0])
+
+
+standardised.changed(
+    "a small number added to the deviation",
+    """
+    `std + 1e-6` avoids the division by 0, and changes every other column a little; one that varies
+    by a thousandth is changed visibly. Replace the deviation only where it is 0.
+    """,
+    ("std.where(std > 0, 1.0)", "std + 1e-6"),
+)
+
+standardised.changed(
+    "no deviation below 1",
+    """
+    Every deviation below 1 was raised to 1. A column in metres then stays small, and the network
+    hardly sees it. Only a deviation of exactly 0 is replaced.
+    """,
+    ("std.where(std > 0, 1.0)", "std.clamp(min=1.0)"),
+)
+
+standardised.changed(
+    "small deviations count as none",
+    """
+    A column that varies by less than a hundredth was not divided by its deviation. The unit decides
+    whether numbers are small; a column in kilometres varies as truly as one in metres. Only a
+    deviation of exactly 0 is replaced.
+    """,
+    ("std.where(std > 0, 1.0)", "std.where(std > 1e-2, 1.0)"),
+)
+
+standardised.changed(
+    "always float32",
+    """
+    The row became float32. A table in float64 was perhaps meant to stay so; leave the dtype to
+    whoever made it.
+    """,
+    ("return row, self.labels[i]", "return row.float(), self.labels[i]"),
+)
+
+standardised.changed(
+    "the mean of the others, its own deviation",
+    """
+    With `like`, the mean came from the training data and the deviation from the test data. Both
+    belong together, and both come from `like`.
+    """,
+    (" if like is None else like.std", ""),
+)
+
+
+def _any(draw):
+    dtype, columns = draw.dtype("float32", "float64"), draw.randint(1, 3)
+    scale = draw.choice([1.0, 0.001, 100.0])
+
+    def table(rows):
+        numbers = [[draw.number() * scale for _ in range(columns)] for _ in range(rows)]
+        return torch.tensor(numbers, dtype=dtype)
+
+    train = table(draw.randint(3, 5))
+    if draw.random() < 0.4:
+        train[:, 0] = 7.0
+    return train, table(draw.randint(1, 3))
+
+
+@standardised.check("a column that varies little")
+def _(f):
+    def row():
+        return f(torch.tensor([[1.0], [1.5], [2.0]]), torch.zeros(3))[2][0]
+
+    yield case("features = [[1], [1.5], [2]], row 2", row).gives(torch.tensor([1.0]))
+
+
+@standardised.check("any table, and one like it")
+def _(f):
+    def rows(kind):
+        def run(features, others):
+            train = kind(features, torch.arange(len(features)))
+            test = kind(others, torch.arange(len(others)), like=train)
+            return [list(map(tuple, map(train.__getitem__, range(len(train))))),
+                    list(map(tuple, map(test.__getitem__, range(len(test)))))]
+
+        return run
+
+    def tell(features, others):
+        said = [[[round(v, 4) for v in row] for row in t.tolist()] for t in (features, others)]
+        return f"features {said[0]} ({features.dtype}), and others, like it: {said[1]}"
+
+    yield agrees(rows(f), rows(standardised.answer.value), _any, tolerance=1e-4, tell=tell)

@@ -26,7 +26,51 @@ checkpoint = Exercise(
     | model, optimizer, scheduler | `.state_dict()` | `.load_state_dict(…)` |
     | a generator | `.get_state()` | `.set_state(…)` |
     | the default generator, for dropout | `torch.get_rng_state()` | `torch.set_rng_state(…)` |
+
+    Saving changes nothing: training goes on after it as it would have without. A file that is there
+    already is replaced. A file that does not fit the model is an error.
     """,
+    hints=(
+        """
+        Make one dictionary of everything that changes while training goes on, and hand that to
+        `torch.save`. `load` reads the same dictionary and puts each part back into the object it came from.
+        Two parts are generators: the loader's, and the default one.
+        """,
+        """
+        What the dictionary holds after three epochs of a small network, and what is lost without each part:
+
+        | key | what it holds | without it |
+        | --- | --- | --- |
+        | `"model"` | weights, biases, running means | the network is as new |
+        | `"optimizer"` | momentum of each parameter, learning rate | the first steps are those of a fresh optimizer |
+        | `"scheduler"` | `last_epoch = 3` | the rate falls three epochs too late |
+        | `"generator"` | the state of the loader's generator | the batches come in another order |
+        | `"random"` | `torch.get_rng_state()` | dropout draws other masks |
+
+        `load` goes through the same five rows: `load_state_dict` three times, `set_state`, and
+        `torch.set_rng_state`.
+        """,
+        """
+        ```python
+        class Checkpoint:
+            def __init__(self, model, optimizer, scheduler, generator):
+                self.parts = {"model": model, ...}
+                self.generator = generator
+
+            def save(self, path):
+                state = {name: ... for name, p in self.parts.items()}
+                state["generator"] = ...
+                state["random"] = ...
+                torch.save(state, path)
+
+            def load(self, path):
+                state = torch.load(path)
+                for name, part in self.parts.items():
+                    ...
+                ...
+        ```
+        """,
+    ),
 )
 
 
@@ -285,3 +329,108 @@ def _(f):
         return _lists(_epochs(world, 2)[0].state_dict())
 
     yield _same(f, "the model after two more epochs", further)
+
+
+checkpoint.changed(
+    "loads whatever fits",
+    """
+    The model was loaded with `strict=False`: names that are missing or unexpected are passed over.
+    A checkpoint of another network then loads without a word, and what did not fit stays random.
+    """,
+    (
+        "            part.load_state_dict(state[name])",
+        "            options = {'strict': False} if name == 'model' else {}\n"
+        "            part.load_state_dict(state[name], **options)",
+    ),
+)
+
+checkpoint.changed(
+    "does not replace a file",
+    """
+    A file that is there already was left as it is. A training that saves to one path after each
+    epoch would keep the first epoch for ever.
+    """,
+    (
+        "        torch.save(state, path)",
+        "        if not os.path.exists(path):\n            torch.save(state, path)",
+    ),
+)
+
+checkpoint.changed(
+    "saving switches to evaluation",
+    """
+    `save` called `model.eval()`. Training goes on after saving, now without dropout and with frozen
+    batch norms. Saving should change nothing.
+    """,
+    (
+        "        torch.save(state, path)",
+        "        self.parts['model'].eval()\n        torch.save(state, path)",
+    ),
+)
+
+@checkpoint.check("saving changes nothing, and replaces what is there")
+def _(f):
+    def undisturbed(save):
+        before = torch.get_rng_state()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                world = _epochs(_world(1), 1)
+                if save:
+                    f(*world).save(os.path.join(folder, "state.pt"))
+                return _lists(_epochs(world, 1)[0].state_dict())
+        finally:
+            torch.set_rng_state(before)
+
+    yield case("two epochs, saved in between: the same network as without saving?",
+               lambda: undisturbed(True) == undisturbed(False)).gives(True)
+
+    def twice():
+        before = torch.get_rng_state()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "state.pt")
+                world = _world(1)
+                f(*world).save(path)
+                _epochs(world, 2)
+                f(*world).save(path)
+                other = _world(2)
+                f(*other).load(path)
+                return other[2].last_epoch
+        finally:
+            torch.set_rng_state(before)
+
+    yield case("saved after 0 and after 2 epochs, to one path; scheduler.last_epoch, loaded",
+               twice).gives(2)
+
+
+@checkpoint.check("the file, and nothing but the file", hidden=True)
+def _(f):
+    def moved():
+        before = torch.get_rng_state()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "state.pt")
+                world = _epochs(_world(1), 1)
+                f(*world).save(path)
+                os.rename(path, path + ".moved")
+                other = _world(2)
+                f(*other).load(path + ".moved")
+                return other[2].last_epoch
+        finally:
+            torch.set_rng_state(before)
+
+    yield case("the file is renamed before it is loaded; scheduler.last_epoch", moved).gives(1)
+
+    def another():
+        before = torch.get_rng_state()
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "state.pt")
+                world = _world(1)
+                f(*world).save(path)
+                model = nn.Sequential(*world[0], nn.Linear(3, 3))
+                f(model, *world[1:]).load(path)
+        finally:
+            torch.set_rng_state(before)
+
+    yield case("the file of another model, which lacks a layer", another).raises(RuntimeError)

@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 from toytorch import nn
 
@@ -24,7 +25,55 @@ training = Exercise(
     Return a list with one dictionary per epoch: `{"loss": …, "accuracy": …}`. The loss is the mean
     over all training *examples* of the epoch (batches may differ in size), the accuracy the share
     of validation examples that were right. Both are floats.
+
+    Each loader is gone through anew in every epoch: a loader that shuffles gives another order each
+    time. Whether gradients are recorded is afterwards what it was before.
     """,
+    hints=(
+        """
+        One epoch is two loops. Before each, say which of the two it is (`train`, `eval`), and set two
+        counters to zero: what you add up, and over how many examples. The second loop stands under
+        `torch.no_grad()`. At the end of the epoch, divide and append one new dictionary.
+        """,
+        """
+        One epoch; training batches of 2 and 1 examples, validation batches of 4 and 1. The losses and right
+        answers are made up:
+
+        | what happens | total | seen | right | judged |
+        | --- | --- | --- | --- | --- |
+        | `model.train()` | 0 | 0 | | |
+        | batch of 2: zero_grad, loss 0.70, backward, step | 0.70 · 2 = 1.40 | 2 | | |
+        | batch of 1: zero_grad, loss 0.40, backward, step | 1.40 + 0.40 = 1.80 | 3 | | |
+        | `model.eval()` | | | 0 | 0 |
+        | batch of 4, two answers right | | | 2 | 4 |
+        | batch of 1, right | | | 3 | 5 |
+
+        The dictionary of this epoch is `{"loss": 1.80 / 3, "accuracy": 3 / 5}`. The mean of the two batch
+        losses, 0.55, would be another number than 0.60: the batches differ in size.
+        """,
+        """
+        ```python
+        def fit(model, training, validation, optimizer, epochs):
+            history = []
+            for _ in range(epochs):
+                model.train()
+                total, seen = 0.0, 0
+                for inputs, labels in training:
+                    ...
+                    loss = nn.functional.cross_entropy(model(inputs), labels)
+                    ...
+                    total += ...
+                    seen += len(labels)
+                ...
+                right, judged = 0, 0
+                with torch.no_grad():
+                    for inputs, labels in validation:
+                        ...
+                history.append({"loss": ..., "accuracy": ...})
+            return history
+        ```
+        """,
+    ),
 )
 
 
@@ -303,3 +352,129 @@ def _(f):
 
     wanted = 2 * (2 * ["training with graph"] + 2 * ["evaluation with no graph"])
     yield case("how the model was called, in two epochs", calls).gives(wanted)
+
+
+training.changed(
+    "switches gradients off for good",
+    """
+    `torch.set_grad_enabled(False)` holds until somebody switches it on again, for the whole
+    program: after the last epoch nothing is recorded any more. `with torch.no_grad():` ends with
+    its block.
+    """,
+    ("        model.train()\n", "        model.train()\n        torch.set_grad_enabled(True)\n"),
+    (
+        "        with torch.no_grad():\n            for inputs, labels in validation:",
+        "        torch.set_grad_enabled(False)\n"
+        "        if True:\n            for inputs, labels in validation:",
+    ),
+)
+
+training.changed(
+    "the first step uses an old gradient",
+    """
+    The gradients were emptied *after* each step. Whatever was in `.grad` when training began, from
+    a trial run or from another loss, went into the first step. Empty them before `backward`.
+    """,
+    ("            optimizer.zero_grad()\n", ""),
+    (
+        "            optimizer.step()\n",
+        "            optimizer.step()\n            optimizer.zero_grad()\n",
+    ),
+)
+
+training.changed(
+    "keeps the graphs of all batches",
+    """
+    The loss was added up as a *tensor*. It carries its graph, so the graphs of all batches of an
+    epoch stay in memory, and the history holds tensors. `loss.item()` is the number.
+    """,
+    ("total += loss.item() * len(labels)", "total = total + loss * len(labels)"),
+)
+
+training.changed(
+    "counts the answers of all epochs",
+    """
+    The counters of the validation were set to 0 once, so the accuracy of an epoch is the mean over
+    all epochs up to it. A network that learns looks worse than it is.
+    """,
+    ("        right, judged = 0, 0\n", ""),
+    ("    history = []\n", "    history = []\n    right, judged = 0, 0\n"),
+)
+
+training.changed(
+    "one order for all epochs",
+    """
+    The loader was read into a list once. A loader that shuffles, or that changes its images at
+    random, gives something new in each epoch; and the list holds all data in memory. Go through the
+    loader itself.
+    """,
+    ("    history = []\n", "    history, training = [], list(training)\n"),
+)
+
+training.changed(
+    "the mean of the batches' accuracies",
+    """
+    The accuracies of the batches were averaged as if all batches were equal. The last one is
+    usually smaller. Count right answers and examples, and divide once.
+    """,
+    ("right += (answers == labels).sum().item()", "right += (answers == labels).float().mean().item()"),
+    ("judged += len(labels)", "judged += 1"),
+)
+
+
+class _Loader:
+    """Batches of two or fewer; each epoch begins one example further on."""
+
+    def __init__(self, inputs, labels):
+        self.inputs, self.labels, self.epoch = inputs, labels, 0
+
+    def __iter__(self):
+        order = [(n + self.epoch) % len(self.labels) for n in range(len(self.labels))]
+        self.epoch += 1
+        for start in range(0, len(order), 2):
+            some = order[start : start + 2]
+            yield self.inputs[some], self.labels[some]
+
+
+def _any(draw):
+    def examples(count):
+        inputs = [[draw.number() for _ in range(2)] for _ in range(count)]
+        return inputs, [draw.randint(0, 1) for _ in range(count)]
+
+    return examples(draw.randint(1, 5)), examples(draw.randint(1, 5)), draw.randint(1, 3)
+
+
+@training.check("any data, loaders that shuffle")
+def _(f):
+    def run(fit):
+        def trained(train, validation, epochs):
+            model = _Watched()
+            model.weight.grad = torch.ones(2, 2)  # somebody tried something before
+            loaders = [_Loader(torch.tensor(x), torch.tensor(y)) for x, y in (train, validation)]
+            history = fit(model, *loaders, torch.optim.SGD(model.parameters(), 0.5), epochs)
+            rows = [[round(float(row[name]), 4) for name in ("loss", "accuracy")] for row in history]
+            return rows, _rounded(model.weight.tolist())
+
+        return trained
+
+    def tell(train, validation, epochs):
+        return (f"(loss, accuracy) of each epoch, and the weights: training {train}, validation "
+                f"{validation}, batches of 2, {epochs} epochs")
+
+    yield agrees(run(f), run(training.answer.value), _any, tolerance=1e-3, tell=tell)
+
+
+@training.check("what is left behind", hidden=True)
+def _(f):
+    def kinds():
+        return [type(row[name]).__name__ for row in _fitted(f)[1] for name in ("loss", "accuracy")]
+
+    yield case("of which type the losses and accuracies of two epochs are", kinds).gives(
+        ["float"] * 4)
+
+    def recording():
+        with torch.enable_grad():
+            _fitted(f)
+            return torch.is_grad_enabled()
+
+    yield case("are gradients recorded, after the call?", recording).gives(True)

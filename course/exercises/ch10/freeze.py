@@ -1,5 +1,6 @@
 """Freeze the rest."""
 
+import toytorch as torch
 from course.cases import case
 from course.records import Exercise
 from toytorch import nn
@@ -20,8 +21,38 @@ freezing = Exercise(
     * and they are in evaluation mode (`module.eval()`), because batch normalisation changes its
       running statistics in training mode, gradient or not.
 
-    Return the list of the parameters that are still to be trained, for an optimizer.
+    What lies deeper inside a frozen part is frozen with it. A parameter of the model itself, which
+    is in none of its parts, stays trainable. Return the list of the parameters that are still to be
+    trained, for an optimizer.
     """,
+    hints=(
+        """
+        Go over the direct parts by name. For all but one, two calls are enough, because
+        `requires_grad_(False)` and `eval()` reach everything *inside* a module. What is left to train is
+        whatever still wants a gradient.
+        """,
+        """
+        A model with the parts `features` (a layer, then a batch norm) and `head`, `freeze(model, "head")`:
+
+        | part | called `head`? | its parameters want a gradient | mode of it and of all in it |
+        | --- | --- | --- | --- |
+        | `features` | no | no, all four | evaluation |
+        | `head` | yes | yes, both | training, as before |
+
+        Returned: the two parameters of `head`. A parameter that belongs to the model itself, and to none of
+        its parts, is not frozen either, and is in the list.
+        """,
+        """
+        ```python
+        def freeze(model, keep):
+            for name, part in model.named_children():
+                if ...:
+                    ...
+                    ...
+            return [p for p in model.parameters() if ...]
+        ```
+        """,
+    ),
 )
 
 
@@ -156,3 +187,84 @@ def _(f):
 def _(f):
     yield case('the shapes of freeze(model, "head")',
                lambda: [tuple(p.shape) for p in f(_Parts(), "head")]).gives([(2, 4), (2,)])
+
+
+freezing.changed(
+    "evaluation for the part and not for what is in it",
+    """
+    `part.training = False` sets one flag. A batch norm *inside* the part has a flag of its own and
+    goes on updating its averages. `part.eval()` goes through everything below.
+    """,
+    ("part.eval()", "part.training = False"),
+)
+
+freezing.changed(
+    "an iterator that can be read once",
+    """
+    An iterator came back (a generator, `filter`). The optimizer reads it to its end, and whoever
+    counts the parameters afterwards finds none. Asked for is a list.
+    """,
+    (
+        "return [p for p in model.parameters() if p.requires_grad]",
+        "return (p for p in model.parameters() if p.requires_grad)",
+    ),
+)
+
+freezing.changed(
+    "only what is in the kept part",
+    """
+    Only the parameters of the kept part came back. One that belongs to the model itself is not
+    frozen either; it wants a gradient, and no optimizer would move it.
+    """,
+    (
+        "return [p for p in model.parameters() if p.requires_grad]",
+        "return [p for p in getattr(model, keep).parameters() if p.requires_grad]",
+    ),
+)
+
+freezing.changed(
+    "asks how the name begins",
+    """
+    `name.startswith(keep)` is true for `head2` as well. Ask for equality.
+    """,
+    ("if name != keep:", "if not name.startswith(keep):"),
+)
+
+
+class _Deep(nn.Module):
+    """Parts in parts, a part whose name begins alike, a parameter of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.body = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), nn.Dropout())
+        self.head = nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2))
+        self.head2 = nn.Linear(2, 2)
+
+
+@freezing.check("parts in parts")
+def _(f):
+    def wanting():
+        model = _Deep()
+        f(model, "head")
+        return [name for name, p in model.named_parameters() if p.requires_grad]
+
+    text = "a model with scale, body, head and head2"
+    yield case(f'{text}: what wants a gradient after freeze(model, "head")', wanting).gives(
+        ["scale", "head.1.weight", "head.1.bias"])
+
+    def training():
+        model = _Deep()
+        f(model, "head")
+        return [name for name, part in model.named_modules() if part.training]
+
+    yield case(f"{text}: what is in training mode", training).gives(["", "head", "head.0", "head.1"])
+
+    def returned():
+        model = _Deep()
+        names = {id(p): name for name, p in model.named_parameters()}
+        got = f(model, "head")
+        return type(got).__name__, [names.get(id(p), "unknown") for p in got]
+
+    yield case(f"{text}: what is returned", returned).gives(
+        ("list", ["scale", "head.1.weight", "head.1.bias"]))

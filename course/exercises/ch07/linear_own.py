@@ -1,0 +1,195 @@
+"""A linear layer of the learner's own package."""
+
+import numpy as np
+
+from course.cases import case
+from course.records import Exercise
+from mytorch.module import Module
+from mytorch.tensor import Tensor
+
+own_linear = Exercise(
+    "modules.layer",
+    "A linear layer for your package",
+    chapter=7,
+    minutes=12,
+    prompt="""
+    The first layer on your `Module`: `Linear(inputs, outputs)` computes `x @ weight + bias` for `x` of
+    shape `(..., inputs)`.
+
+    * `weight` is a parameter of shape `(inputs, outputs)`, `bias` one of `(outputs,)`, or `None` with
+      `bias=False`.
+    * Both start uniform in ±1/√inputs. Then the outputs have about the same size whatever the number
+      of inputs is. `seed` makes the numbers repeatable: `np.random.default_rng(seed)`, the weight
+      drawn first.
+    """,
+)
+
+
+@own_linear.stub
+class Linear(Module):
+    """x @ weight + bias."""
+
+    def __init__(self, inputs, outputs, bias=True, seed=None):
+        # your code here: about 8 lines
+        raise NotImplementedError
+
+    def forward(self, x):
+        # your code here: about 2 lines
+        raise NotImplementedError
+
+
+@own_linear.reference
+class Linear(Module):
+    """x @ weight + bias."""
+
+    def __init__(self, inputs, outputs, bias=True, seed=None):
+        draw = np.random.default_rng(seed)
+        bound = 1 / np.sqrt(inputs)
+        weight = draw.uniform(-bound, bound, size=(inputs, outputs))
+        self.weight = Tensor(weight, requires_grad=True)
+        self.bias = None
+        if bias:
+            start = draw.uniform(-bound, bound, size=outputs)
+            self.bias = Tensor(start, requires_grad=True)
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
+
+
+own_linear.changed(
+    "a bound by the outputs",
+    """
+    A result is a sum over the *inputs*. So the bound is 1/√inputs, for the bias as well.
+    """,
+    ("bound = 1 / np.sqrt(inputs)", "bound = 1 / np.sqrt(outputs)"),
+)
+
+own_linear.changed(
+    "weights from the normal distribution",
+    """
+    The numbers are to be uniform in ±1/√inputs; normal ones have tails beyond every bound.
+    """,
+    (
+        "draw.uniform(-bound, bound, size=(inputs, outputs))",
+        "draw.normal(0, bound, size=(inputs, outputs))",
+    ),
+)
+
+own_linear.changed(
+    "only positive numbers",
+    """
+    The interval goes from −bound to +bound. With positive weights alone every output grows with
+    every input.
+    """,
+    (
+        "draw.uniform(-bound, bound, size=(inputs, outputs))",
+        "draw.uniform(0, bound, size=(inputs, outputs))",
+    ),
+)
+
+own_linear.changed(
+    "the bias is always there",
+    """
+    With `bias=False` there is none, neither in the sum nor among the parameters.
+    """,
+    ("        if bias:\n", "        if True:\n"),
+)
+
+own_linear.changed(
+    "the bias starts at 0",
+    """
+    Here the bias starts uniform in ±1/√inputs, like the weight.
+    """,
+    ("draw.uniform(-bound, bound, size=outputs)", "np.zeros(outputs)"),
+)
+
+own_linear.changed(
+    "nothing is trained",
+    """
+    Weight and bias are tensors that require a gradient. Without that they are buffers.
+    """,
+    (
+        (
+            "weight = draw.uniform(-bound, bound, size=(inputs, outputs))\n"
+            "        self.weight = Tensor(weight, requires_grad=True)"
+        ),
+        (
+            "weight = draw.uniform(-bound, bound, size=(inputs, outputs))\n"
+            "        self.weight = Tensor(weight)"
+        ),
+    ),
+)
+
+own_linear.changed(
+    "the seed is not used",
+    """
+    With the same seed a layer gets the same numbers, else no experiment can be repeated.
+    """,
+    ("draw = np.random.default_rng(seed)", "draw = np.random.default_rng()"),
+)
+
+
+@own_linear.check("the product")
+def _(Linear):
+    def parts():
+        layer = Linear(3, 2, seed=0)
+        return layer.weight.data.shape, layer.bias.data.shape, len(layer.parameters())
+
+    yield case("the shapes of Linear(3, 2), and how many parameters", parts).gives(
+        ((3, 2), (2,), 2)
+    )
+
+    def result(*lead):
+        layer = Linear(3, 2, seed=0)
+        x = np.random.default_rng(1).normal(size=(*lead, 3))
+        y = layer(Tensor(x))
+        wanted = x @ layer.weight.data + layer.bias.data
+        return y.data.shape, bool(np.allclose(y.data, wanted))
+
+    yield case("a batch of 4", lambda: result(4)).gives(((4, 2), True))
+    yield case("a batch of 5 times 4", lambda: result(5, 4)).gives(((5, 4, 2), True))
+
+    def bare():
+        layer = Linear(3, 2, bias=False, seed=0)
+        y = layer(Tensor(np.zeros((1, 3))))
+        return layer.bias, len(layer.parameters()), y.data.tolist()
+
+    yield case("Linear(3, 2, bias=False)", bare).gives((None, 1, [[0.0, 0.0]]))
+
+    def trained():
+        layer = Linear(3, 2, seed=0)
+        layer(Tensor(np.ones((4, 3)))).sum().backward()
+        return [p.grad.tolist() for p in layer.parameters()]
+
+    yield case("the gradients of Linear(3, 2)(ones(4, 3)).sum()", trained).gives(
+        [[[4.0, 4.0]] * 3, [4.0, 4.0]]
+    )
+
+
+@own_linear.check("the start")
+def _(Linear):
+    def same():
+        first, second = Linear(5, 4, seed=3), Linear(5, 4, seed=3)
+        return bool((first.weight.data == second.weight.data).all()), bool(
+            (first.weight.data == Linear(5, 4, seed=4).weight.data).any()
+        )
+
+    yield case("two layers with seed 3, and one with seed 4: equal?", same).gives((True, False))
+
+    def spread():
+        layer = Linear(400, 100, seed=0)
+        w, b = layer.weight.data, layer.bias.data
+        return [
+            round(float(w.min()), 3),
+            round(float(w.max()), 3),
+            bool(abs(w.mean()) < 1e-3),
+            bool(abs(w.std() - 0.05 / np.sqrt(3)) < 1e-3),
+            bool(np.abs(b).max() <= 0.05 and np.abs(b).max() > 0.03),
+        ]
+
+    yield case(
+        "Linear(400, 100): least and largest weight, is the mean near 0, the spread that of a "
+        "uniform distribution, the bias within ±0.05",
+        spread,
+    ).gives([-0.05, 0.05, True, True, True])

@@ -1,0 +1,327 @@
+"""Wrong answers of chapter 07."""
+
+# ruff: noqa: F811
+from tests.course.wrong import like, wrong
+from toytorch import nn
+
+# -- modules.register
+
+like(
+    "modules.register",
+    "None becomes a plain attribute beside the parameter",
+    ("        own[kind][name] = None", "        object.__setattr__(self, name, None)"),
+)
+like(
+    "modules.register",
+    "a parameter that is assigned anew moves to the end",
+    (
+        "            if place is not own[kind]:\n                place.pop(name, None)",
+        "            place.pop(name, None)",
+    ),
+)
+like(
+    "modules.register",
+    "a parameter for a buffer's name leaves the buffer where it was",
+    (
+        "(own, self._parameters, self._modules, self._buffers)",
+        "(own, self._parameters, self._modules)",
+    ),
+)
+like(
+    "modules.register",
+    "only tensors are refused for a parameter's name",
+    ("        if value is not None:\n", "        if isinstance(value, torch.Tensor):\n"),
+)
+like(
+    "modules.register",
+    "a module's name takes anything",
+    ("elif name in self._parameters or name in self._modules:", "elif name in self._parameters:"),
+)
+like(
+    "modules.register",
+    "asks for the exact type, so that a subclass of Parameter is none",
+    ("if isinstance(value, nn.Parameter):", "if type(value) is nn.Parameter:"),
+)
+like(
+    "modules.register",
+    "a buffer that is set to None becomes a plain attribute",
+    ("elif name in self._buffers:", "elif name in self._buffers and value is not None:"),
+)
+like(
+    "modules.register",
+    "looks into the buffers first, so that a buffer's name never holds a parameter",
+    (
+        "    elif kind:\n",
+        "    elif name in self._buffers:\n        self._buffers[name] = value\n    elif kind:\n",
+    ),
+)
+
+# -- modules.parameters
+
+like(
+    "modules.parameters",
+    "skips frozen parameters",
+    ("if p is not None and id(p)", "if p is not None and p.requires_grad and id(p)"),
+)
+like(
+    "modules.parameters",
+    "takes parameters with one memory for one parameter",
+    ("id(p) not in seen", "p.data_ptr() not in seen"),
+    ("seen.add(id(p))", "seen.add(p.data_ptr())"),
+)
+like(
+    "modules.parameters",
+    "puts the dot in itself, and so twice",
+    ("    found = []\n", "    found, prefix = [], prefix + '.' if prefix else prefix\n"),
+    ('prefix + name + "."', "prefix + name"),
+)
+like(
+    "modules.parameters",
+    "fails for a child that was removed",
+    ("        if child is not None:\n            found += named", "        found += named"),
+)
+like(
+    "modules.parameters",
+    "each child starts with a copy of what was seen",
+    ('prefix + name + ".", seen)', 'prefix + name + ".", set(seen))'),
+)
+
+
+@wrong("modules.parameters", "is the module's own method")
+def named_parameters(module, prefix="", seen=None):
+    return [(prefix + n, p) for n, p in module.named_parameters()]
+
+
+@wrong("modules.parameters", "a stack turns the children around")
+def named_parameters(module, prefix="", seen=None):
+    seen, found, todo = set(), [], [(prefix, module)]
+    while todo:
+        prefix, now = todo.pop()
+        for name, p in now._parameters.items():
+            if p is not None and id(p) not in seen:
+                seen.add(id(p))
+                found.append((prefix + name, p))
+        todo += [(prefix + n + ".", c) for n, c in now._modules.items() if c is not None]
+    return found
+
+
+# -- modules.linear
+
+like(
+    "modules.linear",
+    "the bias is bounded by the outputs",
+    (
+        "            start = torch.empty(out_features)",
+        "            k = 1 / math.sqrt(out_features)\n            start = torch.empty(out_features)",
+    ),
+)
+like(
+    "modules.linear",
+    "the bias starts at zero",
+    ("torch.empty(out_features).uniform_(-k, k)", "torch.zeros(out_features)"),
+)
+like(
+    "modules.linear",
+    "without bias there is one that is zero",
+    ("self.bias = None", "self.bias = torch.zeros(out_features)"),
+)
+like(
+    "modules.linear",
+    "the weight wants no gradient",
+    (
+        "nn.Parameter(weight.uniform_(-k, k))",
+        "nn.Parameter(weight.uniform_(-k, k), requires_grad=False)",
+    ),
+)
+like(
+    "modules.linear",
+    "multiplies by the data, past autograd",
+    ("self.weight.t()", "self.weight.data.t()"),
+)
+like(
+    "modules.linear",
+    "seeds the generator: all layers start alike",
+    ("        k = 1 /", "        torch.manual_seed(0)\n        k = 1 /"),
+)
+like(
+    "modules.linear",
+    "normal instead of uniform",
+    ("weight.uniform_(-k, k)", "weight.normal_(0, k)"),
+)
+
+
+@wrong("modules.linear", "is nn.Linear")
+class Linear(nn.Linear):
+    pass
+
+
+# -- modules.load
+
+like(
+    "modules.load",
+    "goes by position instead of by name",
+    (
+        "    for name in common:\n        mine[name].copy_(state[name])",
+        "    for kept, value in zip(mine.values(), state.values()):\n        kept.copy_(value)",
+    ),
+)
+like(
+    "modules.load",
+    "takes the values out of the state",
+    ("mine[name].copy_(state[name])", "mine[name].copy_(state.pop(name))"),
+)
+like(
+    "modules.load",
+    "loads floating values only, so that counts stay",
+    (
+        "    for name in common:\n        mine[name].copy_(state[name])",
+        "    for name in common:\n        if mine[name].is_floating_point():\n"
+        "            mine[name].copy_(state[name])",
+    ),
+)
+like(
+    "modules.load",
+    "compares the number of elements instead of the shape",
+    ("mine[name].shape != state[name].shape", "mine[name].numel() != state[name].numel()"),
+)
+like(
+    "modules.load",
+    "compares the number of dimensions instead of the shape",
+    ("mine[name].shape != state[name].shape", "mine[name].dim() != state[name].dim()"),
+)
+like(
+    "modules.load",
+    "the lists the other way round",
+    ("return missing, unexpected", "return unexpected, missing"),
+)
+like(
+    "modules.load",
+    "adds to what is there",
+    ("mine[name].copy_(state[name])", "mine[name].add_(state[name])"),
+)
+like(
+    "modules.load",
+    "leaves the first one out",
+    (
+        "    for name in common:\n        mine[name].copy_(state[name])",
+        "    for name in common[1:]:\n        mine[name].copy_(state[name])",
+    ),
+)
+
+
+@wrong("modules.load", "is the module's own method")
+def load_state(module, state, strict=True):
+    return tuple(module.load_state_dict(state, strict))
+
+
+# -- modules.batchnorm
+
+like(
+    "modules.batchnorm",
+    "mean and variance of the batch under no_grad",
+    (
+        "            mean, var = x.mean(0), x.var(0, correction=0)\n            with torch.no_grad():\n",
+        "            with torch.no_grad():\n                mean, var = x.mean(0), x.var(0, correction=0)\n",
+    ),
+)
+like(
+    "modules.batchnorm",
+    "forgets weight and bias",
+    ("return y * self.weight + self.bias", "return y"),
+)
+like("modules.batchnorm", "a momentum of its own", ("m = self.momentum", "m = 0.1"))
+like("modules.batchnorm", "an eps of its own", ("var + self.eps", "var + 1e-5"))
+like(
+    "modules.batchnorm",
+    "adds the bias before it scales",
+    ("return y * self.weight + self.bias", "return (y + self.bias) * self.weight"),
+)
+like(
+    "modules.batchnorm",
+    "takes the variance as a constant",
+    ("x.var(0, correction=0)\n", "x.var(0, correction=0).detach()\n"),
+)
+like(
+    "modules.batchnorm",
+    "writes into its input",
+    (
+        "        y = (x - mean) / torch.sqrt(var + self.eps)\n",
+        "        x.data.sub_(mean)\n        y = x / torch.sqrt(var + self.eps)\n",
+    ),
+)
+like(
+    "modules.batchnorm",
+    "normalises with the running values in training, too",
+    (
+        "        y = (x - mean)",
+        "        mean, var = self.running_mean, self.running_var\n        y = (x - mean)",
+    ),
+)
+
+
+@wrong("modules.batchnorm", "is nn.BatchNorm1d")
+class BatchNorm(nn.BatchNorm1d):
+    pass
+
+
+# -- modules.watch
+
+like(
+    "modules.watch",
+    "clears all hooks, the user's own as well",
+    (
+        "        for handle in handles:\n            handle.remove()",
+        "        for module in model.modules():\n            module._forward_hooks.clear()",
+    ),
+)
+like(
+    "modules.watch",
+    "leaves the model in evaluation mode",
+    ("    try:\n        model(x)", "    try:\n        model.eval()\n        model(x)"),
+)
+like(
+    "modules.watch",
+    "switches gradients off for good",
+    (
+        "    try:\n        model(x)",
+        "    try:\n        torch.set_grad_enabled(False)\n        model(x)",
+    ),
+)
+like(
+    "modules.watch",
+    "the mean of the absolute values",
+    ("output.square().mean().sqrt().item()", "output.abs().mean().item()"),
+)
+like(
+    "modules.watch",
+    "the standard deviation",
+    ("output.square().mean().sqrt().item()", "output.std(correction=0).item()"),
+)
+like("modules.watch", "a tensor instead of a number", (".sqrt().item()", ".sqrt()"))
+
+
+@wrong("modules.watch", "runs the model once for each layer")
+def sizes(model, x):
+    found = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+
+            def hook(m, a, output, name=name):
+                found[name] = output.square().mean().sqrt().item()
+
+            handle = module.register_forward_hook(hook)
+            try:
+                model(x)
+            finally:
+                handle.remove()
+    return found
+
+
+@wrong("modules.watch", "goes through the layers itself, one after the other")
+def sizes(model, x):
+    found = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            x = module(x)
+            found[name] = x.square().mean().sqrt().item()
+    return found
