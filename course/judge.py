@@ -37,6 +37,11 @@ class Outcome:
     args: tuple[Any, ...] = ()
 
     @property
+    def unwritten(self) -> bool:
+        """Whether it ended at a stub's ``raise NotImplementedError``."""
+        return self.kind == "error" and bool(self.where) and self.got == "NotImplementedError"
+
+    @property
     def signature(self) -> tuple[str, str]:
         """What makes two failures the same failure."""
         return self.kind, self.got
@@ -66,6 +71,12 @@ class Verdict:
     def failure(self) -> Outcome | None:
         """The first case that failed."""
         return next((o for o in self.outcomes if o.kind != "ok"), None)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether some cases pass, and all others end at a line that is still to be written."""
+        rest = [o for o in self.outcomes if o.kind != "ok"]
+        return len(rest) < len(self.outcomes) and all(o.unwritten for o in rest)
 
     def passed(self, check: str) -> bool | None:
         """Whether all cases of a check passed; None if none of them was reached."""
@@ -106,7 +117,10 @@ def judge(found: Exercise, submission: Any, *, hidden: bool = True) -> Verdict:
         return Verdict(found, state, outcomes if state == "green" else [], hidden=hidden)
     known = functools.partial(_signature, found, hidden=hidden)
     mutant = recognise(found, outcomes, known)
-    return Verdict(found, "red", outcomes, mutant, hidden, "" if mutant else _diagnosis(outcomes))
+    verdict = Verdict(found, "red", outcomes, mutant, hidden)
+    if mutant is None and not verdict.unfinished:
+        verdict.diagnosis = _diagnosis(outcomes)
+    return verdict
 
 
 def _diagnosis(outcomes: list[Outcome]) -> str:

@@ -59,7 +59,12 @@ def headline(verdict: Verdict) -> str:
     passed = sum(verdict.passed(check.title) is True for check in checks)
     if verdict.state == "green":
         return f"all {passed} checks pass" if passed > 1 else "the check passes"
-    return f"{passed} of {len(checks)} checks pass"
+    so_far = " so far" if verdict.unfinished else ""
+    return f"{passed} of {len(checks)} checks pass{so_far}"
+
+
+def _look_of(verdict: Verdict) -> str:
+    return "open" if verdict.unfinished else verdict.state
 
 
 def _open_line(verdict: Verdict) -> str:
@@ -80,6 +85,8 @@ def _rows(failure: Outcome) -> list[tuple[str, str]]:
             ("Your answer", f"is, or calls, {failure.got}"),
             ("Expected", "your own code: this exercise asks you to write what that does"),
         ]
+    if failure.unwritten:
+        return [("Next", failure.given), ("To write", failure.where)]
     came = {"error": "Raised", "timeout": "Came"}.get(failure.kind, "Got")
     rows = [("Input", failure.given), ("Expected", failure.wanted), (came, failure.got)]
     return [*rows, ("In your code", failure.where)] if failure.where else rows
@@ -90,7 +97,7 @@ def _rows(failure: Outcome) -> list[tuple[str, str]]:
 
 def text(verdict: Verdict) -> str:
     """The panel as plain text."""
-    sign = _LOOK[verdict.state][0]
+    sign = _LOOK[_look_of(verdict)][0]
     found = verdict.exercise
     lines = [f"{sign} {found.name} · {title_of(found)}: {headline(verdict)}"]
     if verdict.state == "open":
@@ -122,7 +129,7 @@ def html(verdict: Verdict) -> str:
     if verdict.state == "red" and failure is not None:
         body += _table(failure) + _misconception(verdict) + _diagnosis(verdict)
     found = verdict.exercise
-    return frame(verdict.state, title_of(found), found.name, headline(verdict), body)
+    return frame(_look_of(verdict), title_of(found), found.name, headline(verdict), body)
 
 
 def waiting(title: str, name: str) -> str:
@@ -159,6 +166,8 @@ def _ticks(verdict: Verdict) -> str:
     for check in verdict.checks:
         passed = verdict.passed(check.title)
         state = {True: "green", False: "red", None: "waiting"}[passed]
+        if state == "red" and verdict.unfinished:
+            state = "waiting"
         sign, accent, _ = _LOOK[state]
         parts.append(
             f'<span style="white-space:nowrap;margin-right:1.1em">'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from course.contents import ROOT
 from course.judge import judge
 from course.panel import html, text
 from course.records import Check, Exercise
+from course.registry import exercise
 
 
 def doubling(limit: float = 10.0) -> Exercise:
@@ -197,3 +199,47 @@ def test_same(got: Any, expected: Any, agree: bool) -> None:
 def test_long_values_are_cut_and_addresses_removed() -> None:
     assert len(show(list(range(10_000)))) <= 400
     assert " at 0x" not in show(object())
+
+
+def test_stages_that_are_not_written_yet_are_not_wrong() -> None:
+    """An answer in stages: what is there passes, and the panel says what comes next."""
+    source = """
+class Layout:
+    def __init__(self, shape, strides=None, offset=0):
+        self.shape, self.offset = tuple(shape), offset
+        steps, cells = [], 1
+        for size in reversed(self.shape):
+            steps.insert(0, cells)
+            cells *= size
+        self.strides = tuple(steps if strides is None else strides)
+
+    def cell(self, *index):
+        if len(index) != len(self.shape):
+            raise IndexError
+        for i, size in zip(index, self.shape):
+            if not -size <= i < size:
+                raise IndexError
+        moves = zip(index, self.shape, self.strides)
+        return self.offset + sum(i % size * step for i, size, step in moves)
+
+    def cells(self):
+        import itertools
+        return [self.cell(*i) for i in itertools.product(*map(range, self.shape))]
+
+    def transpose(self, first, second):
+        raise NotImplementedError  # still to be written
+
+    narrow = expand = windows = is_contiguous = view = transpose
+"""
+    space: dict[str, Any] = {}
+    linecache.cache["<stages>"] = (len(source), None, source.splitlines(True), "<stages>")
+    exec(compile(source, "<stages>", "exec"), space)
+    verdict = judge(exercise("memory.layout"), space["Layout"])
+    said = text(verdict)
+    assert verdict.unfinished
+    assert verdict.mutant is None
+    assert "1 of 5 checks pass so far" in said
+    assert "To write" in said
+    assert "raise NotImplementedError  # still to be written" in said
+    assert "✘" not in said
+    assert "#d6453d" not in html(verdict)
