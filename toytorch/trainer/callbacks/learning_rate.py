@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.trainer.errors import MisconfigurationException
 from toytorch.trainer.hooks import Callback
 
 if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
     from toytorch.trainer.module import TrainerModule
     from toytorch.trainer.trainer import Trainer
 
@@ -35,9 +33,7 @@ class LearningRateMonitor(Callback):
                 "Cannot use `LearningRateMonitor` callback with `Trainer` that has no logger."
             )
 
-    def on_train_batch_start(
-        self, trainer: Any, module: TrainerModule, *args: int | Sequence[Tensor]
-    ) -> None:
+    def on_train_batch_start(self, trainer: Any, module: TrainerModule, *args: object) -> None:
         """Logs the rates of a step."""
         if (
             self.logging_interval != "epoch"
