@@ -48,6 +48,89 @@ layout = Exercise(
     Indices and sizes that do not fit are an `IndexError` in `cell` and `narrow`, and a `ValueError`
     in `expand`, `windows` and `view`.
     """,
+    hints=(
+        """
+        A layout is three things: shape, strides and offset. No method moves a number. Each view works out
+        these three anew and returns another `Layout`. So ask of each method only: which sizes change, which
+        strides change, and does the first element move?
+        """,
+        """
+        `Layout((3, 4))` has strides (4, 1) and offset 0. All elements of columns 1 and 3:
+
+        | call | what changes | shape | strides | offset |
+        | --- | --- | --- | --- | --- |
+        | `.narrow(1, 1, 2, step=2)` | the first element moves 1 · 1 cells | (3, 2) | (4, 2) | 1 |
+        | `.transpose(0, 1)` | sizes and strides change places | (2, 3) | (2, 4) | 1 |
+        | `.windows(1, 2)` | 3 - 2 + 1 = 2 windows of two | (2, 2, 2) | (2, 4, 4) | 1 |
+
+        `cell(1, 0, 1)` of the last one: 1 + 1 · 2 + 0 · 4 + 1 · 4 = 7. In the windows, two strides are equal:
+        from one window to the next, and from one place inside to the next, it is the same step here. With
+        `step=2` between windows, only the first of the two would double.
+        """,
+        """
+        ```python
+        class Layout:
+            def __init__(self, shape, strides=None, offset=0):
+                self.shape = tuple(shape)
+                if strides is None:
+                    strides, cells = [], 1
+                    for size in reversed(self.shape):
+                        ...
+                self.strides = tuple(strides)
+                self.offset = offset
+
+            def __repr__(self):
+                return f"Layout({self.shape}, {self.strides}, {self.offset})"
+
+            def cell(self, *index):
+                if len(index) != len(self.shape):
+                    raise IndexError(f"{len(index)} indices for {self.shape}")
+                found = self.offset
+                for i, size, stride in zip(index, self.shape, self.strides):
+                    ...
+                return found
+
+            def cells(self):
+                every = itertools.product(*map(range, self.shape))
+                return [... for index in every]
+
+            def transpose(self, first, second):
+                order = list(range(len(self.shape)))
+                ...
+                shape = [self.shape[d] for d in order]
+                return Layout(shape, ..., self.offset)
+
+            def narrow(self, dim, start, length, step=1):
+                last = start + (length - 1) * step
+                if ...:
+                    raise IndexError(f"{start} to {last} leaves {self.shape}")
+                shape, strides = list(self.shape), list(self.strides)
+                offset = ...
+                shape[dim], strides[dim] = ...
+                return Layout(shape, strides, offset)
+
+            def expand(self, *shape):
+                lead = len(shape) - len(self.shape)
+                if lead < 0:
+                    raise ValueError(f"{shape} is shorter than {self.shape}")
+                strides = [0] * lead
+                for old, new, stride in zip(self.shape, shape[lead:], self.strides):
+                    ...
+                return Layout(shape, strides, self.offset)
+
+            def windows(self, dim, size, step=1):
+                count = ...
+                if size < 1 or count < 1:
+                    raise ValueError(f"no window of {size} in {self.shape}")
+                shape, strides = list(self.shape), list(self.strides)
+                shape[dim], strides[dim] = ...
+                strides.append(...)  # the place inside a window
+                return Layout([*shape, size], strides, self.offset)
+        ```
+
+        `is_contiguous` and `view` are the two exercises before, in one class; `of` stays as it is.
+        """,
+    ),
 )
 
 
@@ -344,6 +427,43 @@ layout.changed(
 )
 
 
+layout.changed(
+    "a 0 makes strides of 0",
+    """
+    A dimension of size 0 counts as 1 when strides are worked out: a stride of 0 already means
+    *the same cell again*. PyTorch does the same.
+    """,
+    ("cells *= max(size, 1)", "cells *= size"),
+)
+
+layout.changed(
+    "narrow takes a negative start",
+    """
+    Only the end was checked. A start before the first element moves the offset out of the layout,
+    into cells that it does not show.
+    """,
+    ("not (start >= 0 and last < self.shape[dim])", "last >= self.shape[dim]"),
+)
+
+layout.changed(
+    "expand shrinks to 1",
+    """
+    A size of 1 may grow to any size. The other way round, elements would be lost: a size of 3
+    cannot become 1. Only the *old* size may be 1.
+    """,
+    ("if old not in (1, new):", "if old != new and 1 not in (old, new):"),
+)
+
+layout.changed(
+    "counts windows that were only begun",
+    """
+    A window that reaches beyond the end shows cells of somebody else. Only whole windows count:
+    round the quotient down.
+    """,
+    ("(self.shape[dim] - size) // step + 1", "-((size - self.shape[dim]) // step) + 1"),
+)
+
+
 def _random(seed):
     """A chain of views of a toytorch tensor, and the same calls for a layout."""
     draw = np.random.default_rng(seed)
@@ -392,13 +512,14 @@ def _parts(found):
 
 @layout.check("1 · cells")
 def _(Layout):
-    for shape in ((3, 4), (5,), (2, 3, 4), (), (2, 1, 3)):
+    for shape in ((3, 4), (5,), (2, 3, 4), (), (2, 1, 3), (2, 0, 3)):
         strides = torch.empty(shape).stride()
         yield case(
             f"Layout({shape}).strides", partial(lambda s: tuple(Layout(s).strides), shape)
         ).gives(strides)
     yield case("Layout((3, 4)).cell(1, 2)", lambda: Layout((3, 4)).cell(1, 2)).gives(6)
     yield case("Layout((3, 4)).cell(-1, -2)", lambda: Layout((3, 4)).cell(-1, -2)).gives(10)
+    yield case("Layout([2, 3]).shape, of a list", lambda: Layout([2, 3]).shape).gives((2, 3))
     column = "Layout((3,), (4,), 2)"
     yield case(f"{column}.cell(1)", lambda: Layout((3,), (4,), 2).cell(1)).gives(6)
     yield case(f"{column}.cells()", lambda: list(Layout((3,), (4,), 2).cells())).gives([2, 6, 10])
@@ -441,7 +562,11 @@ def _(Layout):
 
     yield case("a layout after its views were made", kept).gives(((3, 4), (4, 1), 0))
     yield case("Layout((3, 4)).narrow(1, 3, 2)", lambda: base().narrow(1, 3, 2)).raises(IndexError)
+    yield case("Layout((3, 4)).narrow(1, -1, 1)", lambda: base().narrow(1, -1, 1)).raises(
+        IndexError
+    )
     yield case("Layout((3, 4)).expand(3, 5)", lambda: base().expand(3, 5)).raises(ValueError)
+    yield case("Layout((3, 4)).expand(1, 4)", lambda: base().expand(1, 4)).raises(ValueError)
     yield case("Layout((3, 4)).expand(4)", lambda: base().expand(4)).raises(ValueError)
 
 
@@ -462,6 +587,7 @@ def _(Layout):
         lambda: _made(Layout, (4, 4), [("windows", (0, 3, 1)), ("windows", (1, 3, 1))]),
     ).gives((tuple(square.shape), 0, square.flatten().tolist()))
     yield case("Layout((3,)).windows(0, 4)", lambda: Layout((3,)).windows(0, 4)).raises(ValueError)
+    yield case("Layout((3,)).windows(0, 0)", lambda: Layout((3,)).windows(0, 0)).raises(ValueError)
 
 
 @layout.check("4 · another shape")

@@ -3,7 +3,7 @@
 import math
 
 import toytorch as torch
-from tests.course.wrong import wrong
+from tests.course.wrong import like, wrong
 
 # -- memory.cell ----------------------------------------------------------------------------------
 
@@ -476,3 +476,52 @@ def windows(x, k):
     shape = (*lead, height - k + 1, width - k + 1, k, k)
     strides = (*steps, down, right, down, right)
     return x.as_strided(shape, strides, min(2 * x.storage_offset(), 2))
+
+
+# -- memory.layout --------------------------------------------------------------------------------
+
+like(
+    "memory.layout",
+    "a 0 makes strides of 0",
+    ("cells *= max(size, 1)", "cells *= size"),
+)
+like(
+    "memory.layout",
+    "narrow takes a negative start",
+    ("not (start >= 0 and last < self.shape[dim])", "last >= self.shape[dim]"),
+)
+like(
+    "memory.layout",
+    "expand shrinks to 1",
+    ("if old not in (1, new):", "if old != new and 1 not in (old, new):"),
+)
+like(
+    "memory.layout",
+    "windows of no size",
+    ("if size < 1 or count < 1:", "if count < 1:"),
+)
+like(
+    "memory.layout",
+    "keeps the caller's list as its shape",
+    ("self.shape = tuple(shape)", "self.shape = shape"),
+)
+like(
+    "memory.layout",
+    "counts windows that were only begun",
+    ("(self.shape[dim] - size) // step + 1", "-((size - self.shape[dim]) // step) + 1"),
+)
+like(
+    "memory.layout",
+    "a transposed layout begins at cell 0",
+    ("[self.strides[d] for d in order], self.offset)", "[self.strides[d] for d in order])"),
+)
+like(
+    "memory.layout",
+    "repeated elements count as contiguous",
+    ("if size != 1 and stride != cells:", "if size != 1 and stride not in (0, cells):"),
+)
+like(
+    "memory.layout",
+    "any number of indices",
+    ("if len(index) != len(self.shape):", "if not self.shape and index:"),
+)
