@@ -8,6 +8,7 @@
     xp is np    kernels of ops that ask which array module they were given
     Any         the share of annotated parameters that may be anything
     ignores     lines with `type: ignore`
+    silent      those without a comment (on the line or above) that says why
 
 Each has a limit. Those above 0 are what is left to do; whoever brings a count down lowers its limit.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,10 +32,11 @@ LIMITS = {
     "op names": 0,
     "op.name": 0,
     "circles": 0,
-    "inside": 40,
+    "inside": 0,
     "xp is np": 1,
-    "Any": 0.432,
-    "ignores": 92,
+    "Any": 0.09,
+    "ignores": 87,
+    "silent": 0,
 }
 
 # Where names of ops may stand, and why: a file or a folder, and the words ("" for all of them).
@@ -284,10 +287,16 @@ def unexplained() -> list[str]:
                 continue
             for node in ast.walk(outer):
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    around = lines[node.lineno - 2], *lines[node.lineno - 1 : node.end_lineno]
+                    first = node.lineno - 1
+                    while lines[first - 1].lstrip().startswith(("import ", "from ")):
+                        first -= 1  # one comment serves imports that stand together
+                    around = lines[first - 1 : node.end_lineno]
                     if not any("#" in line for line in around):
                         found.append(f"{path}:{node.lineno}")
     return sorted(set(found))
+
+
+IGNORE = re.compile(r"# type: ignore(\[[\w, -]*\])?\s*(# *(?P<reason>[\w`].*))?")
 
 
 # -- kernels and types -----------------------------------------------------------------------------
@@ -321,14 +330,25 @@ def parameters() -> tuple[int, int]:
     return anything, whole
 
 
-def ignores() -> int:
-    """Lines that the type checker is told to leave alone."""
-    return sum(len(re.findall(r"# type: ignore", (ROOT / path).read_text())) for path in files())
+def ignores() -> tuple[int, int]:
+    """Lines that the type checker is told to leave alone, and how many of them do not say why.
+
+    A comment behind or above such a line says it.
+    """
+    count = silent = 0
+    for path in files():
+        lines = ["", *(ROOT / path).read_text().split("\n")]
+        for above, line in itertools.pairwise(lines):
+            if found := IGNORE.search(line):
+                count += 1
+                silent += not found["reason"] and not above.lstrip().startswith("# ")
+    return count, silent
 
 
 def counts() -> dict[str, float]:
     """Everything that has a limit."""
     anything, whole = parameters()
+    told, silent = ignores()
     return {
         "op names": sum(map(len, unexpected().values())),
         "op.name": sum(len(v) for path, v in name_tests().items() if path not in BY_NAME),
@@ -336,7 +356,8 @@ def counts() -> dict[str, float]:
         "inside": len(unexplained()),
         "xp is np": len(asks_for_numpy()),
         "Any": round(anything / whole, 3),
-        "ignores": ignores(),
+        "ignores": told,
+        "silent": silent,
     }
 
 

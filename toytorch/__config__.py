@@ -33,7 +33,7 @@ def _compiler() -> str:
     if os.environ.get("TOYTORCH_NATIVE") == "0":
         return "no compiled loops (TOYTORCH_NATIVE=0)"
     try:
-        import llvmlite
+        import llvmlite  # an optional package
     except ImportError:
         return "no compiled loops (llvmlite is not installed)"
     return f"llvmlite {llvmlite.__version__}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch import cuda
 from toytorch.facts.device import device
+from toytorch.facts.hints import Device
 
 
 def is_available() -> bool:
@@ -28,11 +27,11 @@ def current_device_index() -> int:
     return cuda.current_device()
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: Device, /) -> None:
     """Makes another the one that new tensors go to."""
     cuda.set_device(device)
 
 
-def synchronize(device: Any = None, /) -> None:
+def synchronize(device: Device = None, /) -> None:
     """Returns when all its work is done."""
     cuda.synchronize(device)

@@ -22,7 +22,7 @@ from typing import Any
 
 import toytorch
 from toytorch import LACKING, torch_version, version
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.facts.package import NAMES, is_ours
 from toytorch.torch_version import TorchVersion
 from toytorch.version import compatible
@@ -65,7 +65,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 rename(classes_in(module, module.__name__))
                 take_in(module)
 
-            spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]
+            spec.loader.exec_module = run_and_take_in  # type: ignore[method-assign]  # takes in what the loader made
         return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
@@ -141,7 +141,7 @@ def rename(kinds: Iterable[type]) -> None:
 def home(cls: type) -> str:
     """The module that PyTorch keeps a class in, if toytorch has it; else the one where it is."""
     own = cls.__module__
-    theirs = home_of(own, cls.__qualname__)
+    theirs = pytorch_module(own, cls.__qualname__)
     return theirs if theirs == taken_name(own) or is_there(theirs) else taken_name(own)
 
 

@@ -26,7 +26,7 @@ __all__ = [
 
 def is_compiling() -> bool:
     """Whether this call is being compiled."""
-    tracer = running() if state.shortcut is state.SLOW else None
+    tracer = running() if state.fast_path is state.SLOW else None
     return tracer is not None and tracer.met is not None
 
 
@@ -44,7 +44,7 @@ def reset() -> None:
     """Does nothing: what is compiled belongs to the compiled function, and goes with it."""
 
 
-def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+def list_backends(exclude_tags: tuple[str, ...] = ("debug", "experimental")) -> list[str]:
     """The names of the compilers that there are.
 
     >>> list_backends()
@@ -53,12 +53,12 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     return ["inductor"]
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: Callable[..., Any]) -> Any:
     """The function as it is: any function may stand in a graph."""
     return fn
 
 
-def assume_constant_result(fn: Any) -> Any:
+def assume_constant_result(fn: Callable[..., Any]) -> Any:
     """The function as it is: what it gives while a call is compiled is a constant anyway."""
     return fn
 
@@ -78,7 +78,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 def _outside(fn: Callable[..., Any], reason: str | None) -> Callable[..., Any]:
     @functools.wraps(fn)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         state.beside(reason or f"{getattr(fn, '__name__', fn)} is not to be compiled")
         return fn(*args, **kwargs)
 

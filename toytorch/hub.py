@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NoReturn
 
 __all__ = [
@@ -19,8 +20,6 @@ _folder = ""
 
 def get_dir() -> str:
     """Where downloads would be kept."""
-    from pathlib import Path
-
     return _folder or str(Path.home() / ".cache" / "toytorch" / "hub")
 
 
@@ -38,26 +37,26 @@ def _refuse(name: str) -> NoReturn:
     )
 
 
-def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+def load(repo_or_dir: str, model: str, *args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError: it would run code from the network."""
     _refuse("load")
 
 
-def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
+def list(github: str, *args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError."""
     _refuse("list")
 
 
-def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
+def help(github: str, model: str, *args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError."""
     _refuse("help")
 
 
-def load_state_dict_from_url(url: str, *args: Any, **kwargs: Any) -> NoReturn:
+def load_state_dict_from_url(url: str, *args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError."""
     _refuse("load_state_dict_from_url")
 
 
-def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> NoReturn:
+def download_url_to_file(url: str, dst: str, *args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError."""
     _refuse("download_url_to_file")

@@ -107,7 +107,7 @@ def get_float32_matmul_precision() -> str:
     return str(_values["precision"])
 
 
-def _positive(name: str, count: Any) -> int:
+def _positive(name: str, count: int) -> int:
     if isinstance(count, bool) or not isinstance(count, int):
         raise RuntimeError(f"{name} expects an int, but got {type(count).__name__}")
     if count <= 0:
@@ -125,7 +125,7 @@ def get_num_threads() -> int:
     return parallel.thread_count()
 
 
-def set_num_threads(count: Any) -> None:
+def set_num_threads(count: int) -> None:
     """Sets how many threads matrix products and compiled kernels use."""
     blas_threads.set_for_blas(_positive("set_num_threads", count))
 
@@ -135,7 +135,7 @@ def get_num_interop_threads() -> int:
     return int(_values["interop"] or blas_threads.of_blas())
 
 
-def set_num_interop_threads(count: Any) -> None:
+def set_num_interop_threads(count: int) -> None:
     """Keeps the number; it can be set once, as in PyTorch."""
     _positive("set_num_interop_threads", count)
     if _values["interop"] is not None:

@@ -57,32 +57,32 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compared(self, other: Any, method: str) -> Any:
+    def _compared(self, other: object, method: str) -> Any:
         try:
             theirs = order(_text(other))
             return getattr(order(self), method)(theirs)
         except ValueError:  # no version: texts compare as texts
             return getattr(super(), method)(other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._compared(other, "__lt__")
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._compared(other, "__le__")
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._compared(other, "__gt__")
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._compared(other, "__ge__")
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self._compared(other, "__eq__")
 
     __hash__ = str.__hash__
 
 
-def _text(other: Any) -> str:
+def _text(other: object) -> str:
     if isinstance(other, str):
         return other
     if isinstance(other, Iterable):

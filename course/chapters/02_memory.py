@@ -290,6 +290,36 @@ print(f"right on pixels {pixels:.1%}, on edges {on_edges:.1%}")
 # little thicker or paler, and pixels do not.
 
 # %% [markdown] slide="slide"
+# ## Your own package: a layout
+#
+# From here on you build a PyTorch of your own, a package called `mytorch`. Its
+# first file puts this chapter together: a class that holds shape, strides and
+# offset, and makes views. When its check is green, your class is written to
+# `work/mytorch/layout.py`. Your convolution of chapter 10 will stand on it.
+# What you wrote above as functions can go into its methods.
+
+# %%
+import itertools
+import math
+
+import numpy as np
+
+# %% exercise="memory.layout" slide="subslide" show="prompt"
+
+# %% check="memory.layout" points=5
+
+# %% [markdown]
+# All windows of a picture, as an array of six dimensions, without copying a
+# cell: `of` shows a flat memory in the layout.
+
+# %%
+Layout = use("memory.layout")
+pixels = np.arange(16.0)
+windows = Layout((4, 4)).windows(0, 3).windows(1, 3)
+print(windows.shape, windows.strides)
+print(windows.of(pixels)[1, 0])
+
+# %% [markdown] slide="slide"
 # ## Look inside
 #
 # toytorch's own answer to *contiguous or not?*, beside yours:

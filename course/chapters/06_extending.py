@@ -488,10 +488,44 @@ for step in range(21):
         e -= 0.1 * slope
 
 # %% [markdown] slide="slide"
+# ## Your own package: Functions
+#
+# Your package gets the same. `Tensor` stands in `mytorch/tensor.py` since
+# chapter 04 (the course's stands in if you have not written it). A `Function` adds operations to
+# it, and its `check` compares their derivatives with differences.
+
+# %%
+import numpy as np
+
+from mytorch.tensor import Tensor
+
+# %% exercise="extending.function" slide="subslide" show="prompt"
+
+# %% check="extending.function" points=5
+
+# %% [markdown]
+# A derivative that is wrong by a sign, and what the check says about it:
+
+# %%
+class Cosine(use("extending.function")):
+    def forward(self, x):
+        self.x = x
+        return np.cos(x)
+
+    def backward(self, g):
+        return g * np.sin(self.x)  # should be negative
+
+
+try:
+    Cosine.check(Tensor([0.5, 1.0], requires_grad=True))
+except AssertionError as error:
+    print(error)
+
+# %% [markdown] slide="slide"
 # ## Look inside: `apply`
 
 # %% slide="more" show="output"
-from toytorch.autograd import function
+from toytorch.autograd import Function, function  # toytorch's again
 
 look(function.Function._run)
 

@@ -518,6 +518,28 @@ for piece in ("register", "parameters", "load"):
     exercise(f"modules.{piece}").uninstall()  # back to toytorch's own
 
 # %% [markdown] slide="slide"
+# ## Your own package: modules
+#
+# Registries make toytorch's modules quick to walk. Your package does without:
+# its `Module` looks at its own attributes whenever it is asked. `Tensor` is
+# yours from chapter 04, or the course's. `Module` is what the second exercise
+# stands on: yours, as soon as you have written it in the first.
+
+# %%
+import numpy as np
+
+from mytorch.module import Module
+from mytorch.tensor import Tensor
+
+# %% exercise="modules.module" slide="subslide" show="prompt"
+
+# %% check="modules.module" points=5
+
+# %% exercise="modules.layer" slide="subslide" show="prompt"
+
+# %% check="modules.layer" points=2
+
+# %% [markdown] slide="slide"
 # ## Look inside
 #
 # What `model(x)` does: without hooks, it is just `forward`.

@@ -18,7 +18,7 @@ import math
 import matplotlib.pyplot as plt
 
 import toytorch as torch
-from course import check, exercise, hint, look, setup, use
+from course import check, exercise, hint, look, milestone, setup, use
 from toytorch import nn, viz
 from toytorch.optim import lr_scheduler
 
@@ -569,6 +569,36 @@ plt.show()
 # %% [markdown]
 # Above the blue line a step was shortened: in the beginning that is most of
 # them, later only the few batches that still hold a surprise.
+
+# %% [markdown] slide="slide"
+# ## Your own package: a loss and an optimizer
+#
+# With these two, your package can train. The loss is a `Function` of chapter
+# 06, and the optimizer steps tensors of chapter 04.
+
+# %%
+import numpy as np
+
+from mytorch.function import Function
+
+# %% exercise="optim.loss" slide="subslide" show="prompt"
+
+# %% check="optim.loss" points=2
+
+# %% exercise="optim.package" slide="subslide" show="prompt"
+
+# %% check="optim.package" points=4
+
+# %% [markdown] slide="subslide"
+# ## Milestone: three spirals on your own package
+#
+# Three arms of points wind around each other. The program below has a network
+# of your `Linear` layers, your cross-entropy and your AdamW, and neither
+# toytorch nor the course. **Predict**: how many of 600 unseen points will it
+# put on the right arm?
+
+# %% slide="more" show="output"
+milestone(8)
 
 # %% [markdown] slide="slide"
 # ## Look inside

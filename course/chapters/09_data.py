@@ -14,6 +14,8 @@
 # hard one: step through the picture before anybody starts.
 
 # %% keep=true slide="more" show="output"
+import numpy as np
+
 import toytorch as torch
 from course import check, hint, look, setup, use
 from toytorch import nn, viz
@@ -351,6 +353,16 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # %% [markdown]
 # `persistent_workers=True` keeps the processes from one epoch to the next.
 # Without it they are started anew each time, which costs more than it looks.
+
+# %% [markdown] slide="slide"
+# ## Your own package: a loader
+#
+# One class for your package: order, batches and collation in one. It has no
+# workers; chapter 16 adds processes.
+
+# %% exercise="data.package" slide="subslide" show="prompt"
+
+# %% check="data.package" points=4
 
 # %% [markdown] slide="slide"
 # ## Look inside

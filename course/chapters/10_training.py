@@ -15,7 +15,7 @@
 import copy
 
 import toytorch as torch
-from course import check, hint, look, setup, use
+from course import check, hint, look, milestone, setup, use
 from toytorch import nn, viz
 from toytorch.vision import datasets
 
@@ -487,6 +487,32 @@ def saved_bytes(result):
 
 for name, model in (("all trained", alone), ("eyes frozen", tuned)):
     print(f"{name}: {saved_bytes(model(images[:60])):7,} bytes saved")
+
+# %% [markdown] slide="slide"
+# ## Your own package: a convolution, and digits
+#
+# The last layer for pictures. Its windows are those of your `Layout` from
+# chapter 02, and it is a `Function` of chapter 06.
+
+# %%
+import numpy as np
+
+from mytorch.function import Function
+from mytorch.layout import Layout
+
+# %% exercise="training.conv" slide="subslide" show="prompt"
+
+# %% check="training.conv" points=5
+
+# %% [markdown] slide="subslide"
+# ## Milestone: digits on your own package
+#
+# Two convolutions and a linear layer, a loader, cross-entropy and AdamW: all of
+# it from your package, about 550 lines, and NumPy. The images are divided into
+# 1,200 for training, 300 to watch, and 297 that are looked at once, at the end.
+
+# %% slide="more" show="output"
+milestone(10)
 
 # %% [markdown] slide="slide"
 # ## Look inside

@@ -194,7 +194,7 @@ def bytes_moved(f: Callable[..., Any], inputs: list[Any]) -> tuple[int, int]:
     from toytorch.viz.compiler.traffic import parts_of, total
 
     plan = plan_of(f, inputs)
-    return total(parts_of(plan.halves.forward)), total(parts_of(plan.optimised))
+    return total(parts_of(plan.partition.forward)), total(parts_of(plan.optimised))
 
 
 def kernel_ms(case: Fused) -> float:

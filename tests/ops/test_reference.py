@@ -68,6 +68,6 @@ def test_help(capsys: Any) -> None:
     assert "d self = g * result" in text
 
 
-def test_derivative_of_lambdas() -> None:
+def test_derivatives_are_shown_as_formulas() -> None:
     assert reference.formula_of(registry["sin"], "self") == "g * cos(self)"
     assert "mm(g, weight)" in reference.page(registry["linear"])

@@ -354,10 +354,10 @@ def test_an_error_ends_its_events():
 def test_nothing_is_left_when_it_is_off():
     with profile():
         pass
-    assert state.profiler is None and state.shortcut is not state.SLOW
+    assert state.profiler is None and state.fast_path is not state.SLOW
     with pytest.raises(ZeroDivisionError), profile():
         1 / 0  # noqa: B018
-    assert state.profiler is None and state.shortcut is not state.SLOW
+    assert state.profiler is None and state.fast_path is not state.SLOW
 
 
 def test_only_one_at_a_time():

@@ -10,7 +10,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.backends import base
 from toytorch.core import dispatch
@@ -19,6 +19,11 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
+from toytorch.facts.hints import DType
+
+if TYPE_CHECKING:
+    from toytorch.autograd.function import Context
+
 
 DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 SUPPORTED = {"cpu": (bfloat16, float16), "cuda": (bfloat16, float16)}
@@ -108,8 +113,8 @@ def cast(value: Any, where: str, to: dtype) -> Any:
     keep = (
         local.keep_casts
         and local.depth
-        and value._rg
-        and value._edge is None
+        and value._requires_grad
+        and value._grad_edge is None
         and value._base is None
         and state.local.grad
         and to is not float32
@@ -125,7 +130,7 @@ def cast(value: Any, where: str, to: dtype) -> Any:
 # -- what is set ----------------------------------------------------------------------------------
 
 
-def kind_of(device_type: Any) -> str:
+def kind_of(device_type: int | str) -> str:
     """The kind of device a setting is for."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -207,7 +212,7 @@ class autocast:
     def __init__(
         self,
         device_type: str,
-        dtype: Any = None,
+        dtype: DType | None = None,
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
@@ -250,7 +255,7 @@ class autocast:
         local.depth += 1
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         enabled, kind, keep = self._before.pop()
         local.depth -= 1
         if local.depth == 0:
@@ -269,7 +274,7 @@ class autocast:
             )
 
         @functools.wraps(func)
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: Tensor, **kwargs: object) -> Any:
             with self:
                 return func(*args, **kwargs)
 
@@ -279,7 +284,7 @@ class autocast:
 # -- Functions of one's own -----------------------------------------------------------------------
 
 
-def _tree_cast(value: Any, where: str, to: dtype) -> Any:
+def _tree_cast(value: Tensor | dict[Any, Any] | tuple[Tensor, ...], where: str, to: dtype) -> Any:
     if isinstance(value, Tensor):
         return cast(value, where, to)
     if isinstance(value, Mapping):
@@ -289,7 +294,9 @@ def _tree_cast(value: Any, where: str, to: dtype) -> Any:
     return value
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: DType | None = None
+) -> Any:
     """For `forward` of a Function: with `cast_inputs`, runs in that type and casts nothing else."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -297,7 +304,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(ctx: Context, *args: Tensor, **kwargs: object) -> Any:
         ctx._dtype = get_autocast_dtype(device_type)
         ctx._fwd_used_autocast = cast_inputs is None and is_autocast_enabled(device_type)
         if cast_inputs is None or not is_autocast_enabled(device_type):
@@ -312,7 +319,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
     return forward
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
     """For `backward` of a Function: casts as its `forward` did."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -320,7 +327,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def backward(ctx: Context, *args: Tensor, **kwargs: object) -> Any:
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)
 

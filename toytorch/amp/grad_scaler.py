@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import device
 from toytorch.facts.dtype import float16, float32, int32
 from toytorch.ops.creation.create import full
+
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
+
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 LAZY = (
@@ -75,7 +80,7 @@ class GradScaler:
 
     # -- the loss ----------------------------------------------------------------------------------
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: object) -> Any:
         """Outputs times the scale: a tensor, or tensors in lists and tuples."""
         if not self._enabled:
             return outputs
@@ -86,7 +91,7 @@ class GradScaler:
         scaled = [self.scale(v) for v in outputs]
         return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
 
-    def _scale_on(self, where: Any) -> Tensor:
+    def _scale_on(self, where: device) -> Tensor:
         """The scale, made when a loss first says on what device."""
         if self._scale is None:
             self._scale = full((), self._init_scale, dtype=float32, device=where)
@@ -101,7 +106,7 @@ class GradScaler:
 
     # -- the step ----------------------------------------------------------------------------------
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Divides the gradients of an optimizer by the scale, so that they can be clipped."""
         if not self._enabled:
             return
@@ -127,7 +132,7 @@ class GradScaler:
         if seen:
             self._bad[id(optimizer)] = bad
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Any, *args: Tensor, **kwargs: Any) -> Any:
         """`optimizer.step()`, unless a gradient is inf or nan."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -145,7 +150,7 @@ class GradScaler:
         self._stages[id(optimizer)] = STEPPED
         return result
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: Tensor | float | None = None) -> None:
         """Goes on to the next iteration, with a scale that fits what was seen, or a new one."""
         if not self._enabled:
             return

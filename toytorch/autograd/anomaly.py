@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import Mode
@@ -61,7 +62,7 @@ class detect_anomaly(Mode):
         self.before.append(state.anomaly)
         put(self.setting)
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         put(self.before.pop())
 
     def clone(self) -> Mode:
@@ -81,14 +82,14 @@ class set_detect_anomaly(Mode):
     def __enter__(self) -> None:
         put(self.setting)
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         put(self.before)
 
     def clone(self) -> Mode:
         return set_detect_anomaly(self.setting is not None, is_anomaly_check_nan_enabled())
 
 
-def watched(node: Node, apply: Any) -> Any:
+def watched(node: Node, apply: Callable[..., Any]) -> Any:
     """Runs a node's backward, and tells where the node was made if that goes wrong."""
     try:
         grads = apply()

@@ -26,7 +26,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
         if not isinstance(tensor, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, not {type(tensor).__name__}")
         if grad is None:
-            if tensor._rg and tensor._array.size != 1:
+            if tensor._requires_grad and tensor._array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
         elif not isinstance(grad, Tensor):
             raise TypeError(
@@ -44,7 +44,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                 f"dtype of {grad.dtype} and output[{i}] has a dtype of "
                 f"{tensor.dtype}."
             )
-        if not tensor._rg or tensor._deaf:
+        if not tensor._requires_grad or tensor._ignores_grad:
             raise RuntimeError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn"
             )
@@ -60,7 +60,7 @@ def make_roots(tensors: Any, grads: Any, create_graph: bool = False) -> list[tup
                 grad = ones_like(tensor)
         if grad.dtype is not tensor.dtype:
             grad = grad.to(tensor.dtype)
-        roots.append((tensor._edge or tensor, grad))
+        roots.append((tensor._grad_edge or tensor, grad))
     return roots
 
 
@@ -88,9 +88,9 @@ def backward(
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
-            if not tensor._rg:
+            if not tensor._requires_grad:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
-    if state.shortcut is state.SLOW:
+    if state.fast_path is state.SLOW:
         state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
@@ -134,7 +134,7 @@ def grad(
             raise TypeError(
                 f"grad() expects inputs that are Tensors, but got {type(tensor).__name__}"
             )
-        if not tensor._rg:
+        if not tensor._requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     found = (engine or engines.default).backward(

@@ -97,7 +97,7 @@ class Engine:
         self.order, self.accumulate, self.observer, self.run = order, accumulate, observer, run
 
     @contextmanager
-    def using(self, **fields: Any) -> Iterator[Engine]:
+    def using(self, **fields: Callable[..., Any]) -> Iterator[Engine]:
         """Replaces parts for a while."""
         for name in fields:
             if name not in self.FIELDS:
@@ -181,7 +181,7 @@ class Engine:
     def _descend(self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any]) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits."""
         deliver, take = self._deliver, pending.pop
-        unwatched = state.shortcut is not state.SLOW  # no mode wants to see the ops of derivatives
+        unwatched = state.fast_path is not state.SLOW  # no mode wants to see the ops of derivatives
         heap: list[Any] = []
         for target in pending:
             if target.is_node:
@@ -304,7 +304,7 @@ class Engine:
             return
         else:
             total = joined(old, grad)
-            if not state.local.grad and total.ndim and state.shortcut is not state.SLOW:
+            if not state.local.grad and total.ndim and state.fast_path is not state.SLOW:
                 sums.add(key)
         if key is target:
             pending[target] = total
@@ -331,7 +331,7 @@ class Engine:
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():
                     replaced = checked(hook, grad, hook(grad))
                     grad = grad if replaced is None else replaced
-                if not leaf._deaf:
+                if not leaf._ignores_grad:
                     captured[id(leaf)] = grad
                 continue
             if leaf._grad is None and not state.local.grad:
@@ -346,7 +346,7 @@ class Engine:
                 self.observer(leaf._accumulator(), (grad,), ())
         if inputs is not None and not capture:
             for tensor in inputs:  # a non-leaf named in inputs= accumulates too
-                if tensor._edge is not None and id(tensor) in captured:
+                if tensor._grad_edge is not None and id(tensor) in captured:
                     tensor._accumulate(captured[id(tensor)])
 
 
@@ -382,7 +382,7 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
         )
     alone = (
         sys.getrefcount(grad) <= ONE_NAME
-        and grad._edge is None
+        and grad._grad_edge is None
         and (
             array.strides == leaf._array.strides
             or (array.flags.c_contiguous and leaf._array.flags.c_contiguous)
@@ -439,15 +439,19 @@ def targets_of(inputs: list[Tensor]) -> dict[Node, list[tuple[Tensor, int]]]:
     """The nodes whose incoming gradient is that of an input."""
     found: dict[Node, list[tuple[Tensor, int]]] = {}
     for tensor in inputs:
-        if tensor._edge is not None:
-            node, index = as_function(tensor._edge)
+        if tensor._grad_edge is not None:
+            node, index = as_function(tensor._grad_edge)
             found.setdefault(node, []).append((tensor, index))
     return found
 
 
 def wanted_nodes(order: list[Node], inputs: list[Tensor]) -> set[Node]:
     """The nodes from which an input can be reached; the others need not run."""
-    goals = {id(t if t._edge is None else as_function(t._edge)[0]) for t in inputs if not t._deaf}
+    goals = {
+        id(t if t._grad_edge is None else as_function(t._grad_edge)[0])
+        for t in inputs
+        if not t._ignores_grad
+    }
     wanted: set[Node] = set()
     for node in reversed(order):
         for target in node.edges:
@@ -466,7 +470,7 @@ def checked(hook: Any, value: Tensor, replaced: Any) -> Any:
     return replaced
 
 
-def run(node: Node, grad: Any) -> Any:
+def run(node: Node, grad: Tensor | Sequence[Tensor | None]) -> Any:
     """The gradients of a node's inputs, with the hooks around it."""
     if node.hooks is None:
         return execute(node, grad)
@@ -476,7 +480,7 @@ def run(node: Node, grad: Any) -> Any:
 
 def execute(node: Node, grad: Any) -> Any:
     """The gradients of a node's inputs; a profiler takes its time."""
-    if state.shortcut is not state.SLOW:  # nobody watches
+    if state.fast_path is not state.SLOW:  # nobody watches
         return node.apply(filled(node, grad) if node.many else grad)
     if state.profiler is not None:
         return state.profiler.backward(node, grad, execute_here, node, grad)
@@ -512,7 +516,9 @@ def run_prehooks(node: Node, grad: Any) -> Any:
     return grad
 
 
-def run_hooks(node: Node, grads: Any, grad: Any) -> Any:
+def run_hooks(
+    node: Node, grads: tuple[Tensor | None, ...], grad: Tensor | Sequence[Tensor | None]
+) -> Any:
     """Hooks that see a node's gradients on both sides."""
     for hook in list(node.hooks.get("after", {}).values()):
         replaced = hook(tuple(grads), tuple(grad) if node.many else (grad,))

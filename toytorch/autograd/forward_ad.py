@@ -11,6 +11,7 @@ follows from the op's derivatives, with no rule of its own (J is the op's Jacobi
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Level:
         self.watch.__enter__()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.watch.__exit__(None, None, None)
 
     # -- tangents of tensors ------------------------------------------------------------------
@@ -54,14 +55,14 @@ class Level:
         """Gives a tensor its tangent."""
         tensor._tangents = {**(tensor._tangents or {}), self: tangent}
 
-    def has_dual(self, args: Any) -> bool:
+    def has_dual(self, args: Sequence[Any]) -> bool:
         """Whether any tensor among the arguments has a tangent."""
         return any(
             self.get(a) is not None or (a.__class__ in (list, tuple) and self.has_dual(a))
             for a in args
         )
 
-    def shares(self, tangent: Tensor, args: Any) -> bool:
+    def shares(self, tangent: Tensor, args: Sequence[Any]) -> bool:
         """Whether a tangent lies in memory of the arguments' tangents, or is more than once there."""
         if any(s == 0 and n > 1 for n, s in zip(tangent.shape, tangent.stride())):
             return True
@@ -116,7 +117,7 @@ class Level:
         if self.get(owner) is None:
             self.put(owner, zeros_like(owner))
         _, _, size, stride, offset = inplace.geometry(owner, view)
-        tangent: Tensor = self.get(owner).as_strided(size, stride, offset)  # type: ignore[union-attr]
+        tangent: Tensor = self.get(owner).as_strided(size, stride, offset)  # type: ignore[union-attr]  # it was put there, see above
         self.put(view, tangent)
         return tangent
 
@@ -164,7 +165,7 @@ class Level:
             return [self.push_elementwise(op, args, results[0])]
         return push_by_two_backwards(op, args, [self.tangent_tree(a) for a in args], results)
 
-    def tangent_tree(self, value: Any) -> Any:
+    def tangent_tree(self, value: object) -> Any:
         """The tangent of an argument, or of each tensor of a list."""
         if value.__class__ in (list, tuple):
             return [self.get(v) for v in value]
@@ -180,15 +181,16 @@ class Level:
             t = t.to(result.dtype).expand(result.shape)
             values = []
             for need in op.needs[name]:
-                kind = next((p for k, p in zip(op.keeps, op.plan) if k == need), None)
                 if need == "g":
                     values.append(t)
-                elif kind[0] == "argument":  # type: ignore[index]  # what is no "g" is kept
-                    values.append(args[kind[1]])  # type: ignore[index]
-                elif kind[0] == "result":  # type: ignore[index]
+                    continue
+                kind = next(p for k, p in zip(op.keeps, op.plan) if k == need)
+                if kind[0] == "argument":
+                    values.append(args[kind[1]])
+                elif kind[0] == "result":
                     values.append(result)
                 else:
-                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))  # type: ignore[index]
+                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))
             part = op.derivatives[name](*values)
             if part is not None:
                 total = part if total is None else total + part
@@ -235,12 +237,14 @@ def push_by_two_backwards(
     with enable_grad():
         again = dispatch.call(op, tuple(fresh(a, t) for a, t in zip(args, tangents)))
         outs = list(again) if op.many else [again]
-        live = [o for o in outs if o._rg]
+        live = [o for o in outs if o._requires_grad]
         us = [zeros_like(o.detach()).requires_grad_() for o in live]
         if not live:
             return [None] * len(results)
         shares = grad(live, xs, us, create_graph=True, allow_unused=True)
-        pairs = [(v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._rg]
+        pairs = [
+            (v, t.to(v.dtype)) for v, t in zip(shares, ts) if v is not None and v._requires_grad
+        ]
         moved: Any = (
             grad(
                 [v for v, _ in pairs],
@@ -255,7 +259,7 @@ def push_by_two_backwards(
     if not tracked:
         moved = [None if m is None else without_history(m) for m in moved]
     found = iter(moved)
-    return [next(found) if o._rg else None for o in outs]
+    return [next(found) if o._requires_grad else None for o in outs]
 
 
 # -- a value with another history ------------------------------------------------------------------
@@ -263,22 +267,22 @@ def push_by_two_backwards(
 
 def lifted(x: Tensor) -> Tensor:
     """A tensor to differentiate by: the value of x, connected to whatever x came from."""
-    if x._rg:
+    if x._requires_grad:
         return registry["alias"].function(x)
     fresh: Tensor = new(Tensor)
     fresh._array, fresh.dtype, fresh._storage = x._array, x.dtype, x._storage
-    fresh._edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
-    fresh._rg = True
+    fresh._grad_edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
+    fresh._requires_grad = True
     return fresh
 
 
 def released(tensor: Tensor) -> Tensor:
     """The value without history, with what outer transforms know of it."""
-    if not tensor._rg:
+    if not tensor._requires_grad:
         return tensor
     fresh: Tensor = new(Tensor)
     fresh._array, fresh.dtype, fresh._storage = tensor._array, tensor.dtype, tensor._storage
-    fresh._rg, fresh._edge = False, None
+    fresh._requires_grad, fresh._grad_edge = False, None
     fresh._batches, fresh._tangents = tensor._batches, tensor._tangents
     return fresh
 
@@ -286,7 +290,7 @@ def released(tensor: Tensor) -> Tensor:
 def has_history(tensor: Tensor) -> bool:
     """Whether a tensor requires a gradient, or its tangent, or the batch it is an example of."""
     inside = (*(tensor._batches or {}).values(), *(tensor._tangents or {}).values())
-    return tensor._rg or any(has_history(t) for t in inside)
+    return tensor._requires_grad or any(has_history(t) for t in inside)
 
 
 def without_history(tensor: Tensor) -> Tensor:
@@ -294,7 +298,7 @@ def without_history(tensor: Tensor) -> Tensor:
     fresh = released(tensor)
     if fresh is tensor and has_history(tensor):
         fresh = lifted(tensor)
-        fresh._rg = False
+        fresh._requires_grad = False
     for name in ("_batches", "_tangents"):
         inside = getattr(tensor, name)
         if inside:
@@ -314,7 +318,7 @@ def enter_dual_level() -> int:
     return 0
 
 
-def exit_dual_level(*, level: Any = None) -> None:
+def exit_dual_level(*, level: Level | int | None = None) -> None:
     """Ends forward mode: tangents are forgotten."""
     global _level
     if _level is None:
@@ -339,11 +343,11 @@ class dual_level(Mode):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         exit_dual_level()
 
 
-def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | int | None = None) -> Tensor:
     """A view of `tensor` with a tangent."""
     if _level is None:
         raise RuntimeError(
@@ -363,7 +367,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Any = None) -> Tensor:
     return dual
 
 
-def unpack_dual(tensor: Tensor, *, level: Any = None) -> Any:
+def unpack_dual(tensor: Tensor, *, level: Level | int | None = None) -> Any:
     """(primal, tangent) of a tensor; its tangent is None if it depends on no dual tensor."""
     if _level is None:
         return UnpackedDualTensor(tensor, None)

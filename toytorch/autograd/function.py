@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.dispatch import edge
 from toytorch.core.op import fit, revive
@@ -31,7 +32,12 @@ class Context:
         self._dirty: tuple[Any, ...] = ()
         self._node: Any = None
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    if TYPE_CHECKING:  # forward leaves what it likes
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: object) -> None: ...
+
+    def save_for_backward(self, *tensors: object) -> None:
         """Saves inputs or outputs; read them as `saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -171,7 +177,7 @@ class Function:
             "custom autograd.Function to use it with backward mode AD."
         )
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Tensor) -> Any:
         """Refuses: a Function is not made and called, its `apply` is called."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. "
@@ -198,7 +204,7 @@ class Function:
             state.local.contexts.append(context)
         recording = state.local.grad
         context.needs_input_grad = tuple(
-            recording and isinstance(x, Tensor) and x._rg for x in inputs
+            recording and isinstance(x, Tensor) and x._requires_grad for x in inputs
         )
         state.set_grad(False)
         try:
@@ -214,7 +220,9 @@ class Function:
         return outputs
 
     @classmethod
-    def _record(cls, context: Context, inputs: tuple[Any, ...], outputs: Any) -> Any:
+    def _record(
+        cls, context: Context, inputs: tuple[Any, ...], outputs: Tensor | tuple[Tensor, ...]
+    ) -> Any:
         many = isinstance(outputs, tuple)
         results = list(outputs) if many else [outputs]
         node_class = type(
@@ -242,7 +250,10 @@ class Function:
                 r = results[i] = alias(r)  # an input returned as it is becomes a view of itself
             metas.append((r._array.shape, r.dtype))
             if r.dtype.rank > 1 and not any(r is t for t in context._non_differentiable):
-                r._rg, r._edge = True, node if len(results) == 1 else Output(node, i)
+                r._requires_grad, r._grad_edge = (
+                    True,
+                    node if len(results) == 1 else Output(node, i),
+                )
         node.meta = metas if len(results) > 1 else metas[0]
         hooks = state.local.saved_hooks
         if state.anomaly is not None:
@@ -284,24 +295,24 @@ class Error(Node):
         raise RuntimeError(self.message)
 
 
-def once_differentiable(backward: Any) -> Any:
+def once_differentiable(backward: Callable[..., Any]) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
 
     @functools.wraps(backward)
-    def wrapper(ctx: Any, *grads: Any) -> Any:
+    def wrapper(ctx: Context, *grads: Tensor) -> Any:
         before = state.local.grad
         state.set_grad(False)
         try:
             results = backward(ctx, *grads)
         finally:
             state.set_grad(before)
-        if not before or not any(isinstance(g, Tensor) and g._rg for g in grads):
+        if not before or not any(isinstance(g, Tensor) and g._requires_grad for g in grads):
             return results
         refused = []
         for r in results if isinstance(results, tuple) else (results,):
             if isinstance(r, Tensor):
                 r = alias(r)
-                r._rg, r._edge = True, Error(r)
+                r._requires_grad, r._grad_edge = True, Error(r)
             refused.append(r)
         return tuple(refused)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad
@@ -12,7 +13,7 @@ from toytorch.ops import registry
 from toytorch.ops.creation.create import zeros_like
 
 
-def as_tuple(value: Any, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
+def as_tuple(value: Tensor, what: str, where: str) -> tuple[bool, tuple[Tensor, ...]]:
     """(whether it was a tuple, the tensors)."""
     many = isinstance(value, (tuple, list))
     tensors = tuple(value) if many else (value,)
@@ -39,7 +40,7 @@ def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ..
 
 
 def checked_direction(
-    v: Any, like: tuple[Tensor, ...], name: str, many: bool, what: str
+    v: Tensor | None, like: tuple[Tensor, ...], name: str, many: bool, what: str
 ) -> tuple[Tensor, ...]:
     """The vector of a product, which must look like the inputs or the outputs."""
     if v is None:
@@ -66,13 +67,20 @@ def checked_direction(
     return vs
 
 
-def finished(values: Any, many: bool, create_graph: bool) -> Any:
+def finished(values: Sequence[Tensor], many: bool, create_graph: bool) -> Any:
     """Results as the caller's inputs were given, without history unless it is wanted."""
     made = tuple(v if create_graph else v.detach() for v in values)
     return made if many else made[0]
 
 
-def gradients(outs: Any, xs: Any, us: Any, create_graph: bool, strict: bool, name: str) -> Any:
+def gradients(
+    outs: Sequence[Tensor],
+    xs: tuple[Tensor, ...],
+    us: Sequence[Tensor],
+    create_graph: bool,
+    strict: bool,
+    name: str,
+) -> Any:
     """Gradients with zeros where nothing depends on an input, or an error where that is strict."""
     live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
     if strict and len(live) < len(tuple(outs)):
@@ -103,7 +111,11 @@ def gradients(outs: Any, xs: Any, us: Any, create_graph: bool, strict: bool, nam
 
 
 def vjp(
-    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """(func(*inputs), vᵀJ). Like `torch.autograd.functional.vjp`.
 
@@ -121,7 +133,11 @@ def vjp(
 
 
 def jvp(
-    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
@@ -241,7 +257,7 @@ def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_
     return rows if out_many else rows[0]
 
 
-def scalar(func: Any, name: str) -> Any:
+def scalar(func: Callable[..., Any], name: str) -> Any:
     """The function, which must give a tensor with a single element."""
 
     def checked(*xs: Tensor) -> Tensor:
@@ -297,7 +313,11 @@ def hessian(
 
 
 def vhp(
-    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """(func(*inputs), vᵀH), by two backward passes. Like `torch.autograd.functional.vhp`."""
     with enable_grad():
@@ -311,7 +331,11 @@ def vhp(
 
 
 def hvp(
-    func: Any, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any],
+    inputs: Tensor,
+    v: Tensor | None = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> Any:
     """(func(*inputs), H·v). Like `torch.autograd.functional.hvp`; the Hessian being symmetric, this
     is `vhp`.

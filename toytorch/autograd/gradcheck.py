@@ -7,6 +7,7 @@ parts, so that the same Jacobian serves functions of real and of complex tensors
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from toytorch.autograd import forward_ad
 from toytorch.autograd.api import grad
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.random import randn_like
 
@@ -22,7 +24,7 @@ class GradcheckError(RuntimeError):
     """A derivative is wrong."""
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: Sequence[Tensor] | Tensor) -> tuple[Any, ...]:
     """Inputs or outputs as a tuple."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
@@ -38,7 +40,9 @@ def differentiable(values: tuple[Any, ...]) -> list[Tensor]:
     return [v for v in values if isinstance(v, Tensor) and v.dtype.rank > 1]
 
 
-def numerical_jacobian(func: Any, inputs: tuple[Any, ...], index: int, eps: float) -> list[Any]:
+def numerical_jacobian(
+    func: Callable[..., Any], inputs: tuple[Any, ...], index: int, eps: float
+) -> list[Any]:
     """For every output its Jacobian by inputs[index], (output, input), by central differences."""
     values = list(inputs)
     x = inputs[index]
@@ -77,7 +81,7 @@ def backward_jacobian(output: Tensor, x: Tensor) -> Any:
     return np.stack(rows) if rows else np.zeros((0, reals(x).size))
 
 
-def forward_jacobian(func: Any, inputs: tuple[Any, ...], index: int) -> list[Any]:
+def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: int) -> list[Any]:
     """The Jacobians of all outputs, a column for each unit vector pushed forward."""
     x = inputs[index]
     columns: list[list[Any]] = []
@@ -101,7 +105,7 @@ def forward_jacobian(func: Any, inputs: tuple[Any, ...], index: int) -> list[Any
 
 
 def compare(
-    kind: str, i: int, j: int, numerical: Any, analytical: Any, atol: float, rtol: float
+    kind: str, i: int, j: int, numerical: Array, analytical: Array, atol: float, rtol: float
 ) -> None:
     """Refuses a Jacobian that differs from the numerical one."""
     if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
@@ -113,8 +117,8 @@ def compare(
 
 
 def gradcheck(
-    func: Any,
-    inputs: Any,
+    func: Callable[..., Any],
+    inputs: Sequence[Tensor] | Tensor,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -160,7 +164,7 @@ def gradcheck(
 
 
 def check(
-    func: Any,
+    func: Callable[..., Any],
     inputs: tuple[Any, ...],
     eps: float,
     atol: float,
@@ -223,7 +227,7 @@ def check(
 
 
 def check_backward(
-    func: Any,
+    func: Callable[..., Any],
     inputs: tuple[Any, ...],
     i: int,
     j: int,
@@ -328,9 +332,9 @@ def check_batched(outputs: list[Tensor], xs: list[Tensor]) -> None:
 
 
 def gradgradcheck(
-    func: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    func: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    grad_outputs: Sequence[Tensor] | Tensor | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -369,7 +373,7 @@ def gradgradcheck(
         cotangents = as_tuple(grad_outputs)
     count = len(inputs)
 
-    def first(*args: Any) -> Any:
+    def first(*args: Tensor) -> Any:
         values = args[:count]
         wanted = [x for x in values if isinstance(x, Tensor) and x.requires_grad]
         outs = [o for o in differentiable(as_tuple(func(*values))) if o.requires_grad]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +39,7 @@ class saved_tensors_hooks:
     tensor(10.)
     """
 
-    def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
+    def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
         self.hooks = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
@@ -48,7 +49,7 @@ class saved_tensors_hooks:
         state.local.saved_hooks = (*self.before, (self._pack, self.hooks[1]))
         state.watch(1)
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         state.watch(-1)
         state.local.saved_hooks = self.before
 
@@ -104,7 +105,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not "
             "require gradients"
         )
-    return GradientEdge(as_function(tensor if tensor._edge is None else tensor._edge))
+    return GradientEdge(as_function(tensor if tensor._grad_edge is None else tensor._grad_edge))
 
 
 def increment_version(tensor: Any) -> None:
@@ -113,7 +114,7 @@ def increment_version(tensor: Any) -> None:
         bump(t)
 
 
-def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any:
+def register_multi_grad_hook(tensors: Any, fn: Callable[..., Any], *, mode: str = "all") -> Any:
     """Calls fn when the gradients of all tensors (fn(list)) or of the first (fn(grad)) are there.
 
     Like `torch.autograd.graph.register_multi_grad_hook`; with "all", nothing is called as long as

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.facts import state
@@ -17,21 +18,21 @@ class Mode:
     def __enter__(self) -> Any:
         raise NotImplementedError
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         raise NotImplementedError
 
     def clone(self) -> Mode:
         """Another one with the same setting."""
         return type(self)()
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: Callable[..., Any]) -> Any:
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]  # a class is decorated by its constructor
             return function
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Any:
+            def generator(*args: object, **kwargs: object) -> Any:
                 stream, sent = function(*args, **kwargs), None
                 while True:
                     try:
@@ -44,7 +45,7 @@ class Mode:
             return generator
 
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: object, **kwargs: object) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
@@ -66,7 +67,7 @@ class Recording(Mode):
         self.before.append(state.local.grad)
         state.set_grad(self.enabled)
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         state.set_grad(self.before.pop())
 
 
@@ -99,13 +100,13 @@ class set_grad_enabled(Mode):
     def __enter__(self) -> None:
         state.set_grad(self.mode)
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         state.set_grad(self.before[0])
 
     def clone(self) -> Mode:
         return set_grad_enabled(self.mode)
 
-    def __call__(self, function: Any) -> Any:
+    def __call__(self, function: Callable[..., Any]) -> Any:
         state.set_grad(self.before[0])  # as a decorator it must not act now
         return super().__call__(function)
 
@@ -113,7 +114,7 @@ class set_grad_enabled(Mode):
 class inference_mode(Mode):
     """Like `no_grad`: nothing is recorded inside."""
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: bool = True) -> Any:
         return object.__new__(cls)(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
@@ -128,7 +129,7 @@ class inference_mode(Mode):
         self.watch.append(state.watching(self))  # results are marked on the general path
         self.watch[-1].__enter__()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.watch.pop().__exit__(None, None, None)
         grad, state.local.inference = self.before.pop()
         state.set_grad(grad)

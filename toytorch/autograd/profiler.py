@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-HOMES = {
+DEFINED_IN = {
     "profile": "simple",
     "record_function": "records",
     "emit_nvtx": "records",
@@ -22,6 +22,6 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    if name not in DEFINED_IN:
         raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"toytorch.profiler.{HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"toytorch.profiler.{DEFINED_IN[name]}"), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
@@ -15,7 +16,7 @@ from toytorch.ops import registry
 from toytorch.ops.creation.create import eye, zeros_like
 
 
-def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
+def lift(tree: Tensor | tuple[Tensor, ...]) -> tuple[Any, list[Tensor], bool]:
     """A tree with lifted tensors, these tensors, and whether any was tracked already."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:
@@ -27,7 +28,7 @@ def lift(tree: Any) -> tuple[Any, list[Tensor], bool]:
         if leaf.dtype.rank < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
     fresh = [lifted(x) for x in leaves]
-    return tree_unflatten(fresh, spec), fresh, any(x._rg for x in leaves)
+    return tree_unflatten(fresh, spec), fresh, any(x._requires_grad for x in leaves)
 
 
 def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
@@ -41,7 +42,9 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     return tuple(args[n] for n in numbers) if isinstance(argnums, tuple) else args[argnums]
 
 
-def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any, ...]:
+def replaced(
+    args: tuple[Any, ...], argnums: Any, new_values: Tensor | tuple[Tensor, ...]
+) -> tuple[Any, ...]:
     """The arguments with others in the places of those chosen."""
     full = list(args)
     if isinstance(argnums, tuple):
@@ -52,7 +55,7 @@ def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any,
     return tuple(full)
 
 
-def filled(grads: Any, xs: list[Tensor], tracked: bool) -> list[Tensor]:
+def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> list[Tensor]:
     """Gradients with zeros where nothing depends on an input."""
     found = [zeros_like(released(x)) if g is None else g for g, x in zip(grads, xs)]
     return found if tracked else [released(g) for g in found]
@@ -60,14 +63,18 @@ def filled(grads: Any, xs: list[Tensor], tracked: bool) -> list[Tensor]:
 
 def is_tracked(result: Any, tracked: bool, xs: list[Tensor]) -> bool:
     """Whether gradients should stay connected: some input, or a captured tensor, has a history."""
-    return tracked or any(t._rg for t in tree_flatten(result)[0] if isinstance(t, Tensor))
+    return tracked or any(
+        t._requires_grad for t in tree_flatten(result)[0] if isinstance(t, Tensor)
+    )
 
 
-def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Any:
     """A function that gives (gradient, value) of a scalar function; see `grad`."""
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> Any:
         with enable_grad():
             tree, xs, tracked = lift(chosen(args, argnums))
             result = func(*replaced(args, argnums, tree), **kwargs)
@@ -94,7 +101,7 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
             tracked = tracked or captured(value, xs)
             grads = (
                 grad_of(value, xs, create_graph=tracked, allow_unused=True)
-                if value._rg
+                if value._requires_grad
                 else [None] * len(xs)
             )
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
@@ -115,7 +122,11 @@ def captured(value: Tensor, xs: list[Tensor]) -> bool:
     """Whether a result leads to a leaf other than those differentiated by."""
     own = {id(x) for x in xs}
     seen: set[int] = set()
-    stack = [value._edge if value._edge is not None else value] if value._rg else []
+    stack = (
+        [value._grad_edge if value._grad_edge is not None else value]
+        if value._requires_grad
+        else []
+    )
     while stack:
         edge = stack.pop()
         edge = getattr(edge, "node", edge)  # of one result of several
@@ -129,7 +140,7 @@ def captured(value: Tensor, xs: list[Tensor]) -> bool:
     return False
 
 
-def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Any:
     """The gradient of a scalar function, as a function. Like `torch.func.grad`.
 
     >>> import toytorch as torch
@@ -139,14 +150,14 @@ def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> Any:
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
     return wrapper
 
 
-def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
     """(func(*primals), u ↦ uᵀJ). Like `torch.func.vjp`.
 
     >>> import toytorch as torch
@@ -174,7 +185,7 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
             )
     connected = tracked or any(captured(o, xs) for o in outs)
 
-    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: Any = None) -> Any:
+    def pull(*cotangents: Tensor, retain_graph: bool = True, create_graph: Any = None) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         us, own = tree_flatten(given)
         if own != spec:
@@ -183,8 +194,8 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
                 f"structure of outputs to the function. cotangents: {own}, primal "
                 f"output: {spec}"
             )
-        more = connected or any(isinstance(u, Tensor) and u._rg for u in us)
-        pairs = [(o, u) for o, u in zip(outs, us) if o._rg]
+        more = connected or any(isinstance(u, Tensor) and u._requires_grad for u in us)
+        pairs = [(o, u) for o, u in zip(outs, us) if o._requires_grad]
         grads = (
             grad_of(
                 [o for o, _ in pairs],
@@ -211,7 +222,12 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def jvp(
-    func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+    func: Callable[..., Any],
+    primals: tuple[Tensor, ...],
+    tangents: tuple[Tensor, ...],
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
 ) -> Any:
     """(func(*primals), J·tangents), in forward mode. Like `torch.func.jvp`.
 
@@ -283,8 +299,8 @@ def basis(values: list[Tensor]) -> list[Tensor]:
 
 
 def jacrev(
-    func: Any,
-    argnums: Any = 0,
+    func: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
@@ -299,7 +315,7 @@ def jacrev(
     """
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> Any:
         picked = chosen(args, argnums)
         result = vjp(lambda p: func(*replaced(args, argnums, p), **kwargs), picked, has_aux=has_aux)
         value, pull = result[:2]
@@ -318,7 +334,13 @@ def jacrev(
     return wrapper
 
 
-def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Any:
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
     >>> import toytorch as torch
@@ -328,12 +350,12 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: st
     """
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> Any:
         picked = chosen(args, argnums)
         inputs, in_spec = tree_flatten(picked)
         kept: list[Any] = []
 
-        def push(*directions: Any) -> Any:
+        def push(*directions: Tensor) -> Any:
             result = jvp(
                 lambda p: func(*replaced(args, argnums, p), **kwargs),
                 (picked,),
@@ -360,7 +382,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: st
     return wrapper
 
 
-def hessian(func: Any, argnums: Any = 0) -> Any:
+def hessian(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Any:
     """The Hessian, forward over reverse. Like `torch.func.hessian`.
 
     >>> import toytorch as torch
@@ -371,7 +393,7 @@ def hessian(func: Any, argnums: Any = 0) -> Any:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def linearize(func: Any, *primals: Any) -> Any:
+def linearize(func: Callable[..., Any], *primals: Tensor) -> Any:
     """(func(*primals), tangents ↦ J·tangents), with the value computed once."""
     value = func(*primals)
 

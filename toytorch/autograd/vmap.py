@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core import dispatch, inplace
@@ -19,7 +20,7 @@ class Batch:
     def __init__(self, size: int, randomness: str) -> None:
         self.size, self.randomness = size, randomness
 
-    def full(self, value: Any) -> Tensor | None:
+    def full(self, value: object) -> Tensor | None:
         """The whole batch of a tensor of which the function sees one example."""
         batches = value._batches if isinstance(value, Tensor) else None
         found: Tensor | None = None if batches is None else batches.get(self)
@@ -36,7 +37,7 @@ class Batch:
         """What the function sees of a batch: a tensor with one example's shape."""
         seen: Tensor = new(Tensor)
         seen._array, seen.dtype = whole._array[0, ...], whole.dtype
-        seen._rg, seen._edge, seen._storage = False, None, None
+        seen._requires_grad, seen._grad_edge, seen._storage = False, None, None
         seen._batches = {self: whole}
         return seen
 
@@ -95,7 +96,7 @@ class Batch:
                 "operation out of vmap"
             )
 
-    def on_random(self, make: Any) -> Tensor:
+    def on_random(self, make: Callable[..., Any]) -> Tensor:
         """A factory of random tensors: `make(lead)` makes one with more dimensions in front."""
         self.check_randomness()
         if self.randomness == "same":
@@ -104,9 +105,9 @@ class Batch:
 
 
 def vmap(
-    func: Any,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    func: Callable[..., Any],
+    in_dims: int | Sequence[int | None] = 0,
+    out_dims: int = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
@@ -129,7 +130,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
-    def batched(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: Tensor | dict[str, Tensor], **kwargs: object) -> Any:
         leaves, spec, dims, size = examine(func, in_dims, args)
         if chunk_size is not None and chunk_size < size:
             return in_chunks(
@@ -148,7 +149,9 @@ def vmap(
     return batched
 
 
-def examine(func: Any, in_dims: Any, args: tuple[Any, ...]) -> Any:
+def examine(
+    func: Callable[..., Any], in_dims: int | Sequence[int | None], args: tuple[Any, ...]
+) -> Any:
     """The leaves of the arguments, the dimension of the batch in each, and its size."""
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(args)
@@ -204,7 +207,9 @@ def examine(func: Any, in_dims: Any, args: tuple[Any, ...]) -> Any:
     return leaves, spec, dims, sizes.pop()
 
 
-def collect(func: Any, mode: Batch, result: Any, out_dims: Any) -> Any:
+def collect(
+    func: Callable[..., Any], mode: Batch, result: Tensor | tuple[Tensor, ...], out_dims: int
+) -> Any:
     """The results with the batch where `out_dims` wants it."""
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(result)
@@ -240,9 +245,9 @@ def collect(func: Any, mode: Batch, result: Any, out_dims: Any) -> Any:
 
 
 def in_chunks(
-    func: Any,
-    in_dims: Any,
-    out_dims: Any,
+    func: Callable[..., Any],
+    in_dims: int | Sequence[int | None],
+    out_dims: int,
     randomness: str,
     chunk: int,
     leaves: Any,

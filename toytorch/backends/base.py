@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from toytorch.facts.device import device as device_class
@@ -60,7 +61,7 @@ class Backend(Protocol):
         """The address of the first element."""
         ...
 
-    def as_strided(self, flat: Any, shape: Any, strides: Any, offset: int) -> Any:
+    def as_strided(self, flat: Any, shape: Sequence[int], strides: Any, offset: int) -> Any:
         """A view of `flat` with strides and offset in elements; bounds were checked before."""
         ...
 

@@ -24,7 +24,7 @@ class CupyBackend:
     @functools.cached_property
     def xp(self) -> Any:
         """The module cupy."""
-        import cupy
+        import cupy  # an optional package
 
         return cupy
 

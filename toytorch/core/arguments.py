@@ -55,7 +55,7 @@ def missing(op: Op, places: list[int]) -> str:
     )
 
 
-def not_a_tensor(op: Op, i: int, value: Any) -> str:
+def not_a_tensor(op: Op, i: int, value: object) -> str:
     """What to say of an argument that should be a tensor."""
     if value is REQUIRED:
         return missing(op, [i])

@@ -5,11 +5,13 @@
     kernel        the backend's arrays in, arrays out
     autograd      a Node remembers what the derivative needs
 
-`toytorch.core.fast_path` holds the short cut for the common case; a test holds the two equal.
+`toytorch.core.fast_path` holds the fast path for the common case; a test holds the two equal.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,9 @@ from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
+from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.node import Node, Output, pack, remember, sequence
+from toytorch.facts.schema import Argument
 from toytorch.facts.size import broadcast_pair
 
 ndarray = np.ndarray
@@ -34,16 +38,16 @@ REDUCED = (types.float16, types.bfloat16)
 SPARSE = sparse_arrays.backend.xp
 
 
-def call(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
-    if state.shortcut is not state.SLOW:
+    if state.fast_path is not state.SLOW:
         return run(op, args, out)
     if state.profiler is not None:
         return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
     return hand_over(op, args, out)
 
 
-def hand_over(op: Op, args: tuple[Any, ...], out: Any) -> Any:
+def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
     """`call` where somebody watches: the innermost mode that takes calls gets this one."""
     for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_call", None)
@@ -55,7 +59,7 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     return run(op, args, out)
 
 
-def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ is not SparseArray:
         return run_view(op, args)  # of a sparse tensor, a view is a copy
@@ -76,7 +80,7 @@ def run(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     return tensors
 
 
-def wrap_result(array: Any) -> Tensor:
+def wrap_result(array: Array) -> Tensor:
     """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
     if array.__class__ is not ndarray and (
         isinstance(array, np.generic) or not hasattr(array, "strides")
@@ -85,8 +89,8 @@ def wrap_result(array: Any) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array = array
     tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-    tensor._rg = False
-    tensor._edge = tensor._storage = None
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
     return tensor
 
 
@@ -134,7 +138,7 @@ def compute(op: Op, args: tuple[Any, ...]) -> Any:
     return results if half is None else down(results, half)
 
 
-def down(results: Any, half: dtype) -> Any:
+def down(results: Array | tuple[Array, ...], half: dtype) -> Any:
     """Results computed in float32, in the half type of the operands."""
     if isinstance(results, tuple):
         return tuple(down(r, half) for r in results)
@@ -154,7 +158,7 @@ def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
     return found
 
 
-def check_list(op: Op, i: int, value: Any) -> None:
+def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
     """Refuses what is no list of tensors."""
     name = op.schema.args[i].name
     if not isinstance(value, (list, tuple)):
@@ -169,7 +173,7 @@ def check_list(op: Op, i: int, value: Any) -> None:
             )
 
 
-def fits(argument: Any, value: Any) -> bool:
+def fits(argument: Argument, value: object) -> bool:
     """Whether something that is no tensor may stand where the schema has one."""
     if value is None:
         return bool(argument.is_optional)
@@ -193,7 +197,7 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
 
 
 def compute_pointwise(
-    op: Op, args: tuple[Any, ...], target: Any = None, common: dtype | None = None
+    op: Op, args: tuple[Any, ...], target: Array | None = None, common: dtype | None = None
 ) -> Any:
     """Promotes the operands and runs the kernel; half types are computed in float32.
 
@@ -282,7 +286,7 @@ def compute_pointwise(
     return result
 
 
-def scalar(xp: Any, value: Any, common: dtype | None, work: Any) -> Any:
+def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
     """A number as a 0-d array of the common type; integers wrap, as C's do."""
     if common is None:
         return xp.asarray(value)
@@ -307,18 +311,20 @@ def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
-            if a._rg:
+            if a._requires_grad:
                 return True
-        elif a.__class__ in (list, tuple) and any(t._rg for t in a if isinstance(t, Tensor)):
+        elif a.__class__ in (list, tuple) and any(
+            t._requires_grad for t in a if isinstance(t, Tensor)
+        ):
             return True
     return False
 
 
-def edge(tensor: Any) -> Any:
+def edge(tensor: Tensor) -> Any:
     """Where the gradient of `tensor` goes."""
-    if not isinstance(tensor, Tensor) or not tensor._rg:
+    if not isinstance(tensor, Tensor) or not tensor._requires_grad:
         return None
-    return tensor._edge or tensor
+    return tensor._grad_edge or tensor
 
 
 def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
@@ -333,8 +339,8 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
         a = args[i]
         if a.__class__ in (list, tuple):
             edges += [edge(t) for t in a]
-        elif name in derivatives and isinstance(a, Tensor) and a._rg:
-            edges.append(a._edge or a)
+        elif name in derivatives and isinstance(a, Tensor) and a._requires_grad:
+            edges.append(a._grad_edge or a)
         else:
             edges.append(None)
     if overwritten is not None:
@@ -350,7 +356,7 @@ def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | No
     else:
         node.meta = results._array.shape, results.dtype
         if overwritten is None:
-            results._rg, results._edge = True, node
+            results._requires_grad, results._grad_edge = True, node
     return node
 
 
@@ -362,16 +368,18 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
     return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
 
 
-def tie_many(op: Op, node: Node, results: Any) -> None:
+def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     """Ties several results to their node."""
     node.meta = [(r._array.shape, r.dtype) for r in results]
     node.__dict__["count"] = len(results)
     for i, r in enumerate(results):
         if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
-            r._rg, r._edge = True, Output(node, i)
+            r._requires_grad, r._grad_edge = True, Output(node, i)
 
 
-def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Any) -> None:
+def keep(
+    op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Tensor | None
+) -> None:
     """Saves what the derivatives name, each tensor with the version it has now."""
     if not op.plan:
         node.saved, node.versions = None, ()
@@ -404,10 +412,12 @@ def keep(op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: A
         pack(node)
 
 
-def asks(argument: Any, overwritten: Any) -> bool:
+def asks(argument: Tensor | float, overwritten: Tensor | None) -> bool:
     """Whether the gradient of an argument will be computed."""
     if isinstance(argument, Tensor):
-        return argument._rg or (argument is overwritten and writing.old_edge(argument) is not None)
+        return argument._requires_grad or (
+            argument is overwritten and writing.old_edge(argument) is not None
+        )
     return isinstance(argument, (list, tuple))
 
 
@@ -446,7 +456,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
     source = args[0]
     if not isinstance(source, Tensor):
         raise TypeError(not_a_tensor(op, 0, source))
-    if source._no_grad_view and source._rg and state.local.grad:
+    if source._no_grad_view and source._requires_grad and state.local.grad:
         edge(source)  # which may be refused
     array = source._array
     xp = np if array.__class__ is ndarray else base.of_array(array).xp
@@ -457,7 +467,7 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         views = view_of(source, layouts)
     if not op.derivatives or source.dtype.rank < 2:
         return views
-    if source._rg and state.local.grad:
+    if source._requires_grad and state.local.grad:
         record(op, args, views)
     why = source._no_grad_view
     if not state.local.grad:
@@ -469,8 +479,8 @@ def run_view(op: Op, args: tuple[Any, ...]) -> Any:
         for i, v in enumerate(views if many else [views]):
             one_of_many = many and state.local.grad
             writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
-            if source._rg and v._edge is None and v.dtype.rank > 1:
-                v._rg = v._deaf = True  # as its base, though nothing is recorded
+            if source._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
+                v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
     return views
 
 
@@ -488,7 +498,7 @@ MANY_VIEWS = (
 )
 
 
-def view_of(source: Tensor, array: Any) -> Tensor:
+def view_of(source: Tensor, array: Array) -> Tensor:
     """A tensor over part of the memory of `source`."""
     view: Tensor = new(Tensor)
     view._array = array
@@ -496,7 +506,11 @@ def view_of(source: Tensor, array: Any) -> Tensor:
     view.dtype = (
         source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
     )
-    view._rg, view._edge, view._storage = False, None, source._storage or source._memory()
+    view._requires_grad, view._grad_edge, view._storage = (
+        False,
+        None,
+        source._storage or source._memory(),
+    )
     if (
         view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
     ):  # bytes read anew have no gradient
@@ -529,7 +543,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     needs = (
         state.local.grad
         and bool(op.derivatives)
-        and (wants_grad(op, args) or (target._base is not None and target._base._rg))
+        and (wants_grad(op, args) or (target._base is not None and target._base._requires_grad))
     )
     if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
         writing.check(target, needs)
@@ -587,11 +601,11 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         target._array[...] = result
 
 
-def refuse_grad(name: str, args: Any, out: Any) -> None:
+def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
     """Refuses out= where a graph would be recorded."""
     tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
     flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
-    if state.local.grad and any(isinstance(t, Tensor) and t._rg for t in flat):
+    if state.local.grad and any(isinstance(t, Tensor) and t._requires_grad for t in flat):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
@@ -623,8 +637,6 @@ def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
             )
         if o._array.shape != array.shape:
             if o._array.size:
-                import warnings
-
                 warnings.warn(
                     f"An output with one or more elements was resized since it had shape "
                     f"{list(o.shape)}, which does not match the required output shape "

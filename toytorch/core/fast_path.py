@@ -1,4 +1,4 @@
-"""The short cut: for each pointwise op of one or two tensors, one function without detours.
+"""The fast path: for each pointwise op of one or two tensors, one function without detours.
 
 The common call has plain CPU tensors of one floating-point type and nothing that watches. The
 function below tests just that, runs the NumPy kernel, fills in the result's slots and, where a
@@ -36,7 +36,7 @@ def {name}(input=REQUIRED, **more):
         kind = input.dtype
     except AttributeError:
         return call(op, (input,))
-    mode = state.shortcut
+    mode = state.fast_path
     if a.__class__ is ndarray and kind.plain and (mode is None or mode == get_ident()):
         try:
             c = kernel(a)
@@ -53,26 +53,26 @@ def {name}(input=REQUIRED, **more):
     return call(op, (input,))
 """
 UNARY_GRAPH = """\
-        if mode is None and input._rg:
+        if mode is None and input._requires_grad:
             node = {node}()
-            node.edges = (input._edge or input,)
+            node.edges = (input._grad_edge or input,)
             node.seq = next(sequence)
             node.meta = (c.shape, kind)
 {save}
-            result._rg = True
-            result._edge = node
+            result._requires_grad = True
+            result._grad_edge = node
         else:
-            result._rg = False
-            result._edge = None"""
+            result._requires_grad = False
+            result._grad_edge = None"""
 NO_GRAPH = """\
-        result._rg = False
-        result._edge = None"""
+        result._requires_grad = False
+        result._grad_edge = None"""
 BINARY = """\
 def {name}({params}):{more}{by_size}
     try:
         a = input._array
         kind = input.dtype
-        mode = state.shortcut
+        mode = state.fast_path
 {number}
         b = other._array
     except AttributeError:
@@ -120,31 +120,31 @@ BY_SIZE = """
     # toytorch.kernels.dispatch_stub"""
 NO_NUMBER = "        # a number is refused by the general path"
 BINARY_GRAPH = """\
-        wants, other_wants = input._rg, other._rg
+        wants, other_wants = input._requires_grad, other._requires_grad
         if mode is None and (wants or other_wants):
             node = {node}()
-            node.edges = (input._edge or input if wants else None,
-                          other._edge or other if other_wants else None)
+            node.edges = (input._grad_edge or input if wants else None,
+                          other._grad_edge or other if other_wants else None)
             node.seq = next(sequence)
             node.meta = (c.shape, kind)
 {save}
-            result._rg = True
-            result._edge = node
+            result._requires_grad = True
+            result._grad_edge = node
         else:
-            result._rg = False
-            result._edge = None"""
+            result._requires_grad = False
+            result._grad_edge = None"""
 SCALAR_GRAPH = """\
-                if mode is None and input._rg:
+                if mode is None and input._requires_grad:
                     node = {node}()
-                    node.edges = (input._edge or input, None)
+                    node.edges = (input._grad_edge or input, None)
                     node.seq = next(sequence)
                     node.meta = (c.shape, kind)
 {save}
-                    result._rg = True
-                    result._edge = node
+                    result._requires_grad = True
+                    result._grad_edge = node
                 else:
-                    result._rg = False
-                    result._edge = None"""
+                    result._requires_grad = False
+                    result._grad_edge = None"""
 
 
 KEEP_RESULT = [
@@ -152,13 +152,13 @@ KEEP_RESULT = [
     "kept._array = c",
     "kept.dtype = result.dtype",
     "kept._storage = result._storage = Storage(c)",
-    "kept._rg = False",
-    "kept._edge = None",
+    "kept._requires_grad = False",
+    "kept._grad_edge = None",
 ]
 
 
 def saving(op: Op, scalar: bool = False) -> list[str] | None:
-    """The lines that save what the derivative names; None where the short cut has no way to."""
+    """The lines that save what the derivative names; None where the fast path has no way to."""
     values, versions, before = [], [], []
     python_name = {"self": "input", "other": "other"}
     first_needs = set(op.needs.get("self", ()))
@@ -213,9 +213,9 @@ def {name}({params}):
 {checks}    args = ({args})
     try:
         a = {first}._array
-        if a.__class__ is ndarray and state.shortcut is None and {first}._no_grad_view is None:
+        if a.__class__ is ndarray and state.fast_path is None and {first}._no_grad_view is None:
             result = view_of({first}, kernel(a, *args[1:]))
-            if {first}._rg and op.derivatives and result.dtype.rank > 1:
+            if {first}._requires_grad and op.derivatives and result.dtype.rank > 1:
                 record(op, args, result)
             return result
     except AttributeError:
@@ -226,7 +226,7 @@ GENERAL = """\
 def {name}({params}):
     if more:
         return call(op, bound(op, ({args},), more)[0]{out})
-{checks}    mode = state.shortcut
+{checks}    mode = state.fast_path
     if {no_out}(mode is None or mode == get_ident()):
         try:
 {arrays}
@@ -252,15 +252,15 @@ GENERAL_GRAPH = """\
                 node.seq = next(sequence)
                 node.meta = (c.shape, result.dtype)
 {save}
-                result._rg = True
-                result._edge = node
+                result._requires_grad = True
+                result._grad_edge = node
             else:
-                result._rg = False
-                result._edge = None"""
+                result._requires_grad = False
+                result._grad_edge = None"""
 
 
 def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
-    """The source of a short cut for an op with a fixed number of tensors and one result."""
+    """The source of a fast path for an op with a fixed number of tensors and one result."""
     if op.kind not in ("general", "reduction") or op.many or op.lists or op.kernel is None:
         return None
     arrays, tests, values, wants, edges = [], [], [], [], []
@@ -277,9 +277,13 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         tests.append(f"(a{i} is None or {test})" if optional else test)
         values.append(f"a{i}")
         if a.name in op.derivatives:
-            has = f"{name} is not None and {name}._rg" if optional else f"{name}._rg"
+            has = (
+                f"{name} is not None and {name}._requires_grad"
+                if optional
+                else f"{name}._requires_grad"
+            )
             wants.append(f"({has})")
-            edges.append(f"({name}._edge or {name} if {has} else None)")
+            edges.append(f"({name}._grad_edge or {name} if {has} else None)")
         else:
             edges.append("None")
     if not arrays:
@@ -319,7 +323,9 @@ def general_saving(op: Op, passed: list[str]) -> list[str]:
             value = passed[index]
             some = (
                 f"{value} is not None and ("
-                + " or ".join(f"({passed[u]} is not None and {passed[u]}._rg)" for u in users)
+                + " or ".join(
+                    f"({passed[u]} is not None and {passed[u]}._requires_grad)" for u in users
+                )
                 + ")"
             )
             values.append(f"{value} if {some} else None")

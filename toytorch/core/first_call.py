@@ -116,7 +116,7 @@ class RecordSignature(inspect.Signature):
         return self.plain().__reduce__()
 
 
-def generated(function: Any) -> Any:
+def generated(function: Callable[..., Any]) -> Any:
     """The function, with its own code if it is one that is generated at its first call."""
     if getattr(function, "__code__", None) is STUB_CODE:
         return function.__globals__["first_call"]()

@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.schema import REQUIRED, Schema
 from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 REAL = ("Scalar", "float", "Scalar?", "float?")  # arguments that meet the elements in arithmetic
 
@@ -56,7 +61,7 @@ class FormulaKernel:
         if formula.untyped:  # numbers in all branches: they take the type of the operands
             function = arrays
 
-            def arrays(a: Any, *rest: Any) -> Any:
+            def arrays(a: Array, *rest: Array) -> Any:
                 return np.asarray(function(a, *rest)).astype(a.dtype, copy=False)
 
         self.of_arrays = arrays
@@ -65,7 +70,7 @@ class FormulaKernel:
             smallest = loop.smallest
             defaults = tuple(a.default for a in schema.args[1:])
 
-            def chosen(a: Any, *rest: Any) -> Any:
+            def chosen(a: Array, *rest: object) -> Any:
                 if a.size >= smallest:
                     made = loop(a, *rest, *defaults[len(rest) :])
                     if made is not None:
@@ -74,7 +79,7 @@ class FormulaKernel:
 
             self.of_arrays = chosen
 
-    def __call__(self, xp: Any, *args: Any) -> Any:
+    def __call__(self, xp: ArrayModule, *args: object) -> Any:
         return self.of_arrays(*args)
 
 
@@ -108,7 +113,7 @@ class WithoutUnits(ast.NodeTransformer):
         return node
 
 
-def one_ufunc(tree: Any, params: list[str]) -> str:
+def one_ufunc(tree: ast.expr, params: list[str]) -> str:
     """The name of the cheap ufunc that a formula is, called with just these arguments in order."""
     if isinstance(tree, ast.BinOp):
         word, args = OPERATORS.get(type(tree.op), ""), [tree.left, tree.right]
@@ -139,7 +144,7 @@ class Derivative:
     params  what the formula names: `g`, results, arguments, facts of arguments (`self_shape`)
     """
 
-    def __init__(self, text: str, schema: Schema, known: Callable[[str], bool], late: Any) -> None:
+    def __init__(self, text: str, schema: Schema, known: Callable[[str], bool], late: type) -> None:
         first = [n for n in Formula(text, ()).names if known(n)]
         tensors = [n for n in first if n == "g" or n.startswith("result") or is_tensor(n, schema)]
         tensors.sort(key=lambda n: n != "g")
@@ -163,7 +168,7 @@ class Derivative:
             return function
         loop = OnePass(self.formula, self.params)
 
-        def derivative(*args: Any) -> Any:
+        def derivative(*args: object) -> Any:
             made = loop(*args)
             return function(*args) if made is None else made
 
@@ -197,7 +202,7 @@ class Words(dict[str, Any]):
         return self.find(word)
 
 
-def of_tensors(word: str, late: Any) -> Any:
+def of_tensors(word: str, late: type) -> Any:
     """The record's function that a word means."""
     function = late(RECORDS.get(word, word))
     if word not in WITH_NUMBER:
@@ -206,12 +211,12 @@ def of_tensors(word: str, late: Any) -> Any:
     return lambda a, b: function(a, b) if hasattr(b, "dtype") else limit(a, b)
 
 
-def filled_tensor(g: Any, value: Any) -> Any:
+def filled_tensor(g: Tensor, value: int) -> Any:
     """A gradient that is one number everywhere."""
     return g.new_full(g.shape, value)
 
 
-def filled_array(g: Any, value: Any) -> Any:
+def filled_array(g: Array, value: int) -> Any:
     """The same of a bare array."""
     return np.full_like(g, value)
 

@@ -44,7 +44,7 @@ def make_operator(op: Op) -> Any:
 
 
 def general(op: Op, names: dict[str, Any]) -> str:
-    """The source of a function that is no short cut of one or two tensors; adds to its names."""
+    """The source of a function that is no fast path of one or two tensors; adds to its names."""
     params, passed, checks, star = [], [], [], False
     for i, a in enumerate(op.schema.args):
         name = arguments.called(op, i)

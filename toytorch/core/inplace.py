@@ -8,7 +8,7 @@ on; and every live view of b gets its history anew from b.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from toytorch.backends import base
 from toytorch.core.storage import InferenceStorage, Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
+from toytorch.facts.dtype import dtype
 from toytorch.facts.node import Node, Refusal, sequence
 
 
@@ -29,19 +30,19 @@ def check(target: Tensor, needs_grad: bool) -> None:
             "a clone to get a normal tensor before doing inplace update.See "
             "https://github.com/pytorch/rfcs/pull/17 for more details."
         )
-    if not (needs_grad or target._rg) or not state.local.grad:
+    if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
     owner = target._base
     if owner is not None:
         kind = target._no_grad_view
         if kind:
             raise RuntimeError(kind)
-        if owner._rg and owner._edge is None:
+        if owner._requires_grad and owner._grad_edge is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an "
                 "in-place operation."
             )
-    if target._edge is None and target._rg:
+    if target._grad_edge is None and target._requires_grad:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
@@ -53,7 +54,7 @@ def overlaps(target: Tensor) -> bool:
     return not array.flags.c_contiguous and strided_overlap(array.shape, array.strides)
 
 
-def strided_overlap(shape: Any, strides: Any) -> bool:
+def strided_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether a layout, which is not empty, has a dimension that stays in its place."""
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
@@ -75,7 +76,7 @@ def refuse_overlap(target: Tensor) -> None:
         raise RuntimeError(OVERLAP)
 
 
-def refuse_shared(target: Tensor, args: Any) -> None:
+def refuse_shared(target: Tensor, args: Sequence[Any]) -> None:
     """Refuses to write over part of an operand: what is read would depend on the order."""
     array = target._array
     for other in args[1:]:
@@ -95,7 +96,7 @@ def refuse_shared(target: Tensor, args: Any) -> None:
             raise RuntimeError(SHARED)
 
 
-def refuse_arguments(target: Tensor, args: Any, shape: Any) -> None:
+def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
     resized = target._array.shape != shape
     for other in args:
@@ -138,8 +139,12 @@ def retire(storage: Storage) -> None:
     left = []
     for ref in storage.fragile:
         view = ref()
-        if view is not None and view._base is not None and view._base._rg:
-            view._edge, view._rg, view._deaf = Refusal(view._no_grad_view), True, False
+        if view is not None and view._base is not None and view._base._requires_grad:
+            view._grad_edge, view._requires_grad, view._ignores_grad = (
+                Refusal(view._no_grad_view),
+                True,
+                False,
+            )
         elif view is not None:
             left.append(ref)
     storage.fragile = left
@@ -148,7 +153,7 @@ def retire(storage: Storage) -> None:
 def snapshot(target: Tensor) -> Tensor:
     """The value and history of a tensor before it is written to."""
     copy = wrap(target._array.copy(), target.dtype)
-    copy._rg, copy._edge = target._rg, target._edge
+    copy._requires_grad, copy._grad_edge = target._requires_grad, target._grad_edge
     if target._batches:
         copy._batches = {mode: whole.clone() for mode, whole in target._batches.items()}
     if target._tangents:
@@ -190,7 +195,7 @@ def kinds_of(owner: Tensor, view: Tensor) -> tuple[bool, bool] | None:
     return owner.dtype.is_complex, view.dtype.is_complex
 
 
-def to_pairs(grad: Any) -> Any:
+def to_pairs(grad: Tensor) -> Any:
     """A complex gradient as pairs of real numbers; a real one as it is."""
     return grad._as_pairs() if grad.dtype.is_complex else grad
 
@@ -201,12 +206,19 @@ class AsStridedBackward0(Node):
     __slots__ = ("geometry", "kinds")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
-        self.edges, self.seq, self.saved, self.versions = (owner._edge,), next(sequence), None, ()
+        self.edges, self.seq, self.saved, self.versions = (
+            (owner._grad_edge,),
+            next(sequence),
+            None,
+            (),
+        )
         self.meta = (view._array.shape, view.dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
 
     @classmethod
-    def of_part(cls, slices: CopySlices, meta: Any) -> AsStridedBackward0:
+    def of_part(
+        cls, slices: CopySlices, meta: tuple[dtype | tuple[int, ...], ...]
+    ) -> AsStridedBackward0:
         """The history of the view that `slices` wrote through, as it was after that write."""
         node = cls.__new__(cls)
         node.edges, node.seq, node.saved, node.versions = (slices,), next(sequence), None, ()
@@ -232,7 +244,7 @@ class CopySlices(Node):
 
     @classmethod
     @contextmanager
-    def using(cls, rule: Any) -> Iterator[None]:
+    def using(cls, rule: Callable[..., Any]) -> Iterator[None]:
         """Runs rule(grad, part, inner) in the place of `apply` for a while.
 
         `part(tensor)` is the view of a tensor like the base that the write went through, and
@@ -247,7 +259,11 @@ class CopySlices(Node):
 
     def __init__(self, owner: Tensor, view: Tensor, inner: Node) -> None:
         # Edge 0 is the base's old history; the rest are the other inputs of the write.
-        before = owner._edge if owner._edge is not None else (owner if owner._rg else None)
+        before = (
+            owner._grad_edge
+            if owner._grad_edge is not None
+            else (owner if owner._requires_grad else None)
+        )
         self.edges = (before, *inner.edges[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner.dtype)
@@ -265,7 +281,7 @@ class CopySlices(Node):
             mine = grad._fill_strided(mine, *self.geometry)
         return (mine, *others)
 
-    def _through(self, part: Any) -> Any:
+    def _through(self, part: Tensor) -> Any:
         """The gradients of the write's inputs; the first is None where no base wants one."""
         mine, *others = self.inner.apply(part)
         if self.edges[0] is None:
@@ -275,7 +291,7 @@ class CopySlices(Node):
         # None: what was there before the write no longer counts
         return (part * 0 if mine is None else mine, *others)
 
-    def _between_kinds(self, grad: Any, kinds: tuple[bool, bool]) -> Any:
+    def _between_kinds(self, grad: Tensor, kinds: tuple[bool, bool]) -> Any:
         """`apply` where one of base and view is complex: both count in real numbers."""
         grad = to_pairs(grad)
         part = grad._gather_strided(*self.geometry)
@@ -285,17 +301,17 @@ class CopySlices(Node):
             mine = mine._of_pairs() if kinds[0] else mine
         return (mine, *others)
 
-    def _by_rule(self, grad: Any) -> Any:
+    def _by_rule(self, grad: Tensor) -> Any:
         """`apply` by somebody else's rule, over views of a gradient that lies as the base does."""
         shape, strides, size, steps, offset = self.geometry
         if grad.stride() != strides:
             grad = grad.new_empty_strided(shape, strides).copy_(grad)
 
-        def inner(part: Any) -> Any:
+        def inner(part: Tensor) -> Any:
             mine, *others = self.inner.apply(part)
             return (part * 0 if mine is None else mine, *others)
 
-        def part(tensor: Any) -> Any:
+        def part(tensor: Tensor) -> Any:
             return tensor.as_strided(size, steps, tensor.storage_offset() + offset)
 
         base, *others = CopySlices.rule(grad, part, inner)
@@ -320,15 +336,19 @@ def rebase(target: Tensor, node: Node) -> None:
     owner = target._base
     if owner is None:
         owner = target
-        owner._edge = node
+        owner._grad_edge = node
     else:
-        owner._edge = CopySlices(owner, target, node)
-    owner._rg = True
+        owner._grad_edge = CopySlices(owner, target, node)
+    owner._requires_grad = True
     if owner._views:
         for ref in owner._views:
             view = ref()
             if view is not None and not view._no_grad_view:
-                view._edge, view._rg, view._deaf = AsStridedBackward0(owner, view), True, False
+                view._grad_edge, view._requires_grad, view._ignores_grad = (
+                    AsStridedBackward0(owner, view),
+                    True,
+                    False,
+                )
     if getattr(owner._storage, "fragile", None):
         retire(owner._storage)
 
@@ -337,7 +357,11 @@ def old_edge(target: Tensor) -> Any:
     """The edge to give the node of a write for the value that is overwritten."""
     owner = target._base
     if owner is None:
-        return target._edge if target._edge is not None else (target if target._rg else None)
-    if not owner._rg:
+        return (
+            target._grad_edge
+            if target._grad_edge is not None
+            else (target if target._requires_grad else None)
+        )
+    if not owner._requires_grad:
         return None
     return ViewMarker(target)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
+
 ndarray = np.ndarray
 
 
@@ -22,7 +24,7 @@ def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
     (16, 8)
     """
 
-    def in_rows(*args: Any) -> Any:
+    def in_rows(*args: object) -> Any:
         made = kernel(*args)
         if made.__class__ is ndarray:
             return made if made.flags.c_contiguous else made.copy("C")
@@ -43,7 +45,7 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     (8, 24)
     """
 
-    def as_first(*args: Any) -> Any:
+    def as_first(*args: object) -> Any:
         made, first = kernel(*args), args[0]
         if first.__class__ is not ndarray:
             return made
@@ -90,7 +92,7 @@ def has_channels_last(a: Any) -> bool:
     return True
 
 
-def in_format(made: Any, last: bool) -> Any:
+def in_format(made: Array, last: bool) -> Any:
     """A result with its channels last, or in rows."""
     if made.__class__ is not ndarray:
         return made
@@ -100,7 +102,7 @@ def in_format(made: Any, last: bool) -> Any:
     return made if moved.flags.c_contiguous else np.moveaxis(moved.copy("C"), -1, 1)
 
 
-def ordered(made: Any, first: Any) -> Any:
+def ordered(made: Array, first: Array) -> Any:
     """A result in the order of an array of its shape; in rows where that has none of its own."""
     if made.__class__ is not ndarray or (made.flags.c_contiguous and first.flags.c_contiguous):
         return made

@@ -35,6 +35,7 @@ from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.memory_order import ORDERS
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import ArrayModule, DType
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
@@ -53,7 +54,7 @@ class Op:
     """One operation.
 
     kind        how arguments reach the kernel (see `toytorch.core.dispatch`); "layout" is
-                "general" for ops that make sparse tensors of dense ones, which have no short cut
+                "general" for ops that make sparse tensors of dense ones, which have no fast path
     kernel      a name looked up on the backend's array module, or a function of (xp, *arguments);
                 ops with a formula have none of their own
     promotion   "default": operands meet in their common type; "float": integers become the default
@@ -125,7 +126,7 @@ class Op:
         checks: Any = None,
         plain: str = "",
         variant: Any = None,
-        overlap: Any = False,
+        overlap: bool = False,
         apart: str = "",
         words: dict[str, str] | None = None,
         memory: str | None = None,
@@ -270,7 +271,7 @@ class Op:
         made: Callable[..., Any] = self.kernel if self.kind == "create" else self.kernel_on(np)
         return made
 
-    def kernel_on(self, xp: Any) -> Callable[..., Any]:
+    def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
         """The kernel over one array module, called with arrays and plain arguments."""
         found = self._kernels.get(id(xp))
         if found is None:
@@ -355,7 +356,7 @@ class Op:
         """The generated Python source of this op's node and functions."""
         return "\n\n".join([self.node.source, *(g.source() for g in self.generated)])
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: float) -> Any:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -385,10 +386,10 @@ class Late:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return registry[self.name].function(*args)
 
-    def on_arrays(self, *args: Any) -> Any:
+    def on_arrays(self, *args: object) -> Any:
         """The record's kernel for the CPU."""
         return registry[self.name].on_cpu(*args)
 
@@ -400,23 +401,23 @@ def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, filename, "exec"), namespace)  # the source is made from records only
 
 
-def revive(value: Any, node: Node, index: int) -> Any:
+def revive(value: Tensor | None, node: Node, index: int) -> Any:
     """A saved result as the user knows it: with its history, for derivatives of derivatives."""
     if not state.local.grad or value is None:
         return value
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._rg, tensor._edge = True, Output(node, index) if node.many else node
+    tensor._requires_grad, tensor._grad_edge = True, Output(node, index) if node.many else node
     if value._tangents is not None:
         tensor._tangents = value._tangents
     if value._batches is not None:
         tensor._batches = value._batches
     if node.slices is not None:  # written through a view: its history leads through the base
-        tensor._edge = AsStridedBackward0.of_part(node.slices(), node.meta)
+        tensor._grad_edge = AsStridedBackward0.of_part(node.slices(), node.meta)
     return tensor
 
 
-def fit(grad: Tensor, shape: Any, dtype: Any) -> Tensor:
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
     array_shape = grad._array.shape
     if array_shape != shape:

@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array
+
+if TYPE_CHECKING:
+    from toytorch.backends.sparse import SparseArray
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextmanager
-def printoptions(**kwargs: Any) -> Iterator[None]:
+def printoptions(**kwargs: object) -> Iterator[None]:
     """Sets print options for a while."""
     global _options
     before = _options
@@ -80,7 +84,7 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
 class Format:
     """One format for all the numbers of a tensor, chosen from their range."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.floating = array.dtype.kind == "f"
         self.whole, self.scientific, self.width = True, False, 1
         if not self.floating:
@@ -107,7 +111,7 @@ class Format:
             texts = (f"{v:.{p}f}" for v in values.tolist())
         self.width = max(self.width, max(len(t) for t in texts))
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: float) -> str:
         if not self.floating:
             text = str(value)
         elif self.scientific:
@@ -122,7 +126,7 @@ class Format:
 class ComplexFormat:
     """A format for the real parts and one for the imaginary parts."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.real, self.imag = Format(array.real), Format(array.imag)
         self.width = self.real.width + self.imag.width + 1
 
@@ -131,7 +135,7 @@ class ComplexFormat:
         return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
-def edges(array: Any) -> Any:
+def edges(array: Array) -> Any:
     """Only the elements that a summary shows."""
     n = _options.edgeitems
     for d in range(array.ndim):
@@ -141,7 +145,7 @@ def edges(array: Any) -> Any:
     return array
 
 
-def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
+def lines_of(array: Array, indent: int, summarize: bool, form: ComplexFormat | Format) -> str:
     """The elements in nested brackets."""
     n = _options.edgeitems
     cut = summarize and array.ndim and array.shape[0] > 2 * n
@@ -169,7 +173,7 @@ def lines_of(array: Any, indent: int, summarize: bool, form: Any) -> str:
     return "[" + between.join(parts) + "]"
 
 
-def body(array: Any, indent: int) -> str:
+def body(array: Array, indent: int) -> str:
     """The numbers of a tensor."""
     if (
         array.dtype.kind == "V"
@@ -196,7 +200,7 @@ def with_suffixes(text: str, suffixes: list[str], indent: int, new_line: bool = 
     return "".join(parts) + ")"
 
 
-def sparse_body(array: Any, indent: int) -> str:
+def sparse_body(array: SparseArray, indent: int) -> str:
     """The indices and values of a sparse tensor."""
     parts = []
     for name, part in (("indices", array.indices), ("values", array.values)):
@@ -232,11 +236,11 @@ def tensor_repr(tensor: Tensor) -> str:
         if tensor.dtype not in known:
             suffixes.append(f"dtype={tensor.dtype}")
         text = body(array, len(prefix))
-    if tensor._edge is not None:
+    if tensor._grad_edge is not None:
         node = tensor.grad_fn
         assert node is not None
         suffixes.append(f"grad_fn=<{type(node).__name__}>")
-    elif tensor._rg:
+    elif tensor._requires_grad:
         suffixes.append("requires_grad=True")
     if tensor._names is not None:
         suffixes.append(f"names={tensor._names!r}")

@@ -77,22 +77,22 @@ optim.schedules.plain    torch.optim.lr_scheduler  MultiStepLR MultiplicativeLR 
 optim.schedules.plateau  torch.optim.lr_scheduler  ReduceLROnPlateau
 """
 
-HOMES: dict[str, str] = {}  # PyTorch's place of each: {"facts.size.Size": "torch"}
-PLACES: dict[str, str] = {}  # toytorch's: {"torch.Size": "toytorch.facts.size"}
+PYTORCH_MODULES: dict[str, str] = {}  # PyTorch's module of each: {"facts.size.Size": "torch"}
+OUR_MODULES: dict[str, str] = {}  # toytorch's: {"torch.Size": "toytorch.facts.size"}
 for _ours, _theirs, *_names in filter(None, map(str.split, MOVED.splitlines())):
     for _name in _names:
-        HOMES[f"{_ours}.{_name}"] = _theirs
-        PLACES[f"{_theirs}.{_name}"] = f"toytorch.{_ours}"
+        PYTORCH_MODULES[f"{_ours}.{_name}"] = _theirs
+        OUR_MODULES[f"{_theirs}.{_name}"] = f"toytorch.{_ours}"
 
 
-def home_of(module: str, name: str) -> str:
+def pytorch_module(module: str, name: str) -> str:
     """The module of PyTorch that has what a module of toytorch calls by a name.
 
-    >>> home_of("toytorch.nn.modules.softmax", "GLU"), home_of("toytorch.nn.modules.conv", "Conv1d")
+    >>> pytorch_module("toytorch.nn.modules.softmax", "GLU"), pytorch_module("toytorch.nn.modules.conv", "Conv1d")
     ('torch.nn.modules.activation', 'torch.nn.modules.conv')
     """
     rest = module.partition(".")[2]
-    return HOMES.get(f"{rest}.{name.partition('.')[0]}") or f"torch.{rest}".rstrip(".")
+    return PYTORCH_MODULES.get(f"{rest}.{name.partition('.')[0]}") or f"torch.{rest}".rstrip(".")
 
 
 def finder(module: str) -> Callable[[str], Any]:
@@ -100,7 +100,7 @@ def finder(module: str) -> Callable[[str], Any]:
     theirs = "torch." + module.partition(".")[2]
 
     def find(name: str) -> Any:
-        place = PLACES.get(f"{theirs}.{name}")
+        place = OUR_MODULES.get(f"{theirs}.{name}")
         if place is None:
             raise AttributeError(f"module '{theirs}' has no attribute '{name}'")
         return getattr(importlib.import_module(place), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 from typing import Any
@@ -13,6 +14,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Device
 
 
 class Generator:
@@ -23,7 +25,7 @@ class Generator:
     (3, device(type='cpu'))
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: Device = "cpu") -> None:
         self.device = device_class(device)
         self.manual_seed(67280421310721)
 
@@ -63,8 +65,6 @@ class Generator:
 
     def set_state(self, state: Tensor) -> Generator:
         """Goes to a place that `get_state` gave."""
-        import ast
-
         try:
             seed, number, inc, has, value = ast.literal_eval(bytes(state._array).decode().strip())
         except (ValueError, SyntaxError, AttributeError) as error:
@@ -94,7 +94,7 @@ default_generator = Generator()
 _of_device: dict[Any, Generator] = {cpu: default_generator}
 
 
-def generator_of(where: Any, given: Generator | None) -> Any:
+def generator_of(where: device_class, given: Generator | None) -> Any:
     """NumPy's (or CuPy's) generator to draw from."""
     if given is not None:
         if not isinstance(given, Generator):
@@ -113,7 +113,7 @@ def generator_of(where: Any, given: Generator | None) -> Any:
     return _of_device[where].rng
 
 
-def state_of(where: Any) -> Generator:
+def state_of(where: device_class) -> Generator:
     """The default generator of a device."""
     generator_of(where, None)
     return _of_device[where]

@@ -7,6 +7,7 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Array
 
 
 class Storage:
@@ -19,7 +20,7 @@ class Storage:
     __slots__ = ("array", "fragile", "memory", "version")
     fragile: Any  # weak references to views that must not be written to; seldom there
 
-    def __init__(self, array: Any, memory: Any = None) -> None:
+    def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent
         self.memory = memory  # the flat array, where only part of NumPy's memory is ours
         self.version = 0
@@ -40,7 +41,7 @@ class Storage:
         return _rebuild, (backend.to_numpy(flat), str(backend.device(flat)))
 
 
-def _rebuild(flat: Any, where: str) -> Storage:
+def _rebuild(flat: Array, where: str) -> Storage:
     placed = base.of_device(device(where)).from_numpy(flat)
     return Storage(placed, placed)
 
@@ -144,10 +145,10 @@ class TypedStorage:
         """The elements as Python numbers."""
         return list(base.of_array(self._flat).to_numpy(self._flat).tolist())
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int) -> Any:
         return self._flat[i].item()
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int, value: float) -> None:
         self._flat[i] = value
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import warnings
 import weakref
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from toytorch.facts.device import cpu, device, sparse_coo, strided
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import AccumulateGrad, Handle, Node, Output, as_function
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
@@ -43,7 +45,7 @@ SELDOM = (
     "_retained",
     "_post_hooks",
     "_no_grad_view",
-    "_deaf",
+    "_ignores_grad",
     "_batches",
     "_tangents",
 )  # what no copy takes over
@@ -52,11 +54,19 @@ SELDOM = (
 class Tensor:
     """An n-dimensional array that records what is done to it, like `torch.Tensor`.
 
-    `_array` is the backend's strided array, `_rg` whether gradients are wanted, `_edge` where they
+    `_array` is the backend's strided array, `_requires_grad` whether gradients are wanted, `_grad_edge` where they
     go (None for a leaf), `_storage` the shared memory, made when first needed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_rg", "_storage", "dtype")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_array",
+        "_grad_edge",
+        "_requires_grad",
+        "_storage",
+        "dtype",
+    )
     _grad: Any = None  # what backward accumulated
     _base: Any = None  # the tensor whose memory this is a view of
     _views: Any = None  # weak references to the views of this tensor
@@ -66,7 +76,9 @@ class Tensor:
     _retained = False  # whether retain_grad was called
     is_node = False  # at the end of an edge, a leaf
     _no_grad_view: Any = None  # why a view must not be written to, if so
-    _deaf = False  # whether it asks for gradients only because its base does, and drops them
+    _ignores_grad = (
+        False  # whether it asks for gradients only because its base does, and drops them
+    )
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -77,8 +89,8 @@ class Tensor:
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
         _array: Any
-        _edge: Any
-        _rg: bool
+        _grad_edge: Any
+        _requires_grad: bool
         _storage: Any
         dtype: dtype_class
         __add__: Any
@@ -101,6 +113,15 @@ class Tensor:
         __getitem__: Any
         __setitem__: Any
         __iter__: Any
+        __rtruediv__: Any
+        __rpow__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __xor__: Any
+        __abs__: Any
+
+        def __eq__(self, other: object) -> Any: ...  # a tensor, or NotImplemented
+        def __ne__(self, other: object) -> Any: ...
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -261,7 +282,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are wanted."""
-        return self._rg
+        return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -269,7 +290,7 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Says whether gradients are wanted; in place."""
-        if self._edge is not None and not requires_grad:
+        if self._grad_edge is not None and not requires_grad:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you "
                 "want to use a computed variable in a subgraph that doesn't require "
@@ -280,29 +301,34 @@ class Tensor:
             raise RuntimeError(
                 f"{first} Tensors of floating point and complex dtype can require gradients"
             )
-        if not requires_grad and self._deaf:
+        if not requires_grad and self._ignores_grad:
             return self  # its base still asks for gradients
-        self._rg, self._deaf = bool(requires_grad), False
+        self._requires_grad, self._ignores_grad = bool(requires_grad), False
         for ref in self._views or ():
             view = ref()
-            if view is not None and view._edge is None and requires_grad and not view._rg:
-                view._rg = view._deaf = True
+            if (
+                view is not None
+                and view._grad_edge is None
+                and requires_grad
+                and not view._requires_grad
+            ):
+                view._requires_grad = view._ignores_grad = True
         return self
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this tensor."""
-        return not self._edge
+        return not self._grad_edge
 
     @property
     def grad_fn(self) -> Node | None:
         """The Node that made this tensor; None for a leaf."""
-        return None if self._edge is None else as_function(self._edge)[0]
+        return None if self._grad_edge is None else as_function(self._grad_edge)[0]
 
     @property
     def output_nr(self) -> int:
         """Which result of `grad_fn` this is."""
-        return self._edge.index if self._edge.__class__ is Output else 0
+        return self._grad_edge.index if self._grad_edge.__class__ is Output else 0
 
     @property
     def meta(self) -> tuple[Any, dtype_class]:
@@ -312,7 +338,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """What backward accumulated here."""
-        if self._grad is None and self._edge is not None and not self._retained:
+        if self._grad is None and self._grad_edge is not None and not self._retained:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
                 ".grad attribute won't be populated during autograd.backward(). If you indeed want "
@@ -363,14 +389,14 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Makes backward fill in `.grad` of this tensor though it is no leaf."""
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._edge is None or self._retained:
+        if self._grad_edge is None or self._retained:
             return
         self._retained = True
         me = weakref.ref(self)
 
-        def keep(grads: Any) -> None:
+        def keep(grads: Tensor) -> None:
             tensor = me()
             if tensor is not None:
                 g = grads if not isinstance(grads, list) else grads[tensor.output_nr]
@@ -378,27 +404,27 @@ class Tensor:
                     with_grad = g.clone()
                     tensor._grad = with_grad if tensor._grad is None else tensor._grad + g
 
-        node = as_function(self._edge)[0]
+        node = as_function(self._grad_edge)[0]
         Handle(node.hooks_of("retain"), keep)
 
-    def register_hook(self, hook: Any) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad) when the gradient is known; what it returns takes its place."""
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._edge is None:
+        if self._grad_edge is None:
             if self._hooks is None:
                 self._hooks = {}
             return Handle(self._hooks, hook)
-        node, index = as_function(self._edge)
+        node, index = as_function(self._grad_edge)
         return Handle(node.hooks_of(index), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> Handle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(tensor) after a gradient was added to this leaf's `.grad`."""
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError(
                 "post accumulate grad hooks cannot be registered on non-leaf tensors"
             )
-        if not self._rg:
+        if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._post_hooks is None:
             self._post_hooks = {}
@@ -406,7 +432,7 @@ class Tensor:
 
     def _accumulator(self) -> Node | None:
         """The AccumulateGrad node of this leaf, the same one for as long as anyone holds it."""
-        if not self._rg or self._deaf:
+        if not self._requires_grad or self._ignores_grad:
             return None
         found = self._accumulator_ref() if self._accumulator_ref is not None else None
         if found is None:
@@ -416,7 +442,7 @@ class Tensor:
 
     def _accumulate(self, grad: Tensor) -> None:
         """Adds a gradient to `.grad`."""
-        if self._deaf:
+        if self._ignores_grad:
             return
         if self._hooks:
             for hook in list(self._hooks.values()):
@@ -448,7 +474,7 @@ class Tensor:
             )
         if force:
             return base.of_array(self._array).to_numpy(self._array)
-        if self._rg:
+        if self._requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use "
                 "tensor.detach().numpy() instead."
@@ -463,7 +489,7 @@ class Tensor:
         self._memory()
         return self._array.view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
@@ -471,7 +497,9 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(
+        self, array: Array, context: object = None, return_scalar: bool = False
+    ) -> Any:
         """What NumPy's functions make of tensors: tensors again."""
         return wrap(array.astype(np.uint8) if array.dtype == bool else np.asarray(array))
 
@@ -484,7 +512,7 @@ class Tensor:
                 f"{self.type()} If CUDA data is required use tensor.cuda() to "
                 "copy tensor to device memory."
             )
-        if self._rg:
+        if self._requires_grad:
             raise RuntimeError(
                 "Can't get __cuda_array_interface__ on Variable that requires grad. "
                 "If gradients aren't required, use var.detach() to get Variable "
@@ -549,7 +577,7 @@ class Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+    def type(self, dtype: DType | None = None, non_blocking: bool = False) -> Any:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
             return self.to(as_dtype(dtype))
@@ -572,7 +600,7 @@ class Tensor:
     # -- copies -------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
@@ -586,7 +614,7 @@ class Tensor:
         else:  # of the whole memory, so that what shares it shares the copy
             made = rebuild(type(self), deepcopy(self._memory(), memo), *self._layout())
         memo[id(self)] = made
-        made._rg = self._rg
+        made._requires_grad = self._requires_grad
         if self._grad is not None:
             made._grad = self._grad.__deepcopy__(memo)
         set_state(made, deepcopy(self._state(), memo))
@@ -597,7 +625,7 @@ class Tensor:
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
         held = (self._array, self.dtype) if self.is_sparse else (self._memory(), *self._layout())
-        return _rebuild, (cls, self._rg, self._state(), *held)
+        return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
         """How this tensor lies in its memory: type, sizes, strides and offset."""
@@ -609,22 +637,22 @@ class Tensor:
         if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
             return self.__getstate__()
         state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
-        slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+        slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]  # not in the stubs
         held = {
             k: getattr(self, k) for k in slots if k not in Tensor.__slots__ and hasattr(self, k)
         }
         return (state, held) if held else state or None
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: dict[str, Any] | tuple[Any, ...] | None) -> None:
         """For subclasses that call it: the attributes that `__reduce_ex__` gave."""
-        if self._edge is not None:
+        if self._grad_edge is not None:
             raise RuntimeError("__setstate__ can be only called on leaf Tensors")
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
                 setattr(self, name, value)
 
 
-def set_state(tensor: Tensor, state: Any) -> None:
+def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) -> None:
     """Gives a copy the state of what it is a copy of."""
     if state is not None:
         tensor.__setstate__(state)
@@ -642,7 +670,9 @@ def warn_of_hooks(tensor: Tensor) -> None:
             )
 
 
-def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, offset: int) -> Any:
+def rebuild(
+    cls: type, memory: Storage, kind: dtype, size: Any, stride: Sequence[int], offset: int
+) -> Any:
     """A tensor over some memory."""
     flat = memory.flat()
     if flat.dtype != kind.numpy:  # the memory is known by the type of another view
@@ -650,23 +680,28 @@ def rebuild(cls: type, memory: Storage, kind: dtype, size: Any, stride: Any, off
         flat = flat.view("uint8")[:whole].view(kind.numpy)
     made: Any = new(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
-    made.dtype, made._rg, made._edge, made._storage = kind, False, None, memory
+    made.dtype, made._requires_grad, made._grad_edge, made._storage = kind, False, None, memory
     return made
 
 
 def _rebuild(
-    cls: type | None, requires_grad: bool, state: Any, held: Any, kind: dtype, *layout: Any
+    cls: type | None,
+    requires_grad: bool,
+    state: dict[str, Any] | tuple[Any, ...] | None,
+    held: Any,
+    kind: dtype,
+    *layout: Any,
 ) -> Tensor:
     if layout:
         made = rebuild(cls or Tensor, held, kind, *layout)
     else:  # a sparse tensor has no strides
         made = like_class(cls or Tensor, wrap(held, kind))
-    made._rg = requires_grad
+    made._requires_grad = requires_grad
     set_state(made, state)
     return made
 
 
-def strides_of(array: Any) -> tuple[int, ...]:
+def strides_of(array: Array) -> tuple[int, ...]:
     """Strides in elements; those of a row-major tensor where there are no elements."""
     if not array.size:
         return contiguous_strides(array.shape)
@@ -679,8 +714,8 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array = array
     tensor.dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-    tensor._rg = False
-    tensor._edge = tensor._storage = None
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
     if state.local.inference:
         tensor._storage = InferenceStorage(array)
     return tensor
@@ -690,7 +725,7 @@ def alias(source: Tensor) -> Tensor:
     """A tensor over the memory of `source`, sharing its version, with no history."""
     tensor: Tensor = new(Tensor)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
-    tensor._rg, tensor._edge = False, None
+    tensor._requires_grad, tensor._grad_edge = False, None
     if source._batches is not None:
         tensor._batches = source._batches
     return tensor
@@ -700,19 +735,19 @@ def like_class(cls: type, source: Tensor) -> Any:
     """A tensor of class `cls` over the memory of `source`, with no history."""
     tensor: Any = new(cls)
     tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
-    tensor._rg, tensor._edge = False, None
+    tensor._requires_grad, tensor._grad_edge = False, None
     return tensor
 
 
-def like(source: Tensor, array: Any) -> Any:
+def like(source: Tensor, array: SparseArray) -> Any:
     """A tensor of the class of `source` over a new array."""
     tensor = new(type(source))
     tensor._array, tensor.dtype = array, source.dtype
-    tensor._rg, tensor._edge, tensor._storage = False, None, None
+    tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
     return tensor
 
 
-def as_dtype(value: Any) -> dtype:
+def as_dtype(value: DType) -> dtype:
     """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
     if isinstance(value, dtype):
         return value

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.cpu import amp
+from toytorch.facts.hints import Device
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
 
@@ -28,5 +27,5 @@ def current_device() -> str:
     return "cpu"
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: Device = None) -> None:
     """Does nothing: work on the CPU is done when a call returns."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from toytorch import amp
 from toytorch.facts.dtype import bfloat16
+from toytorch.facts.hints import DType
 
 
 def _old(name: str) -> None:
@@ -22,7 +22,7 @@ class autocast(amp.autocast):
     """`torch.amp.autocast("cpu", …)`."""
 
     def __init__(
-        self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True
+        self, enabled: bool = True, dtype: DType | None = bfloat16, cache_enabled: bool = True
     ) -> None:
         _old("autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)

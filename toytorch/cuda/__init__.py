@@ -7,6 +7,7 @@ from typing import Any
 from toytorch.backends import base
 from toytorch.core.random import manual_seed, state_of
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Device
 
 _backend: Any = base.of_kind("cuda")
 
@@ -30,33 +31,33 @@ def current_device() -> int:
     return int(_need().xp.cuda.Device().id)
 
 
-def set_device(device: Any) -> None:
+def set_device(device: Device) -> None:
     """Makes a GPU the one that new tensors go to."""
     where = device_class(device)
     _need().xp.cuda.Device(where.index).use()
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: Device = None) -> str:
     """The name of a GPU."""
     index = device_class("cuda" if device is None else device).index or 0
     name = _need().xp.cuda.runtime.getDeviceProperties(index)["name"]
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: Device = None) -> None:
     """Returns when all work on a GPU is done."""
     with _need().on(device_class("cuda" if device is None else device)):
         _backend.synchronize()
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: Device = None) -> int:
     """Bytes in use by tensors."""
     if not is_available():
         return 0  # programs print it whether there is a GPU or not
     return int(_backend.xp.get_default_memory_pool().used_bytes())
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: Device = None) -> int:
     """Bytes that the caching allocator holds."""
     if not is_available():
         return 0
@@ -79,7 +80,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: Device = None) -> tuple[int, int]:
     """The compute capability of a GPU."""
     index = device_class("cuda" if device is None else device).index or 0
     found = _need().xp.cuda.runtime.getDeviceProperties(index)
@@ -91,13 +92,13 @@ def get_arch_list() -> list[str]:
     return []
 
 
-def get_rng_state(device: Any = "cuda") -> Any:
+def get_rng_state(device: Device = "cuda") -> Any:
     """The state of a GPU's generator."""
     _need()
     return state_of(device_class(device)).get_state()
 
 
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Any, device: Device = "cuda") -> None:
     """Sets the state of a GPU's generator."""
     _need()
     state_of(device_class(device)).set_state(new_state)

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch import amp
 from toytorch.facts.dtype import float16
+from toytorch.facts.hints import DType
 
 
 def _old(name: str, new: str) -> None:
@@ -22,7 +23,7 @@ class autocast(amp.autocast):
     """`torch.amp.autocast("cuda", …)`."""
 
     def __init__(
-        self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True
+        self, enabled: bool = True, dtype: DType | None = float16, cache_enabled: bool = True
     ) -> None:
         _old("autocast(args...)", "autocast('cuda', args...)")
         super().__init__("cuda", dtype, enabled, cache_enabled)

@@ -49,7 +49,7 @@ def _without_group() -> NoReturn:
 def _refused(name: str) -> Callable[..., NoReturn]:
     """A function that programs import, and call only where process groups are available."""
 
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
+    def function(*args: object, **kwargs: object) -> NoReturn:
         raise RuntimeError(
             f"torch.distributed.{name}: process groups are not available in "
             "toytorch; torch.distributed.is_available() says so"

@@ -10,9 +10,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toytorch.facts import state
+
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,15 +58,15 @@ def composed(**facts: Any) -> Callable[[F], F]:
     return mark
 
 
-def facts_of(function: Any) -> Composed:
+def facts_of(function: Op | Callable[..., Any] | None) -> Composed:
     """What is known of a function."""
     found: Composed = getattr(function, "composed", NOTHING)
     return found
 
 
-def operands(kind: str, *values: Any) -> tuple[Any, ...]:
+def operands(kind: str, *values: object) -> tuple[Any, ...]:
     """The values as a mode with `on_operands` wants them: all "half", or all "float32"."""
-    if state.shortcut is state.SLOW:
+    if state.fast_path is state.SLOW:
         for mode in reversed(state.local.modes):
             change = getattr(mode, "on_operands", None)
             if change is not None:
@@ -75,8 +79,8 @@ def cast_to(kind: str) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if state.shortcut is state.SLOW:
+        def run(*args: object, **kwargs: object) -> Any:
+            if state.fast_path is state.SLOW:
                 args = operands(kind, *args)
                 kwargs = dict(zip(kwargs, operands(kind, *kwargs.values())))
             return function(*args, **kwargs)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import builtins
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from toytorch.facts.hints import Scalar
+
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
 
@@ -38,7 +42,7 @@ class dtype:
         self.is_complex = kind == "c"
         self.is_signed = kind in "ifc"
         self.rank = RANK[kind]
-        self.plain = name in ("float32", "float64")  # the types of the short cut
+        self.plain = name in ("float32", "float64")  # the types of the fast path
         self.legacy = legacy  # the first half of "FloatTensor"
         self._numpy: Any = None if name == "bfloat16" else np.dtype(name)
 
@@ -47,7 +51,7 @@ class dtype:
         """The NumPy dtype that stores these elements."""
         if self._numpy is None:
             try:
-                import ml_dtypes
+                import ml_dtypes  # an optional package
             except ImportError as error:
                 raise RuntimeError(
                     "bfloat16 needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
@@ -129,7 +133,7 @@ def default_complex() -> dtype:
     return complex128 if _default is float64 else complex64
 
 
-def of_scalar(value: Any) -> dtype:
+def of_scalar(value: Scalar) -> dtype:
     """The type of a Python (or NumPy) number.
 
     >>> of_scalar(True), of_scalar(3), of_scalar(1.5), of_scalar(2j)
@@ -147,7 +151,7 @@ def of_scalar(value: Any) -> dtype:
 PY_BOOL, PY_INT, PY_FLOAT = builtins.bool, builtins.int, builtins.float
 
 
-def from_numpy_dtype(numpy_dtype: Any) -> dtype:
+def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
     """The dtype whose elements NumPy calls `numpy_dtype`.
 
     Raises TypeError for types that tensors do not have.
@@ -236,7 +240,7 @@ class finfo:
             )
         type = type.to_real()
         if type is bfloat16:
-            import ml_dtypes
+            import ml_dtypes  # an optional package
 
             limits: Any = ml_dtypes.finfo
             info = limits("bfloat16")

@@ -7,10 +7,15 @@ import itertools
 import re
 import sysconfig
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toytorch.facts import state
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 sequence = itertools.count()  # creation order is the topological order, so backward sorts by it
 SAVED_TWICE = (
@@ -66,7 +71,7 @@ class Node:
         """The name PyTorch gives this kind of node."""
         return self.full_name or type(self).__name__
 
-    def __call__(self, *grads: Any) -> tuple[Any, ...]:
+    def __call__(self, *grads: Tensor) -> tuple[Any, ...]:
         """The gradients of the inputs, like calling `tensor.grad_fn` in PyTorch."""
         return tuple(self.apply(list(grads) if self.many else grads[0]))
 
@@ -98,18 +103,18 @@ class Node:
         """(name, value) of everything saved; RuntimeError once it was freed."""
         return []
 
-    def hooks_of(self, kind: Any) -> dict[int, Any]:
+    def hooks_of(self, kind: int | str) -> dict[int, Any]:
         """The hooks of one kind: "before", "after", "retain", or of result number `kind`."""
         if self.hooks is None:
             self.hooks, self.bare = {}, False  # hooks want tensors
         found: dict[int, Any] = self.hooks.setdefault(kind, {})
         return found
 
-    def register_hook(self, hook: Any) -> Handle:
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad_inputs, grad_outputs) after this node ran; it may replace grad_inputs."""
         return Handle(self.hooks_of("after"), hook)
 
-    def register_prehook(self, hook: Any) -> Handle:
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(grad_outputs) before this node runs; it may replace them."""
         return Handle(self.hooks_of("before"), hook)
 
@@ -161,7 +166,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
     full_name = "torch::autograd::AccumulateGrad"
 
-    def __init__(self, variable: Any) -> None:
+    def __init__(self, variable: Tensor) -> None:
         self.variable, self.edges, self.saved, self.versions = variable, (), None, ()
         self.seq = 1 << 63
         self.meta = (variable.shape, variable.dtype)
@@ -181,7 +186,7 @@ class Handle:
 
     ids = itertools.count()
 
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+    def __init__(self, hooks: dict[int, Any], hook: object) -> None:
         self.hooks, self.id = hooks, next(Handle.ids)
         hooks[self.id] = hook
 
@@ -192,7 +197,7 @@ class Handle:
     def __enter__(self) -> Handle:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.remove()
 
 
@@ -205,7 +210,7 @@ def as_function(edge: Any) -> tuple[Any, int]:
     return (edge if edge.is_node else edge._accumulator()), 0
 
 
-def node_of(edge: Any) -> Any:
+def node_of(edge: Node | Output | Tensor | None) -> Any:
     """The Node, leaf tensor or None behind an edge."""
     return edge.node if edge.__class__ is Output else edge
 
@@ -218,7 +223,7 @@ class Packed:
 
     __slots__ = ("unpack", "value")
 
-    def __init__(self, tensor: Any, hooks: Any) -> None:
+    def __init__(self, tensor: Tensor, hooks: tuple[Callable[..., Any], ...]) -> None:
         pack_hook, self.unpack = hooks
         self.value = pack_hook(tensor)
 
@@ -244,7 +249,7 @@ def pack(node: Node) -> None:
     node.packed, node.bare = True, False
 
 
-def unpacked(saved: Any) -> Any:
+def unpacked(saved: tuple[Any, ...]) -> Any:
     """What a node saved, back from the hooks."""
     return tuple(v.open() if v.__class__ is Packed else v for v in saved)
 
@@ -275,7 +280,7 @@ def libraries() -> set[str]:
     return {p for kind in kinds if (p := sysconfig.get_path(kind))}
 
 
-def check_version(op_name: str, name: str, value: Any, seen: int, node: Node) -> None:
+def check_version(op_name: str, name: str, value: Tensor, seen: int, node: Node) -> None:
     """Refuses a saved tensor that was written to after it was saved."""
     now = value._version
     if now == seen:

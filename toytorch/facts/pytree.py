@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,7 +74,7 @@ def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
     return leaves, TreeSpec(build, tuple(specs), type(tree), keys)
 
 
-def tree_unflatten(leaves: Any, spec: TreeSpec) -> Any:
+def tree_unflatten(leaves: Iterable[Any], spec: TreeSpec) -> Any:
     """The container that `tree_flatten` took apart, with other leaves."""
     leaves = list(leaves)
     if len(leaves) != spec.num_leaves:
@@ -91,14 +91,14 @@ def tree_unflatten(leaves: Any, spec: TreeSpec) -> Any:
     return grow(spec)
 
 
-def tree_map(function: Any, tree: Any, *rest: Any) -> Any:
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """The same container with function(leaf) for every leaf (and those of `rest` beside it)."""
     leaves, spec = tree_flatten(tree)
     others = [tree_flatten(r)[0] for r in rest]
     return tree_unflatten([function(*vs) for vs in zip(leaves, *others)], spec)
 
 
-def tree_leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: object) -> list[Any]:
     """The leaves of a container."""
     return tree_flatten(tree)[0]
 

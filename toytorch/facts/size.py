@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toytorch.facts.hints import Array
 
 
 class Size(tuple[int, ...]):
@@ -89,7 +92,7 @@ def wrap_dim(dim: Any, ndim: int, wrap_scalar: bool = True) -> int:
     )
 
 
-def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+def wrap_dims(dims: Sequence[int | str] | int, ndim: int) -> tuple[int, ...]:
     """Dimension numbers counted from the front; each may appear once.
 
     >>> wrap_dims((0, -1), 3)
@@ -125,7 +128,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(result)
 
 
-def copy_order(array: Any) -> str:
+def copy_order(array: Array) -> str:
     """NumPy's name for the layout of a copy: the array's own, but row-major after `expand`."""
     return "C" if 0 in array.strides else "K"
 

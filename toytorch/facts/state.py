@@ -1,6 +1,6 @@
 """The two questions every call asks first: are gradients wanted, and does anyone watch?
 
-`shortcut` is read by the fast path of every op, so it is one global with three kinds of value:
+`fast_path` is read by the fast path of every op, so it is one global with three kinds of value:
 
     None          gradients are wanted in every thread and nothing watches: take the fast path
     a thread id   only that thread has switched gradients off: fast path there, without a graph
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SLOW = "general path"
-shortcut: Any = None
+fast_path: Any = None
 
 
 class ThreadState(threading.local):
@@ -56,11 +56,11 @@ profiler: Any = None
 
 
 def _update() -> None:
-    global shortcut
+    global fast_path
     if _watching or len(_without_grad) > 1:
-        shortcut = SLOW
+        fast_path = SLOW
     else:
-        shortcut = next(iter(_without_grad), None)
+        fast_path = next(iter(_without_grad), None)
 
 
 def is_grad_enabled() -> bool:
@@ -90,7 +90,7 @@ def watch(change: int) -> None:
 
 
 @contextmanager
-def watching(mode: Any) -> Any:
+def watching(mode: object) -> Any:
     """Sends every call of this thread through the general path, which hands it to `mode`.
 
     A mode may define `on_call(op, args, out)` and `on_inplace(op, args)`; while they run, the mode
@@ -106,7 +106,7 @@ def watching(mode: Any) -> Any:
 
 
 @contextmanager
-def below(mode: Any) -> Any:
+def below(mode: object) -> Any:
     """The modes outside of `mode` only."""
     before = local.modes
     local.modes = before[: before.index(mode)]

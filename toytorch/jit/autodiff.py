@@ -1,4 +1,4 @@
-"""Splitting a joint graph into a forward and a backward function.
+"""Partitioning a joint graph into a forward graph and a backward graph.
 
 The forward part makes the results; the backward part gets the gradients of the results and gives
 those of the inputs. Whatever the backward part needs of the forward part has to be saved, or
@@ -15,14 +15,14 @@ from toytorch.core.op import Op
 from toytorch.jit import types
 from toytorch.jit.effects import written_values
 from toytorch.jit.ir import Graph, Node, Value, copy_node
-from toytorch.jit.specialise import Joint
+from toytorch.jit.specialise import JointGraph
 
 CHEAP = 2  # additions for an element
 
 
 @dataclass
-class Halves:
-    """The two functions of a joint graph.
+class Partition:
+    """The forward graph and the backward graph of a joint graph.
 
     forward    gives the results, then what is saved of what it computed
     backward   takes what is saved (inputs of the forward function among it), then the gradients of
@@ -39,7 +39,7 @@ class Halves:
     kept: list[Value]  # those of `saved` that the forward function computes
 
 
-def split(joint: Joint) -> Halves:
+def partitioned(joint: JointGraph) -> Partition:
     """Divides the nodes: what results or effects need goes forward, the rest backward."""
     graph = joint.graph
     count = len(graph.inputs) - len(joint.tangents)
@@ -69,7 +69,7 @@ def split(joint: Joint) -> Halves:
     constants = [n for n in graph.nodes if n.kind == "prim::Constant"]
     inputs = graph.inputs[:count]
     tensors = [v for i, v in enumerate(results) if i not in joint.plain]
-    return Halves(
+    return Partition(
         part("forward", inputs, constants, forward, [*tensors, *kept]),
         part("backward", [*saved, *tangents], constants, backward, grads),
         results,

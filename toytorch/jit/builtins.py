@@ -13,6 +13,7 @@ import re
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from toytorch.jit import types
@@ -48,7 +49,7 @@ class Builtin:
     reads: str = ""
     told: Callable[..., Any] | None = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.function(*args)
 
     def result_for(self, given: Sequence[Type]) -> Type | None:
@@ -163,7 +164,7 @@ def each(
         builtin(signature.replace("@", name), functions[name], pure)
 
 
-def methods(owner: Any, names: str, signature: str, pure: bool = True) -> None:
+def methods(owner: ModuleType | type, names: str, signature: str, pure: bool = True) -> None:
     """`each` for functions that an owner has under the same names."""
     for name in names.split():
         builtin(signature.replace("@", name), getattr(owner, name), pure)

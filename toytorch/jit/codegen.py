@@ -251,7 +251,7 @@ def holds_tensors(t: types.Type) -> bool:
     )
 
 
-def as_tensors(item: Any) -> Any:
+def as_tensors(item: object) -> Any:
     """Tensors in the place of arrays, in lists and tuples."""
     if item.__class__ in (list, tuple):
         return item.__class__(map(as_tensors, item))

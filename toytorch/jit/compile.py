@@ -9,7 +9,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
-from toytorch.facts.pytree import tree_flatten, tree_unflatten
+from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.jit.guards import Surroundings
 from toytorch.jit.recording import Recorded, Recording
 from toytorch.jit.side_effects import SideEffects
@@ -43,8 +43,8 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.shortcut is state.SLOW:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
+        if state.fast_path is state.SLOW:
             return self.function(*args, **kwargs)
         if not kwargs and {*map(type, args)} == TENSORS:
             leaves, spec = list(args), flat(len(args))  # the common call
@@ -59,7 +59,7 @@ class Compiled:
             return self.first(leaves, spec, key)
         return self.function(*args, **kwargs) if recorded is None else recorded(leaves)
 
-    def key(self, leaves: list[Any], spec: Any) -> Any:
+    def key(self, leaves: list[Any], spec: TreeSpec) -> Any:
         """The kind of a call."""
         arrays: list[int] = []
         for v in leaves:
@@ -68,7 +68,7 @@ class Compiled:
         same = None if len(set(arrays)) == len(arrays) else pattern(leaves)
         return (spec, state.local.grad, same, *self.surroundings.kind(leaves))
 
-    def first(self, leaves: list[Any], spec: Any, key: Any) -> Any:
+    def first(self, leaves: list[Any], spec: TreeSpec, key: Any) -> Any:
         """The result of a call of a new kind."""
         if len(self.graphs) >= LIMIT and key not in self.graphs:
             self.reason = f"it was called in more than {LIMIT} ways"
@@ -134,7 +134,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "inductor",
+    backend: str = "inductor",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, specialise
 from toytorch.jit.tracer import running
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
+
 MOST = 256  # plans of one graph; a number that is another at each call makes one each time
 
 
@@ -32,7 +36,7 @@ class Executor:
 
     passes: Sequence[Pass] | None = None
 
-    def __init__(self, graph: Graph, owner: Any = None, known: int = 0) -> None:
+    def __init__(self, graph: Graph, owner: Module | None = None, known: int = 0) -> None:
         self.graph, self.owner, self.known = graph, owner, known
         self.plans: dict[Any, Plan | Stepwise] = {}
         self.made = 0  # plans, those included that were dropped
@@ -43,7 +47,7 @@ class Executor:
     def run(self, args: Sequence[Any]) -> Any:
         """The results for arguments."""
         inputs = self.inputs(args)
-        if state.shortcut is state.SLOW:  # whoever watches wants to see the ops
+        if state.fast_path is state.SLOW:  # whoever watches wants to see the ops
             tracer = running()
             if tracer is not None and self.owner is None and tracer.keeps(self.graph):
                 return tracer.called(self.graph, inputs, interpreter.run)
@@ -133,7 +137,7 @@ def facts_of(inputs: Sequence[Any]) -> list[Any]:
     for value in inputs:
         try:
             array = value._array
-            facts += array.shape, array.strides, value.dtype, value._rg
+            facts += array.shape, array.strides, value.dtype, value._requires_grad
         except AttributeError:
             facts.append(kind_of(value))
     return facts
@@ -169,7 +173,7 @@ def arrays_of(value: Any) -> list[Any]:
 def kind_of(value: Any) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
-        return type(value._array), value._array.shape, value.dtype, value._rg
+        return type(value._array), value._array.shape, value.dtype, value._requires_grad
     try:
         hash(value)
     except TypeError:

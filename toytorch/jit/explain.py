@@ -39,7 +39,7 @@ def explain(f: Any, *inputs: Any) -> str:
         if single:
             lines.append(f"  {name}: {', '.join(single)} as NumPy calls")
     if plan.joint.tangents:
-        lines.append(f"  saved for the backward pass: {len(plan.halves.saved)} tensors")
+        lines.append(f"  saved for the backward pass: {len(plan.partition.saved)} tensors")
     return "\n".join(lines)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 class ScriptFunction:
@@ -25,7 +28,7 @@ class ScriptFunction:
       return _0
     """
 
-    def __init__(self, name: str, graph: Graph, owner: Any = None) -> None:
+    def __init__(self, name: str, graph: Graph, owner: Module | None = None) -> None:
         self.name = self.qualified_name = self.__name__ = name
         self.graph, self.owner = graph, owner
         self.executor = executor.Executor(graph, owner)
@@ -50,7 +53,7 @@ class ScriptFunction:
         """The graph's inputs from a call's arguments."""
         return list(args)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.executor.run(args)
 
     def __repr__(self) -> str:
@@ -71,7 +74,7 @@ class TracedFunction(ScriptFunction):
         name: str,
         graph: Graph,
         spec: Any,
-        owner: Any = None,
+        owner: Module | None = None,
         again: Callable[..., TracedFunction] | None = None,
         shapes: tuple[Any, ...] = (),
         nested: bool = True,
@@ -84,7 +87,7 @@ class TracedFunction(ScriptFunction):
 
     def __call__(self, *args: Any) -> Any:
         plain = not self.nested and self.owner is None and self.spec is None
-        if plain and state.shortcut is not state.SLOW:
+        if plain and state.fast_path is not state.SLOW:
             plan = self.executor.plans.get(self.executor.key(args))
             if plan is not None:
                 return plan(args)

@@ -42,7 +42,7 @@ class Surroundings:
     getters  how to read its closure cells and globals
     """
 
-    def __init__(self, function: Any, module: Module | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], module: Module | None = None) -> None:
         self.function = function
         self.module = module
         self.names: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core import dispatch
@@ -12,6 +12,9 @@ from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 class Reader:
@@ -99,7 +102,7 @@ def call_op(node: Node, args: list[Any]) -> Any:
     return dispatch.call(op, tuple(args))
 
 
-def results_of(node: Node, result: Any) -> Sequence[Any]:
+def results_of(node: Node, result: Tensor | list[Tensor]) -> Sequence[Any]:
     """What a call gave, as one item per output."""
     if len(node.outputs) == 1:
         if result.__class__ is tuple and isinstance(node.outputs[0].type, types.List):
@@ -112,12 +115,12 @@ def _raise(node: Node, message: str, *_: Any) -> Sequence[Any]:
     raise node.attributes["_class"](message)
 
 
-def _print(node: Node, *args: Any) -> Sequence[Any]:
+def _print(node: Node, *args: object) -> Sequence[Any]:
     print(*args)
     return ()
 
 
-def _call_method(node: Node, owner: Any, *args: Any) -> Sequence[Any]:
+def _call_method(node: Node, owner: Any, *args: object) -> Sequence[Any]:
     names = node.attributes.get("_names", ())
     split = len(args) - len(names)
     method = (
@@ -126,7 +129,7 @@ def _call_method(node: Node, owner: Any, *args: Any) -> Sequence[Any]:
     return results_of(node, method(*args[:split], **dict(zip(names, args[split:]))))
 
 
-def _call_function(node: Node, *args: Any) -> Sequence[Any]:
+def _call_function(node: Node, *args: object) -> Sequence[Any]:
     return results_of(node, call_op(node, list(args)))
 
 

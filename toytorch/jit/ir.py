@@ -86,7 +86,7 @@ class Node:
         inputs: list[Value],
         attributes: dict[str, Any] | None = None,
         source: Source | None = None,
-        function: Any = None,
+        function: Op | Callable[..., Any] | None = None,
     ) -> None:
         self.kind, self.inputs, self.source = kind, list(inputs), source
         self.attributes = attributes or {}
@@ -239,7 +239,7 @@ class Graph(Block):
         outputs: list[types.Type | tuple[types.Type, str]],
         attributes: dict[str, Any] | None = None,
         source: Source | None = None,
-        function: Any = None,
+        function: Op | Callable[..., Any] | None = None,
     ) -> Node:
         """A node that stands in no block yet, with outputs of the given types (and names)."""
         node = Node(kind, inputs, attributes, source, function)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
 from toytorch.nn import Module
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 class ScriptModule(Module):
@@ -61,11 +64,11 @@ class ScriptModule(Module):
         """`forward` as source."""
         return self._methods["forward"].code
 
-    def graph_for(self, *args: Any) -> Graph:
+    def graph_for(self, *args: object) -> Graph:
         """The graph as it is run for inputs like these."""
         return self._methods["forward"].graph_for(*args)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Tensor, **kwargs: object) -> Any:
         return self._methods["forward"](*args, **kwargs)
 
     def train(self, mode: bool = True) -> Any:

@@ -14,14 +14,15 @@ from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
+from toytorch.facts.hints import Array
 from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, sequence
 from toytorch.facts.pytree import tree_leaves, tree_unflatten
 from toytorch.jit import interpreter, types
-from toytorch.jit.autodiff import Halves, split
+from toytorch.jit.autodiff import Partition, partitioned
 from toytorch.jit.codegen import Writer
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
-from toytorch.jit.specialise import Joint, Untraceable
+from toytorch.jit.specialise import JointGraph, Untraceable
 
 SHARED = (
     "This result of a compiled function shares memory with another of its results, or with "
@@ -47,32 +48,32 @@ class Plan:
     reason = ""
 
     def __init__(
-        self, general: Graph, joint: Joint, fusing: Sequence[Pass] = pipeline.FUSING
+        self, general: Graph, joint: JointGraph, fusing: Sequence[Pass] = pipeline.FUSING
     ) -> None:
         self.general, self.joint, self.fusing = general, joint, fusing
-        halves = self.halves = split(joint)
+        partition = self.partition = partitioned(joint)
         count = len(joint.graph.inputs) - len(joint.tangents)
         self.values = joint.graph.inputs[:count]
         self.count = joint.results - len(joint.plain)  # of results that are tensors
-        self.random = any(n.is_random or not n.removable for n in halves.forward.nodes)
-        self.find_sharing(halves)
-        self.optimised = pipeline.run(halves.forward, fusing)
+        self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
+        self.find_sharing(partition)
+        self.optimised = pipeline.run(partition.forward, fusing)
         self.forward, self.source = Writer(self.optimised).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
         self.written = [
-            halves.forward.inputs.index(n.inputs[0])
-            for n in halves.forward.nodes
-            if n.writes and n.inputs[0] in halves.forward.inputs
+            partition.forward.inputs.index(n.inputs[0])
+            for n in partition.forward.nodes
+            if n.writes and n.inputs[0] in partition.forward.inputs
         ]
         if joint.tangents:
-            self.prepare_backward(halves)
+            self.prepare_backward(partition)
 
-    def find_sharing(self, halves: Halves) -> None:
+    def find_sharing(self, partition: Partition) -> None:
         """Which results share memory with an input or with an earlier result; refuses writes that
         need the tensors' own rules."""
         roots: dict[Value, Value] = {}
         same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
-        graph = halves.forward
+        graph = partition.forward
         for node in graph.nodes:
             if node.writes:
                 same[node.output] = same.get(node.inputs[0], node.inputs[0])
@@ -110,27 +111,27 @@ class Plan:
             if kind == "same":
                 made[k] = source
                 continue
-            if not (source._rg or result._rg):
+            if not (source._requires_grad or result._requires_grad):
                 made[k] = view_of(source, result._array)
                 continue
             result._storage = source._memory()
             writing.protect(result, SHARED)
 
-    def prepare_backward(self, halves: Halves) -> None:
+    def prepare_backward(self, partition: Partition) -> None:
         """The backward function, and where each saved value comes from."""
-        self.backward_graph = pipeline.run(halves.backward, self.fusing)
+        self.backward_graph = pipeline.run(partition.backward, self.fusing)
         self.backward, self.backward_source = Writer(self.backward_graph).function()
-        results = [v for i, v in enumerate(halves.results) if i not in self.joint.plain]
+        results = [v for i, v in enumerate(partition.results) if i not in self.joint.plain]
         place: dict[Value, tuple[str, int]] = {
-            v: ("saved", len(results) + i) for i, v in enumerate(halves.kept)
+            v: ("saved", len(results) + i) for i, v in enumerate(partition.kept)
         }
         place.update({v: ("result", i) for i, v in enumerate(results)})
         place.update({v: ("input", i) for i, v in enumerate(self.values)})
-        self.keeps = [place[v] for v in halves.saved]
+        self.keeps = [place[v] for v in partition.saved]
         self.many = len(self.joint.tangents) > 1
         self.metas = [
             (v.type.shape, v.type.dtype)  # type: ignore[attr-defined]  # tensors
-            for v in (halves.results[i] for i in self.joint.tangents)
+            for v in (partition.results[i] for i in self.joint.tangents)
         ]
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -140,7 +141,7 @@ class Plan:
         for array in arrays[: self.count]:
             tensor = new(Tensor)
             tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
-            tensor._rg, tensor._edge, tensor._storage = False, None, None
+            tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
             made.append(tensor)
         for i in self.written:
             writing.bump(inputs[i])
@@ -158,11 +159,13 @@ class Plan:
             made = tree_unflatten(made, self.joint.spec)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def tie(self, inputs: Sequence[Any], arrays: Any, made: list[Tensor], place: Any) -> None:
+    def tie(
+        self, inputs: Sequence[Any], arrays: tuple[Array, ...], made: list[Tensor], place: Any
+    ) -> None:
         """Gives the results their history: one node for the whole function."""
         node: Any = new(DifferentiableGraphBackward)
         node.plan, node.inputs, node.random = self, list(inputs), place
-        node.edges = tuple(inputs[i]._edge or inputs[i] for i in self.joint.wanted)
+        node.edges = tuple(inputs[i]._grad_edge or inputs[i] for i in self.joint.wanted)
         node.seq = next(sequence)
         saved: list[Any] = []
         versions: list[Any] = []
@@ -173,7 +176,7 @@ class Plan:
             elif kind == "result":
                 result = made[i]
                 kept = new(Tensor)
-                kept._array, kept.dtype, kept._rg, kept._edge = (
+                kept._array, kept.dtype, kept._requires_grad, kept._grad_edge = (
                     result._array,
                     result.dtype,
                     False,
@@ -191,7 +194,7 @@ class Plan:
         skipped = sorted(self.joint.plain)
         for k, i in enumerate(self.joint.tangents):
             tensor = made[i - sum(s < i for s in skipped)]
-            tensor._rg, tensor._edge = True, Output(node, k) if self.many else node
+            tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
 
 
 def may_pass(node: Any) -> bool:
@@ -228,13 +231,13 @@ class DifferentiableGraphBackward(Node):
             if value._version != seen:
                 check_version("a compiled function", "self", value, seen, self)
             arrays.append(value._array)
-        for g, v in zip(grads, plan.halves.tangents):
+        for g, v in zip(grads, plan.partition.tangents):
             if g is None:  # nobody used this result
-                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]
+                arrays.append(np.zeros(v.type.shape, v.type.dtype.numpy))  # type: ignore[attr-defined]  # a tensor
                 continue
             array = g._array
             if array.dtype != v.type.dtype.numpy:  # type: ignore[attr-defined]  # a tensor
-                array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]
+                array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
         found = iter(plan.backward(*arrays))
         return [wrap(next(found)) if given else None for given in plan.joint.given]

@@ -233,7 +233,7 @@ def value_of(node: ast.expr, depth: int) -> Any:
         return tuple(items) if isinstance(node, ast.Tuple) else items
     if isinstance(node, ast.Dict):
         return {
-            value_of(k, depth + 1): value_of(v, depth + 1)  # type: ignore[arg-type]
+            value_of(k, depth + 1): value_of(v, depth + 1)  # type: ignore[arg-type]  # a literal has no `**`
             for k, v in zip(node.keys, node.values)
         }
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -115,7 +115,7 @@ class Recording:
             self.tracer.end()
         return result
 
-    def bind(self, i: int, leaf: Any) -> None:
+    def bind(self, i: int, leaf: Tensor) -> None:
         """Makes an argument an input of the graph; one that is given twice is one input.
 
         What stands for a value is recognised by its array, so of two tensors over one array (one is
@@ -131,7 +131,7 @@ class Recording:
         self.tracer.strangers[id(leaf._array)] = leaf
         self.tracer.bind(leaf, self.tracer.graph.add_input(types.of_tensor(leaf)))
 
-    def finish(self, result: Any) -> None:
+    def finish(self, result: Tensor) -> None:
         """Notes the results; those that are no tensors are the same in every call of this kind."""
         if self.reason:
             return

@@ -55,7 +55,7 @@ class SideEffects:
             drawn["key"].tobytes(),
         )
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         sys.stdout, sys.stderr = self.streams
         kind, tensors, *drawn = self.snapshot()
         if any(n.used for n in self.noting):

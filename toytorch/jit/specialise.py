@@ -45,7 +45,7 @@ class Untraceable(Exception):
 
 
 @dataclass
-class Joint:
+class JointGraph:
     """A specialised graph.
 
     graph     inputs: what was given, then a gradient for each output in `tangents`;
@@ -97,7 +97,7 @@ class Reading(interpreter.Reader):
         if node.writes and node.record is not None and state.local.grad:
             target = known[node.inputs[0]]
             owner = target if target._base is None else target._base
-            if owner._rg and owner._edge is None:  # a leaf here, if not outside
+            if owner._requires_grad and owner._grad_edge is None:  # a leaf here, if not outside
                 raise Untraceable("an input that requires a gradient is written to")
         if len(self.tracer.graph.nodes) > LONGEST:
             raise Untraceable(f"it has loops of more than {LONGEST} operations altogether")
@@ -110,7 +110,7 @@ class Reading(interpreter.Reader):
         return value
 
 
-def specialise(graph: Graph, inputs: list[Any], grad: bool) -> Joint:
+def specialise(graph: Graph, inputs: list[Any], grad: bool) -> JointGraph:
     """The graph for inputs like these; raises Untraceable where only running it will do."""
     copies = [copied(v) if isinstance(v, Tensor) else v for v in inputs]
     tracer = Replay()
@@ -124,26 +124,28 @@ def specialise(graph: Graph, inputs: list[Any], grad: bool) -> Joint:
         state.set_grad(grad)
         with state.watching(tracer), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return joint(tracer, graph, copies, grad)
+            return joint_graph(tracer, graph, copies, grad)
     finally:
         state.set_grad(before)
         random.default_generator.rng.bit_generator.state = place
 
 
-def joint(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> Joint:
+def joint_graph(tracer: Tracer, graph: Graph, copies: list[Any], grad: bool) -> JointGraph:
     """Runs the graph forward, and backward where a result asks for it."""
     results: list[Any] = Reading(tracer).run_block(graph, copies, {})
     flat, spec = tree_flatten(results)
     nested = len(flat) != len(results) or any(a is not b for a, b in zip(flat, results))
     results = flat
-    made = Joint(tracer.graph, len(results), spec if nested else None)
+    made = JointGraph(tracer.graph, len(results), spec if nested else None)
     outputs = [tracer.value_of(r) for r in results]
     made.plain = {i: r for i, r in enumerate(results) if not isinstance(r, Tensor)}
-    made.needs = [isinstance(r, Tensor) and r._rg for r in results]
+    made.needs = [isinstance(r, Tensor) and r._requires_grad for r in results]
     roots = [r for r, needs in zip(results, made.needs) if needs]
     if grad and roots:
         made.tangents = [i for i, needs in enumerate(made.needs) if needs]
-        made.wanted = [i for i, v in enumerate(copies) if isinstance(v, Tensor) and v._rg]
+        made.wanted = [
+            i for i, v in enumerate(copies) if isinstance(v, Tensor) and v._requires_grad
+        ]
         seeds = [wrap(np.ones(r._array.shape, r._array.dtype), r.dtype) for r in roots]
         for seed, i in zip(seeds, made.tangents):
             tracer.bind(seed, tracer.graph.add_input(types.of(seed), f"grad_{i}"))
@@ -169,5 +171,5 @@ def copied(tensor: Tensor) -> Tensor:
         made = spread(flat, array.shape, array.strides) if array.size else np.empty_like(array)
         made[...] = array
     copy: Tensor = wrap(made, tensor.dtype)
-    copy._rg = tensor._rg
+    copy._requires_grad = tensor._requires_grad
     return copy

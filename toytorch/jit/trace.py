@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from toytorch.core import random
 from toytorch.core.tensor import Tensor, new
@@ -27,7 +30,7 @@ class TracingCheckError(Exception):
 
 def trace(
     func: Any,
-    example_inputs: Any = None,
+    example_inputs: Tensor | tuple[Any, ...] | None = None,
     optimize: Any = None,
     check_trace: bool = True,
     check_inputs: Any = None,
@@ -189,11 +192,11 @@ def traced_function(
     )
 
 
-def copy_of(item: Any) -> Any:
+def copy_of(item: object) -> Any:
     """A tensor of its own like this one, and a leaf where it is one."""
     if not isinstance(item, Tensor):
         return item
-    made = item.detach().clone().requires_grad_(item._rg)
+    made = item.detach().clone().requires_grad_(item._requires_grad)
     return made if item.is_leaf or not state.local.grad else made.clone()
 
 
@@ -214,7 +217,7 @@ def untouched(owner: Module | None) -> Iterator[None]:
             buffers.update(before)
 
 
-def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
+def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
     """The tensors of a result; dictionaries only where the user allows them."""
     if strict and isinstance(result, dict):
         raise RuntimeError(
@@ -227,7 +230,7 @@ def outputs_of(result: Any, strict: bool) -> tuple[list[Any], Any]:
     return tree_flatten(result)
 
 
-def output_value(tracer: Tracer, item: Any) -> Value:
+def output_value(tracer: Tracer, item: Tensor) -> Value:
     """The value of a result."""
     if not isinstance(item, Tensor):
         raise RuntimeError(
@@ -241,8 +244,10 @@ def alias_of(tensor: Tensor) -> Tensor:
     """The same memory and history under another tensor, which the tracer may mark as its own."""
     made: Tensor = new(Tensor)
     made._array, made.dtype = tensor._array, tensor.dtype
-    made._rg = tensor._rg
-    made._edge = None if not tensor._rg else tensor._edge or tensor._accumulator()
+    made._requires_grad = tensor._requires_grad
+    made._grad_edge = (
+        None if not tensor._requires_grad else tensor._grad_edge or tensor._accumulator()
+    )
     made._storage = tensor._memory()
     if tensor._base is not None:
         made._base = tensor._base
@@ -271,7 +276,7 @@ class scoping:
     """Lets nodes know the module they come from: `__module.fc1`."""
 
     def __init__(self, tracer: Tracer, owner: Module | None) -> None:
-        self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]
+        self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]  # hooks' handles
 
     def __enter__(self) -> None:
         if self.owner is None:
@@ -283,23 +288,21 @@ class scoping:
             )
             self.handles.append(module.register_forward_hook(self.leave, always_call=True))
 
-    def enter(self, scope: str, module: Any, args: Any) -> None:
+    def enter(self, scope: str, module: Any, args: tuple[Tensor, ...]) -> None:
         """A module's forward begins."""
         self.tracer.scopes.append(scope)
 
-    def leave(self, module: Any, args: Any, result: Any) -> None:
+    def leave(self, module: Any, args: tuple[Tensor, ...], result: Tensor) -> None:
         """A module's forward ends."""
         self.tracer.scopes.pop()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         for handle in self.handles:
             handle.remove()
 
 
 def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Arguments given by name, in the order of the function's parameters."""
-    import inspect
-
     target = func.forward if isinstance(func, Module) else func
     bound = inspect.signature(target).bind(*args, **kwargs)
     return tuple(bound.arguments.values())
@@ -307,8 +310,6 @@ def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 def parameter_names(func: Any, count: int) -> list[str]:
     """The names of a function's parameters, for its graph's inputs."""
-    import inspect
-
     target = func.forward if isinstance(func, Module) else func
     try:
         found = list(inspect.signature(target).parameters.values())
@@ -323,8 +324,6 @@ def parameter_names(func: Any, count: int) -> list[str]:
 
 def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
-    import numpy as np
-
     generator = random.default_generator.rng.bit_generator
     place = generator.state
     copies = [tree_clone(args) for _ in range(2)]
@@ -358,7 +357,7 @@ def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: f
             warnings.warn(text, TracerWarning, stacklevel=4)
 
 
-def tree_clone(tree: Any) -> Any:
+def tree_clone(tree: tuple[Tensor, ...]) -> Any:
     """Copies of all tensors, with the same wish for gradients."""
     return tree_map(
         lambda t: (

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import DType
 from toytorch.facts.package import is_ours
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.size import Size
@@ -70,7 +72,7 @@ class Tracer:
             tensor.__class__ = Traced
             self.shown.append(tensor)
 
-    def value_of(self, item: Any) -> Value:
+    def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
         if isinstance(item, Tensor):
             found = self.values.get(id(item._array))
@@ -92,14 +94,19 @@ class Tracer:
         """Gives a tensor from outside an array object of its own until the trace ends, if it has
         that of another, of which it is what `detach` or `data` gave."""
         other = self.strangers.get(id(item._array))
-        if other is None or other is item or item._rg is other._rg or item._edge is not None:
+        if (
+            other is None
+            or other is item
+            or item._requires_grad is other._requires_grad
+            or item._grad_edge is not None
+        ):
             return False
         self.apart.append((item, item._array))
         item._memory()
         item._array = item._array[...]
         return True
 
-    def constant(self, item: Any) -> Value:
+    def constant(self, item: object) -> Value:
         """A constant; equal ones are one value."""
         item = tuple(item) if isinstance(item, tuple) else item
         key: Any = (item.__class__, repr(item))
@@ -123,7 +130,7 @@ class Tracer:
             made = self.graph.add_input(types.of_tensor(tensor))
             self.values[id(tensor._array)] = made, tensor._array
             return made
-        elif tensor._rg and self.seen:
+        elif tensor._requires_grad and self.seen:
             raise RuntimeError(
                 "Cannot insert a Tensor that requires grad as a constant. Consider "
                 "making it a parameter or input, or detaching the gradient\n"
@@ -199,7 +206,9 @@ class Tracer:
         self.bind(result, node.output)
         return result
 
-    def on_create(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def on_create(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """A tensor was made of none: it is made again in every run."""
         result = function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
         if kwargs.get("out") is not None or self.reason:
@@ -292,14 +301,14 @@ class Tracer:
         self.apart.clear()
 
 
-def is_traced(item: Any) -> bool:
+def is_traced(item: object) -> bool:
     """Whether something holds a value of a trace."""
     return isinstance(item, (Tensor, TracedInt)) or (
         item.__class__ in (list, tuple, Size) and any(map(is_traced, item))
     )
 
 
-def plain(item: Any) -> Any:
+def plain(item: object) -> Any:
     """What an op is called with, traced numbers as ordinary ones."""
     if item.__class__ is TracedInt:
         return int.__int__(item)
@@ -509,6 +518,6 @@ class Traced(Tensor):
         warn("Converting a tensor to a NumPy array")
         return Tensor.numpy(self, force=force)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         warn("Converting a tensor to a NumPy array")
         return Tensor.__array__(self, dtype, copy)

@@ -168,7 +168,7 @@ def join(a: Type, b: Type) -> Type | None:
         return None if inner is None else Optional(inner)
     if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.elements) == len(b.elements):
         parts = [join(x, y) for x, y in zip(a.elements, b.elements)]
-        return None if None in parts else Tuple(tuple(parts), a.names, a.python)  # type: ignore[arg-type]
+        return None if None in parts else Tuple(tuple(parts), a.names, a.python)  # type: ignore[arg-type]  # no part is None
     return None
 
 

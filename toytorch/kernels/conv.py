@@ -17,11 +17,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.kernels.conv_tile import WORDS, most_rows, rows, tile
 from toytorch.kernels.memory_format import (
     channels_last,
@@ -114,7 +116,13 @@ def phases(
 
 
 def forward(
-    x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, bias: Any = None
+    x: Array,
+    w: Array,
+    stride: Sequence[int],
+    padding: tuple[int, ...],
+    dilation: Sequence[int],
+    groups: int,
+    bias: Array | None = None,
 ) -> Any:
     """The convolution (N, O, H', W') of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
     if not fits(x, w, x.shape[0], w.shape[0], groups):
@@ -130,7 +138,13 @@ def forward(
 
 
 def input_gradient(
-    g: Any, w: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    g: Array,
+    w: Array,
+    sizes: tuple[int, ...],
+    stride: Sequence[int],
+    padding: tuple[int, ...],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """The gradient (N, C, *sizes) of the input: also the transposed convolution of g."""
     if (
@@ -159,12 +173,12 @@ def run_of(taps: list[int]) -> slice:
     return slice(taps[0], taps[-1] - step if taps[-1] >= step else None, -step)
 
 
-def by_group(w: Any, groups: int) -> Any:
+def by_group(w: Array, groups: int) -> Any:
     """Weights (O, C/groups, kh, kw) as (groups, kh, kw, C/groups, O/groups)."""
     return w.reshape(groups, -1, *w.shape[1:]).transpose(0, 3, 4, 2, 1)
 
 
-def fits(x: Any, w: Any, images: int, outputs: int, groups: int) -> bool:
+def fits(x: Array, w: Array, images: int, outputs: int, groups: int) -> bool:
     """Whether there are enough outputs to fill vectors, and arrays this can read."""
     kind = x.dtype.char
     if kind not in "fd" or w.dtype.char != kind or x.ndim != 4 or not jit.works():
@@ -181,7 +195,13 @@ def vectors_of(columns: int) -> int:
 # -- sums over windows ----------------------------------------------------------------------------
 
 
-def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
+def correlate(
+    x: Array,
+    jobs: Sequence[tuple[Any, ...]],
+    bias: Array | None,
+    shape: tuple[int, ...],
+    groups: int,
+) -> Any:
     """Images of a shape, made by jobs (weights by group, grid of lines, grid along lines)."""
     last, x = channels_last(x), plain(x)
     y = empty_images(shape, x.dtype, last)
@@ -213,7 +233,7 @@ def correlate(x: Any, jobs: Any, bias: Any, shape: Any, groups: int) -> Any:
     return y
 
 
-def borders(jobs: Any, size: int) -> tuple[int, int]:
+def borders(jobs: Sequence[tuple[Any, ...]], size: int) -> tuple[int, int]:
     """The zeros that lines of an input of this size need at their ends.
 
     One output at an end that sees less than the others is computed by itself instead.
@@ -242,9 +262,9 @@ class Calls:
         self,
         calls: Any,
         words: Any,
-        images: Any,
+        images: Array | int,
         item: int,
-        fills: Any = (),
+        fills: Sequence[tuple[Any, ...]] = (),
         weights: Any = None,
     ) -> None:
         self.words = words.copy()  # two threads may run the same: each has its own
@@ -281,7 +301,14 @@ def table(words: dict[str, int]) -> list[int]:
 
 
 def plan(
-    job: Any, size: Any, line: int, left: int, wide: int, shape: Any, groups: int, fewest: int
+    job: Any,
+    size: Sequence[int],
+    line: int,
+    left: int,
+    wide: int,
+    shape: Sequence[int],
+    groups: int,
+    fewest: int,
 ) -> Calls:
     """The calls for one job on input images of a size, whose lines are `line` long with zeros.
 
@@ -428,7 +455,13 @@ def block_call(
 
 
 def weight_gradient(
-    x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    x: Array,
+    g: Array,
+    kernel: tuple[int, ...],
+    stride: Sequence[int],
+    padding: tuple[int, ...],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """The gradient (O, C/groups, kh, kw) of the weight, from x (N, C, H, W) and g (N, O, H', W').
 

@@ -21,10 +21,15 @@ several dimensions that stay in registers for many rows at once; programs keep o
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 TILES, SUMS = 4, 3  # the loops over tiles, the last of them along the rows; and those of the sum
 # More sums than this wait for nothing: a processor starts two multiply-adds at a time, and each
@@ -79,7 +84,7 @@ class Tile(Native):
         )
         self.tiles(0, [self.array(x) for x in ("A", "B", "C", "start")])
 
-    def moved(self, place: Any, i: Any, stride: str) -> Any:
+    def moved(self, place: Value, i: Value, stride: str) -> Any:
         return self.b.gep(place, [self.b.mul(i, self.word_of[stride])])
 
     def part(self, depth: int) -> tuple[Any, Any]:
@@ -98,7 +103,7 @@ class Tile(Native):
         b, last = self.b, depth == TILES - 1
         start, end = self.part(depth)
 
-        def body(i: Any) -> None:
+        def body(i: Value) -> None:
             count = self.word_of[f"n{depth}"]
             i = self.smaller(i, b.sub(count, self.word(self.rows))) if last else i
             moved = [self.moved(p, i, f"{x}{depth}") for p, x in zip(places, "abcc")]
@@ -111,7 +116,7 @@ class Tile(Native):
 
         self.loop(start, end, self.rows if last else 1, body)
 
-    def tile(self, a: Any, bm: Any, c: Any, start: Any) -> None:
+    def tile(self, a: Array, bm: Value, c: Value, start: Value) -> None:
         """One tile: its sums in registers, then written to C."""
         b, each = self.b, range(self.vectors)
         lines = [self.moved(c, self.word(r), "row") for r in range(self.rows)]
@@ -124,7 +129,7 @@ class Tile(Native):
         step = self.word(self.step) if self.step else self.word_of["step"]
         apart = [b.mul(self.word(r), step) for r in range(self.rows)]
 
-        def multiply(a: Any, bm: Any, sums: Any) -> list[Any]:
+        def multiply(a: Array, bm: Value, sums: Value) -> list[Any]:
             right = [self.read(bm, v * self.lanes, self.vector) for v in each]
             out = []
             for r in range(self.rows):
@@ -135,8 +140,8 @@ class Tile(Native):
                 ]
             return out
 
-        def nested(depth: int, a: Any, bm: Any, sums: Any) -> list[Any]:
-            def body(i: Any, *sums: Any) -> list[Any]:
+        def nested(depth: int, a: Array, bm: Value, sums: Value) -> list[Any]:
+            def body(i: Value, *sums: Value) -> list[Any]:
                 here = self.moved(a, i, f"sa{depth}"), self.moved(bm, i, f"sb{depth}")
                 return (
                     multiply(*here, sums) if depth == SUMS - 1 else nested(depth + 1, *here, sums)

@@ -8,6 +8,7 @@ work: compiled, because a look in Python would cost a small addition a tenth of 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache as once
 from typing import Any
 
@@ -68,7 +69,7 @@ class Shared:
         return self.plain(a, b) if made is None else made
 
 
-def gate(plain: Any, large: Any) -> Any:
+def gate(plain: Any, large: Shared | Callable[..., Any]) -> Any:
     """A function that calls `large` for large arrays if there are several threads, else `plain`."""
     words = {
         "context": jit.context().ctypes.data,

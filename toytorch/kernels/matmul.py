@@ -13,21 +13,26 @@ of 512 bits and lost half with fewer, so there is none any more.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.kernels.memory_format import transpose
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import blas_threads, jit
 from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 ROWS = 128  # of a block: fewer make small products, more do more of what is not needed
 LEAST = 512  # rows, from which a product by halves is faster
 SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whether it is symmetric
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Array, b: Array) -> Any:
     """A·B of matrices where B is Aᵀ; None where BLAS should do all of it.
 
     So it should with several threads, which would have to meet after each of the blocks.
@@ -43,12 +48,12 @@ def product(a: Any, b: Any) -> Any:
     return None
 
 
-def dense_rows(a: Any) -> bool:
+def dense_rows(a: Array) -> bool:
     """Whether BLAS can read a matrix as it lies, along its rows or its columns."""
     return a.dtype.char in "fd" and min(a.strides) == a.itemsize
 
 
-def is_transpose(a: Any, b: Any) -> bool:
+def is_transpose(a: Array, b: Array) -> bool:
     """Whether two matrices are one and its transpose, in the same memory."""
     return bool(
         a.strides == b.strides[::-1]
@@ -57,7 +62,7 @@ def is_transpose(a: Any, b: Any) -> bool:
     )
 
 
-def by_halves(a: Any) -> Any:
+def by_halves(a: Array) -> Any:
     """A·Aᵀ, of at least BLOCK rows.
 
     >>> a = np.arange(2048.0).reshape(1024, 2)
@@ -81,7 +86,7 @@ def by_halves(a: Any) -> Any:
     return made
 
 
-def is_symmetric(a: Any) -> bool:
+def is_symmetric(a: Array) -> bool:
     """Whether a large square matrix on the CPU equals its transpose, element for element.
 
     NumPy, which has to read one of the two down its columns, takes twelve times as long.
@@ -119,7 +124,7 @@ class Symmetry(Native):
         self.end = self.block("end")
         high, wide = self.word(2 * BLOCK), self.word(BLOCK)
 
-        def band(i: Any) -> None:
+        def band(i: Value) -> None:
             i = self.smaller(b.mul(i, high), b.sub(self.n, high))
             last = b.sub(self.n, wide)
             self.count(b.add(i, high), lambda j: self.compare(i, self.smaller(j, last)), BLOCK)
@@ -128,7 +133,7 @@ class Symmetry(Native):
         b.branch(self.end)
         b.position_at_end(self.end)
 
-    def compare(self, i: Any, j: Any) -> None:
+    def compare(self, i: Value, j: Value) -> None:
         """Rows i... to i + 16 from column j, with the columns i... of rows j... to j + 8."""
         b = self.b
         differs = None
@@ -146,7 +151,7 @@ class Symmetry(Native):
         b.branch(self.end)
         b.position_at_end(following)
 
-    def rows(self, first: Any, column: Any) -> list[Any]:
+    def rows(self, first: Any, column: Value) -> list[Any]:
         """BLOCK elements of each of BLOCK rows."""
         b = self.b
         return [

@@ -8,14 +8,20 @@ A few at a time, so that what was copied is still in the second-level cache when
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
 
 
 def chunk_of(size: int, itemsize: int) -> int:
@@ -43,7 +49,7 @@ def channels_last(a: Any) -> bool:
     return not a.flags.c_contiguous or (c == 1 and a.strides[1] == a.itemsize and h * w > 1)
 
 
-def empty_images(shape: Any, kind: Any, last: bool) -> Any:
+def empty_images(shape: Sequence[int], kind: npt.DTypeLike, last: bool) -> Any:
     """New images (N, C, H, W) in either order of memory."""
     if not last:
         return np.empty(shape, kind)
@@ -56,7 +62,7 @@ def plain(a: Any) -> Any:
     return a if a.flags.c_contiguous or channels_last(a) else np.ascontiguousarray(a)
 
 
-def in_order(a: Any, last: bool) -> Any:
+def in_order(a: Array, last: bool) -> Any:
     """Images in the order of memory that is asked for."""
     if last == channels_last(a):
         return plain(a)
@@ -65,7 +71,7 @@ def in_order(a: Any, last: bool) -> Any:
     return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
 
 
-def lines_of(a: Any) -> Any:
+def lines_of(a: Array) -> Any:
     """Images whose channels lie last as (N, H, W, C), else None."""
     moved = a.transpose(0, 2, 3, 1)
     return moved if moved.flags.c_contiguous else None
@@ -157,7 +163,7 @@ class Transposition(Native):
         long, short = ("rows", "columns") if by_rows else ("columns", "rows")
         bands = b.sdiv(b.add(word[long], self.word(BLOCK - 1)), self.word(BLOCK))
 
-        def band(i: Any) -> None:
+        def band(i: Value) -> None:
             """A band of BLOCK rows or columns of one matrix."""
             matrix, which = b.udiv(i, bands), b.mul(b.urem(i, bands), self.word(BLOCK))
             first, line = b.udiv(matrix, word["lines"]), b.urem(matrix, word["lines"])
@@ -175,12 +181,12 @@ class Transposition(Native):
 
         self.loop(self.lo, self.hi, 1, band)
 
-    def piece(self, to: Any, source: Any, r: Any, c: Any) -> None:
+    def piece(self, to: Value, source: Array, r: Value, c: Value) -> None:
         """One block of a matrix."""
         b, word = self.b, self.word_of
         r, c = (self.smaller(i, last) for i, last in zip((r, c), self.latest))
 
-        def place(base: Any, r: Any, step: str, c: Any) -> Any:
+        def place(base: Any, r: Any, step: str, c: Array) -> Any:
             return b.gep(base, [b.add(b.mul(r, word[step]), b.mul(c, self.word(self.bytes)))])
 
         lines = [

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.kernels.memory_format import channels_last, empty_images
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
@@ -47,7 +48,7 @@ BATCH_BACKWARD = _pair(INPUTS, BACKWARD)
 AFFINE = _pair("x[{dims}], m[c], k[c], b[c] -> y[{dims}]", "\n    y = (x - m) * k + b")
 
 
-def fits(*arrays: Any) -> bool:
+def fits(*arrays: Array | None) -> bool:
     """Whether there is enough to do, and the arrays are of one type that is compiled."""
     first = arrays[0]
     return (
@@ -59,7 +60,7 @@ def fits(*arrays: Any) -> bool:
     )
 
 
-def as_table(a: Any, last: bool) -> Any:
+def as_table(a: Array, last: bool) -> Any:
     """Images (N, C, …) as (N, C, P), or as (N·P, C) where channels lie last; without a copy
     where they lie as they should."""
     if a.ndim == 2:
@@ -69,18 +70,18 @@ def as_table(a: Any, last: bool) -> Any:
     return np.ascontiguousarray(a).reshape(*a.shape[:2], -1)
 
 
-def _ones(w: Any, like: Any, fill: float = 1) -> Any:
+def _ones(w: Array | None, like: Array, fill: float = 1) -> Any:
     return np.full(like.shape[1], fill, like.dtype) if w is None else np.ascontiguousarray(w)
 
 
-def _made_like(a: Any) -> tuple[Any, Any, bool]:
+def _made_like(a: Array) -> tuple[Any, Any, bool]:
     """New images in the order of memory of others, their table, and whether channels lie last."""
     last = channels_last(a)
     made = empty_images(a.shape, a.dtype, last) if a.ndim == 4 else np.empty(a.shape, a.dtype)
     return made, as_table(made, last), last or a.ndim == 2
 
 
-def batch(a: Any, w: Any, b: Any, eps: float) -> Any:
+def batch(a: Array, w: Array | None, b: Array | None, eps: float) -> Any:
     """(y, mean, variance, rstd) of images normalised by channel, or None."""
     if not fits(a, w, b):
         return None
@@ -90,7 +91,7 @@ def batch(a: Any, w: Any, b: Any, eps: float) -> Any:
     return made, m, v, r
 
 
-def affine(a: Any, mean: Any, scale: Any, bias: Any) -> Any:
+def affine(a: Array, mean: Array, scale: Array, bias: Array | None) -> Any:
     """(x - mean)·scale + bias by channel, or None."""
     if not fits(a, mean, scale, bias):
         return None
@@ -99,7 +100,7 @@ def affine(a: Any, mean: Any, scale: Any, bias: Any) -> Any:
     return made
 
 
-def batch_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
+def batch_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradients (of x, of the weight, of the bias) from that of the result, or None."""
     if not fits(a, g, w, mean, rstd):
         return None
@@ -168,7 +169,7 @@ GROUP_SHARES = Recipe("""
     u = s * r""")
 
 
-def _group_table(a: Any, last: bool) -> Any:
+def _group_table(a: Array, last: bool) -> Any:
     """Images as (N, C, P), or (N, P, C) where channels lie last."""
     n, c = a.shape[:2]
     if last:
@@ -176,12 +177,12 @@ def _group_table(a: Any, last: bool) -> Any:
     return np.ascontiguousarray(a).reshape(n, c, -1)
 
 
-def _group_weight(w: Any, a: Any, groups: int, value: float = 1) -> Any:
+def _group_weight(w: Array | None, a: Array, groups: int, value: float = 1) -> Any:
     """A weight as a table (groups, channels of each)."""
     return np.ascontiguousarray(_ones(w, a, value)).reshape(groups, -1)
 
 
-def group(a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
+def group(a: Array, w: Array | None, b: Array | None, groups: int, eps: float) -> Any:
     """(y, mean, rstd) of images normalised by groups of channels, or None."""
     if not fits(a, w, b) or a.ndim < 3 or a.size // a.shape[0] // a.shape[1] < 8:
         return None
@@ -199,7 +200,7 @@ def group(a: Any, w: Any, b: Any, groups: int, eps: float) -> Any:
     return made, mean, rstd
 
 
-def group_backward(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
+def group_backward(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradients (of x, of the weight, of the bias), or None.
 
     With d = x - mean, t = Σg·w and s = Σg·w·d over a group of M elements, that of x is
@@ -240,7 +241,7 @@ LAYER_WEIGHT = Recipe("""g[i,j], x[i,j], m[i], r[i] -> dw[j], db[j]
     db = sum[i](g)""")
 
 
-def layer(a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
+def layer(a: Array, n: int, weight: Array | None, bias: Array | None, eps: float) -> Any:
     """(y, mean, rstd) of rows of n elements, each normalised by itself, or None."""
     if not n or not fits(a, weight, bias) or not a.flags.c_contiguous:
         return None
@@ -252,7 +253,7 @@ def layer(a: Any, n: int, weight: Any, bias: Any, eps: float) -> Any:
     return y, mean, rstd
 
 
-def layer_input(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
+def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -> Any:
     """The gradient of x of layer norm, in a tuple, or None."""
     if not fits(a, g, w, mean, rstd):
         return None
@@ -264,7 +265,7 @@ def layer_input(g: Any, a: Any, w: Any, mean: Any, rstd: Any) -> Any:
     return (made,)
 
 
-def layer_weight(g: Any, a: Any, shape: Any, mean: Any, rstd: Any) -> Any:
+def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
     if not fits(a, g, mean, rstd) or mean.size < 2:

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.kernels.memory_format import (
     channels_last,
     chunk_of,
@@ -33,6 +35,10 @@ from toytorch.kernels.memory_format import (
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 WORDS = (
     "images",
@@ -71,34 +77,36 @@ class Pool(Native):
         self.latest = self.b.sub(self.word_of["channels"], self.word(lanes))
         self.loop(self.lo, self.hi, 1, self.line)
 
-    def line(self, i: Any) -> None:
+    def line(self, i: Value) -> None:
         """All pixels of one line of the result."""
         b, word = self.b, self.word_of
         n, y = b.udiv(i, word["lines"]), b.urem(i, word["lines"])
         down = self.range(self.lines, y)
 
-        def pixel(x: Any) -> None:
+        def pixel(x: Array) -> None:
             along = self.range(self.columns, x)
             self.count(word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes)
 
         self.count(word["columns"], pixel)
 
-    def range(self, table: Any, i: Any) -> list[Any]:
+    def range(self, table: Array, i: Value) -> list[Any]:
         """Start and end of a range of the source."""
         first = self.b.mul(i, self.word(2))
         return [self.get(table, self.b.add(first, self.word(k))) for k in (0, 1)]
 
-    def pixel(self, n: Any, y: Any, x: Any, c: Any, lines: Any, columns: Any) -> None:
+    def pixel(
+        self, n: Value, y: Array, x: Array, c: Value, lines: Value, columns: Sequence[Any]
+    ) -> None:
         """Some channels of one pixel of the result, from ranges of lines and columns."""
         b, word = self.b, self.word_of
         c = self.smaller(c, self.latest)
         own = b.add(b.mul(y, word["columns"]), x)
         image = b.mul(n, word["source lines"])
 
-        def down(i: Any, *values: Any) -> list[Any]:
+        def down(i: Value, *values: Value) -> list[Any]:
             line = b.mul(b.add(image, i), word["source columns"])
 
-            def along(j: Any, *values: Any) -> list[Any]:
+            def along(j: Value, *values: Value) -> list[Any]:
                 place = b.add(b.mul(b.add(line, j), word["channels"]), c)
                 here = b.add(b.mul(i, word["source columns"]), j)
                 return self.combine(place, here, own, *values)
@@ -117,14 +125,16 @@ class Pool(Native):
         pixels = b.mul(word["lines"], word["columns"])
         self.finish(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
 
-    def index_of(self, i: Any) -> Any:
+    def index_of(self, i: Value) -> Any:
         """An index in all places of a vector."""
         return self.spread(self.b.trunc(i, self.half), self.short)
 
-    def scale(self, i: Any) -> Any:
+    def scale(self, i: Value) -> Any:
         return self.spread(self.b.load(self.b.gep(self.factor, [i])), self.vector)
 
-    def combine(self, place: Any, here: Any, own: Any, best: Any, which: Any = None) -> list[Any]:
+    def combine(
+        self, place: Value, here: Value, own: Value, best: Value, which: Value = None
+    ) -> list[Any]:
         """The values with those of one pixel of the source."""
         b = self.b
         x = self.read(self.source, place, self.vector)
@@ -139,7 +149,7 @@ class Pool(Native):
             x = b.fmul(x, self.scale(here))
         return [b.fadd(best, x)]
 
-    def finish(self, place: Any, own: Any, values: Any) -> None:
+    def finish(self, place: Value, own: Value, values: Value) -> None:
         b, value = self.b, values[0]
         if self.rule == "mean":
             value = b.fmul(value, self.scale(own))
@@ -184,7 +194,9 @@ def as_images(a: Any) -> Any:
 class Run:
     """The kernel of a rule over images, whose lines and columns see these ranges."""
 
-    def __init__(self, rule: str, ranges: Any, steps: Any = (1, 1), factor: Any = None) -> None:
+    def __init__(
+        self, rule: str, ranges: list[Array], steps: Sequence[int] = (1, 1), factor: Any = None
+    ) -> None:
         self.rule, self.steps, self.factor = rule, steps, factor
         self.lines, self.columns = ranges
 
@@ -234,7 +246,14 @@ def as_numbers(a: Any) -> Any:
 
 
 @functools.lru_cache(256)
-def windows(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+def windows(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    out: tuple[int, ...],
+) -> Any:
     """For each dimension (start, end) of what every window sees, inside the image."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
@@ -246,7 +265,14 @@ def windows(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, o
 
 
 @functools.lru_cache(256)
-def coverings(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+def coverings(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    out: tuple[int, ...],
+) -> Any:
     """For each dimension (start, end) of the windows that may see every element."""
     made = []
     for n, k, s, p, d, o in zip(sizes, kernel, stride, padding, dilation, out):
@@ -258,7 +284,14 @@ def coverings(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
     return made
 
 
-def max_pool(a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any) -> Any:
+def max_pool(
+    a: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
+) -> Any:
     """(maxima, their places in the flattened image) of windows, or None."""
     if not fits(a):
         return None
@@ -270,12 +303,18 @@ def max_pool(a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out:
     return values, places
 
 
-def images(shape: Any, kind: Any, last: bool) -> Any:
+def images(shape: Sequence[int], kind: Any, last: bool) -> Any:
     return empty_images(shape, kind, True) if last else np.empty(shape, kind)
 
 
 def max_pool_backward(
-    g: Any, places: Any, sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
+    g: Array,
+    places: Array,
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
 ) -> Any:
     """The gradient of the image, or None."""
     if not (fits(g) and places.dtype == np.int64):
@@ -292,7 +331,14 @@ def max_pool_backward(
     return made
 
 
-def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: Any) -> Any:
+def mean_pool(
+    a: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    out: Sequence[int],
+    factor: Any,
+) -> Any:
     """The sums of windows times their factors (H', W'), or None."""
     if not fits(a):
         return None
@@ -308,7 +354,12 @@ def mean_pool(a: Any, kernel: Any, stride: Any, padding: Any, out: Any, factor: 
 
 
 def mean_pool_backward(
-    g: Any, sizes: Any, kernel: Any, stride: Any, padding: Any, factor: Any
+    g: Array,
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    factor: Any,
 ) -> Any:
     """The gradient of the image, or None."""
     if not fits(g):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.jit import SMALLEST
@@ -47,7 +48,7 @@ def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
     )
 
 
-def total(a: Any, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
+def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
     """The sum (or the mean) over dimensions (or all), without them; None where NumPy has to do it.
 
     >>> total(np.ones((100, 64)), (0,)).sum(), total(np.ones(5), (0,))
@@ -78,7 +79,7 @@ def total(a: Any, over: tuple[int, ...] | None = None, mean: bool = False) -> An
     return made
 
 
-def repeat(number: Any, shape: Any) -> Any:
+def repeat(number: Array, shape: tuple[int, ...]) -> Any:
     """An array of a shape whose every element is the one of an array without dimensions; None for
     an array that has some. (`np.broadcast_to` takes six times as long.)"""
     if number.ndim:
@@ -86,7 +87,7 @@ def repeat(number: Any, shape: Any) -> Any:
     return np.ndarray(tuple(shape), number.dtype, number, 0, (0,) * len(shape))
 
 
-def reordered(a: Any, over: tuple[int, ...], mean: bool) -> Any:
+def reordered(a: Array, over: tuple[int, ...], mean: bool) -> Any:
     """`total` of an array whose dimensions lie in another order in memory."""
     order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
     moved = a.transpose(order)
@@ -99,7 +100,7 @@ def reordered(a: Any, over: tuple[int, ...], mean: bool) -> Any:
     return made.transpose([left.index(d) for d in sorted(left)])
 
 
-def everything(flat: Any) -> Any:
+def everything(flat: Array) -> Any:
     """The sum of all numbers, as an array without dimensions."""
     made = np.empty((), flat.dtype)
     if flat.size < SHARED or threads.thread_count() == 1:

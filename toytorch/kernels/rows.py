@@ -4,10 +4,13 @@ form of."""
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from toytorch.facts.hints import Array
 from toytorch.loops import Program, run
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
@@ -15,12 +18,16 @@ from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.trampoline import DATA, SHAPE
 
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
+
 PICKED = 256  # numbers in a table, from which one of each row is picked by a compiled loop
 
 # -- rows -----------------------------------------------------------------------------------------
 
 
-def fits(table: Any, numbers: Any, count: int) -> bool:
+def fits(table: Array, numbers: Array, count: int) -> bool:
     """Whether so many rows are worth a compiled loop, and the arrays are what it reads."""
     return (
         table.__class__ is np.ndarray
@@ -33,7 +40,7 @@ def fits(table: Any, numbers: Any, count: int) -> bool:
     )
 
 
-def take_rows(table: Any, numbers: Any) -> Any:
+def take_rows(table: Array, numbers: Array) -> Any:
     """table[numbers], whose numbers are known to be inside; None where NumPy should do it."""
     if not fits(table, numbers, numbers.size):
         return None
@@ -46,7 +53,7 @@ def take_rows(table: Any, numbers: Any) -> Any:
     return made
 
 
-def add_rows(rows: Any, numbers: Any, count: int) -> Any:
+def add_rows(rows: Array, numbers: Array, count: int) -> Any:
     """The sums (count, D) of rows (M, D) with the same number, or None."""
     rows = np.ascontiguousarray(rows)
     if not fits(rows, numbers, len(rows)):
@@ -59,17 +66,17 @@ def add_rows(rows: Any, numbers: Any, count: int) -> Any:
     return made
 
 
-def add_runs(values: Any, starts: Any, axis: int) -> Any:
+def add_runs(values: Array, starts: Array, axis: int) -> Any:
     """The sums of runs along a dimension, each from one start to the next."""
     return np.add.reduceat(values, starts, axis, values.dtype)
 
 
-def max_runs(values: Any, starts: Any, axis: int) -> Any:
+def max_runs(values: Array, starts: Array, axis: int) -> Any:
     """The maxima of runs along a dimension."""
     return np.maximum.reduceat(values, starts, axis)
 
 
-def add_slices(target: Any, dim: int, numbers: Any, values: Any) -> bool | None:
+def add_slices(target: Array, dim: int, numbers: Array, values: Array) -> bool | None:
     """Adds slices of values to the slices of target along a dimension that numbers name; None where
     there is little to do. Those for the same place are brought together and added in one go: four
     times as fast as `np.add.at`."""
@@ -105,7 +112,7 @@ class RowsByNumber(Native):
             first = b.gep(source, [mine if adds else other])
             into = b.gep(made, [other if adds else mine])
 
-            def element(j: Any) -> None:
+            def element(j: Value) -> None:
                 value = b.load(b.gep(first, [j]))
                 place = b.gep(into, [j])
                 b.store(b.fadd(b.load(place), value) if adds else value, place)
@@ -118,7 +125,7 @@ class RowsByNumber(Native):
 # -- one number of each row -----------------------------------------------------------------------
 
 
-def can_pick(table: Any, numbers: Any) -> bool:
+def can_pick(table: Array, numbers: Array) -> bool:
     """Whether there is enough to pick, from arrays that a compiled loop reads."""
     return (
         table.__class__ is numbers.__class__ is np.ndarray
@@ -132,7 +139,7 @@ def can_pick(table: Any, numbers: Any) -> bool:
     )
 
 
-def picked_mean(table: Any, numbers: Any) -> Any:
+def picked_mean(table: Array, numbers: Array) -> Any:
     """The mean of table[i, numbers[i]]; None where NumPy should do it, or a number is outside."""
     if not can_pick(table, numbers):
         return None
@@ -140,7 +147,7 @@ def picked_mean(table: Any, numbers: Any) -> Any:
     return made if pick_kernel(table.dtype.char, False)(numbers, table, made) else None
 
 
-def put_picked(table: Any, numbers: Any, value: Any) -> bool:
+def put_picked(table: Array, numbers: Array, value: Array) -> bool:
     """table[i, numbers[i]] = -value / len(numbers), and says so; False where NumPy should do it, or
     a number is outside (others may have been set)."""
     return (
@@ -175,10 +182,10 @@ class Pick(Builder):
         numbers = self.pointer(self.at(numbers, DATA))
         table, value = (self.pointer(self.at(v, DATA), real) for v in (table, value))
 
-        def widened(x: Any) -> Any:
+        def widened(x: Array) -> Any:
             return x if real == double else b.fpext(x, double)
 
-        def narrowed(x: Any) -> Any:
+        def narrowed(x: Array) -> Any:
             return x if real == double else b.fptrunc(x, real)
 
         whole = b.sitofp(count, double)
@@ -208,7 +215,7 @@ class Pick(Builder):
 MIX = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))  # shifts and factors; Wellons 2018, lowbias32
 
 
-def mask(shape: Any, dtype: Any, p: float, key: int) -> Any:
+def mask(shape: int | Sequence[int], dtype: npt.DTypeLike, p: float, key: int) -> Any:
     """An array that is 0 with probability p, and 1/(1 - p) elsewhere.
 
     Element i is decided by a hash of i and the 64 bits of the key alone (Salmon et al. 2011,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
@@ -26,7 +27,7 @@ LOG_SOFTMAX_BACKWARD = Recipe("g[i,j], y[i,j] -> d[i,j]\n d = g - exp(y) * sum[j
 NARROW = 256  # elements in a row; for shorter ones, NumPy's logarithm of all totals is faster
 
 
-def fits(a: Any, dim: int) -> bool:
+def fits(a: Array, dim: int) -> bool:
     """Whether there is enough to do along the last dimension, in a type that is compiled."""
     return bool(
         a.size >= SMALLEST
@@ -37,7 +38,7 @@ def fits(a: Any, dim: int) -> bool:
     )
 
 
-def softmax(a: Any, dim: int) -> Any:
+def softmax(a: Array, dim: int) -> Any:
     """eˣ/Σeˣ along the last dimension, or None."""
     if not fits(a, dim) or not a.flags.c_contiguous:
         return None
@@ -46,7 +47,7 @@ def softmax(a: Any, dim: int) -> Any:
     return y
 
 
-def log_softmax(a: Any, dim: int) -> Any:
+def log_softmax(a: Array, dim: int) -> Any:
     """The logarithm of softmax along the last dimension, or None."""
     if not fits(a, dim) or not a.flags.c_contiguous:
         return None
@@ -62,17 +63,17 @@ def log_softmax(a: Any, dim: int) -> Any:
     return made
 
 
-def softmax_backward(g: Any, y: Any, dim: int) -> Any:
+def softmax_backward(g: Array, y: Array, dim: int) -> Any:
     """The gradient of softmax from that of its result, or None."""
     return _backward(SOFTMAX_BACKWARD, g, y, dim)
 
 
-def log_softmax_backward(g: Any, y: Any, dim: int) -> Any:
+def log_softmax_backward(g: Array, y: Array, dim: int) -> Any:
     """The gradient of log_softmax from that of its result, or None."""
     return _backward(LOG_SOFTMAX_BACKWARD, g, y, dim)
 
 
-def _backward(recipe: Recipe, g: Any, y: Any, dim: int) -> Any:
+def _backward(recipe: Recipe, g: Array, y: Array, dim: int) -> Any:
     if not fits(y, dim) or g.dtype != y.dtype:
         return None
     made, rows = np.empty(y.shape, y.dtype), (-1, y.shape[-1])

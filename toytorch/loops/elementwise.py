@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import ArrayModule
 from toytorch.loops import Program, run
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
@@ -91,7 +92,7 @@ class Loop:
         made = [self.arrays[k] + dims for k in self.outputs]
         return Program.parse(f"{', '.join(given)} -> {', '.join(made)}\n{self.text}", type)
 
-    def of(self, xp: Any, *arrays: Any) -> Any:
+    def of(self, xp: ArrayModule, *arrays: Any) -> Any:
         """The first array of the loop, made anew from the others and the numbers; None where NumPy
         has to do it."""
         like = arrays[0]

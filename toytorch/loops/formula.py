@@ -30,6 +30,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.language.functions import FUNCTIONS
@@ -135,7 +136,7 @@ class Formula:
         choices = (n for tree in self.trees for n in ast.walk(tree) if isinstance(n, ast.IfExp))
         return any(not (self.varies(n.body) or self.varies(n.orelse)) for n in choices)
 
-    def varies(self, tree: Any) -> bool:
+    def varies(self, tree: ast.expr) -> bool:
         """Whether an expression has another value for each element."""
         if isinstance(tree, ast.BoolOp):
             return any(map(self.varies, tree.values))
@@ -151,7 +152,7 @@ class Formula:
         body = [*first, *spelled, f"return {self.spelled(self.result)}"]
         return "\n    ".join([f"def {name}({', '.join(params)}):", *body])
 
-    def spelled(self, tree: Any) -> str:
+    def spelled(self, tree: ast.expr) -> str:
         """An expression as a function of whole arrays says it."""
         return ast.unparse(Spelling(self).visit(copy.deepcopy(tree)))
 
@@ -189,7 +190,7 @@ class Formula:
         return tuple(decided.outcomes), [(n, e) for n, e in made if n in used]
 
 
-def names_in(*trees: Any) -> Iterator[str]:
+def names_in(*trees: ast.expr) -> Iterator[str]:
     """The names of values in expressions; those of functions are not among them."""
     for tree in trees:
         functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
@@ -272,7 +273,7 @@ class Spelling(ast.NodeTransformer):
         return node
 
 
-def call(name: str, *args: Any) -> Any:
+def call(name: str, *args: ast.expr) -> Any:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
@@ -360,7 +361,9 @@ class OnePass:
             made = self.by_kind(rows, key)
         return made
 
-    def by_kind(self, given: Sequence[Any], key: Any) -> Any:
+    def by_kind(
+        self, given: Sequence[Any], key: Sequence[int | npt.DTypeLike | str] | tuple[object, ...]
+    ) -> Any:
         """Finds or makes the loop for operands of these kinds: arrays, numbers, nothing."""
         args, like = list(given), None
         arrays, numbers = [], []  # places of operands

@@ -59,7 +59,7 @@ def chosen() -> str:
 def host() -> tuple[str, dict[str, bool], tuple[int, ...]]:
     """LLVM's name of this processor, its features, and LLVM's version; none without llvmlite."""
     try:
-        import llvmlite.binding as llvm
+        import llvmlite.binding as llvm  # an optional package
     except ImportError:
         return "", {}, (0,)
     return llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features()), llvm.llvm_version_info

@@ -50,7 +50,7 @@ def spawn(
     """
     context = multiprocessing.get_context(start_method)
     found = [
-        context.Process(target=fn, args=(rank, *args), daemon=daemon)  # type: ignore[attr-defined]
+        context.Process(target=fn, args=(rank, *args), daemon=daemon)  # type: ignore[attr-defined]  # every context has it
         for rank in range(nprocs)
     ]
     for process in found:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.tensor import Tensor, like_class, wrap
+from toytorch.facts.hints import Device, DType
 
 
 class Parameter(Tensor):
@@ -17,10 +21,8 @@ class Parameter(Tensor):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
-            import numpy as np
-
             data = wrap(np.empty(0, np.float32))
         if not isinstance(data, Tensor):
             raise TypeError(
@@ -30,7 +32,7 @@ class Parameter(Tensor):
         made.requires_grad_(requires_grad)
         return made
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         """Nothing is left to do after __new__."""
 
     def __repr__(self) -> str:
@@ -39,7 +41,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             copy = like_class(type(self), self.detach().clone())
-            copy._rg = self._rg
+            copy._requires_grad = self._requires_grad
             memo[id(self)] = copy
         return memo[id(self)]
 
@@ -75,7 +77,9 @@ class Uninitialized(Tensor):
     __slots__ = ()
     becomes: type
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(
+        self, shape: Sequence[int], device: Device = None, dtype: DType | None = None
+    ) -> None:
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
         self.data = self.new_empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.becomes
@@ -98,7 +102,7 @@ class Uninitialized(Tensor):
         return f"<{type(self).__name__}>"
 
 
-def _nothing(device: Any, dtype: Any) -> Tensor:
+def _nothing(device: Device, dtype: DType | None) -> Tensor:
     made: Any = Tensor()
     return made.to(**{k: v for k, v in (("device", device), ("dtype", dtype)) if v is not None})
 
@@ -109,17 +113,21 @@ class UninitializedParameter(Uninitialized, Parameter):
     __slots__ = ()
     becomes = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(
+        cls, requires_grad: bool = True, device: Device = None, dtype: DType | None = None
+    ) -> Any:
         made = like_class(cls, _nothing(device, dtype))
-        made._rg = requires_grad
+        made._requires_grad = requires_grad
         return made
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, requires_grad: bool = True, device: Device = None, dtype: DType | None = None
+    ) -> None:
         """Nothing is left to do after __new__."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self._rg, self.device, self.dtype)
+            memo[id(self)] = type(self)(self._requires_grad, self.device, self.dtype)
         return memo[id(self)]
 
 
@@ -132,25 +140,25 @@ class UninitializedBuffer(Uninitialized):
     def __new__(
         cls,
         requires_grad: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
         persistent: bool = True,
     ) -> Any:
         made = like_class(cls, _nothing(device, dtype))
-        made._rg, made.persistent = requires_grad, persistent
+        made._requires_grad, made.persistent = requires_grad, persistent
         return made
 
     def __init__(
         self,
         requires_grad: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
         persistent: bool = True,
     ) -> None:
         """Nothing is left to do after __new__."""
 
 
-def is_lazy(tensor: Any) -> bool:
+def is_lazy(tensor: Tensor | None) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(tensor, Uninitialized)
 

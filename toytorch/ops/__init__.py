@@ -123,7 +123,7 @@ def __getattr__(name: str) -> Op:
     if name in registry:
         return registry[name]
     if name == "reference":  # seldom wanted, and imports much
-        return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]
+        return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]  # a module, which is no function
     raise AttributeError(
         f"there is no op record {name!r}; toytorch.ops.registry lists all {len(registry)}"
     )

@@ -55,7 +55,7 @@ for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip":
     setattr(Tensor, _name + "_", getattr(Tensor, _source + "_"))
 for _name in ("concat", "concatenate"):
     PUBLIC[_name] = registry["cat"].function
-Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]
+Tensor.true_divide = Tensor.divide = Tensor.div  # type: ignore[attr-defined]  # ops attach methods to the class
 # Forms that write into their argument and are functions too.
 IN_PLACE = (
     "arccos arccosh arcsin arcsinh arctan arctanh as_strided clamp clamp_max clamp_min "

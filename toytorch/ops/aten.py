@@ -7,19 +7,23 @@ tensor([-1.])
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import registry
 from toytorch.ops.define import PUBLIC
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 class Packet:
     """An op with its overloads, of which there is one here: `default`."""
 
-    def __init__(self, name: str, function: Any) -> None:
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.__name__, self.__doc__, self.default = name, function.__doc__, function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:
         return self.default(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -19,13 +19,19 @@ CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (s
 PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg.cond", "diag"
 
 
-def define(signature: str, kernel: Any = None, **fields: Any) -> Op:
+def define(signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any) -> Op:
     """A record; keywords that start with d_ are its derivatives."""
     derivatives = {k[2:]: fields.pop(k) for k in list(fields) if k.startswith("d_")}
     return attach(Op(signature, kernel, derivatives=derivatives, **fields))
 
 
-def pointwise(signature: str, kernel: Any = None, *, inplace: bool = True, **fields: Any) -> Op:
+def pointwise(
+    signature: str,
+    kernel: Callable[..., Any] | str | None = None,
+    *,
+    inplace: bool = True,
+    **fields: Any,
+) -> Op:
     """An op of each element by itself; operands broadcast and meet in their common type.
 
     It states a formula, or a kernel where none of the words of formulas will do.
@@ -33,7 +39,9 @@ def pointwise(signature: str, kernel: Any = None, *, inplace: bool = True, **fie
     return define(signature, kernel, kind="pointwise", inplace=inplace, **fields)
 
 
-def special_function(signature: str, kernel: Any = None, **fields: Any) -> Op:
+def special_function(
+    signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any
+) -> Op:
     """A pointwise op whose kernel is many steps of NumPy's; its result lies as the first operand."""
     return pointwise(signature, kernel, **{"memory": "like", **fields})
 
@@ -53,17 +61,17 @@ def comparison(name: str, doc: str, **fields: Any) -> Op:
     )
 
 
-def reduction(signature: str, kernel: Any, **fields: Any) -> Op:
+def reduction(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
     """An op that takes dimensions together."""
     return define(signature, kernel, kind="reduction", **fields)
 
 
-def view(signature: str, kernel: Any, **fields: Any) -> Op:
+def view(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
     """An op that shows the same memory in another layout."""
     return define(signature, kernel, kind="view", **fields)
 
 
-def general(signature: str, kernel: Any, **fields: Any) -> Op:
+def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
 
@@ -71,7 +79,7 @@ def general(signature: str, kernel: Any, **fields: Any) -> Op:
 def underived(name: str) -> Callable[[Any], Any]:
     """The derivative of an op that has none: refuses when a gradient arrives."""
 
-    def refuse(g: Any) -> Any:
+    def refuse(g: Tensor) -> Any:
         raise RuntimeError(f"derivative for {name} is not implemented")
 
     return refuse
@@ -127,7 +135,7 @@ def with_words(function: F, words: dict[str, str] | None = None) -> F:
         renamed.update(dict.fromkeys(sizes, "*"))
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         for word in renamed.keys() & kwargs.keys():
             name = renamed[word]
             if name in kwargs or (name in known and known.index(name) < len(args)):
@@ -147,7 +155,7 @@ def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
     """PyTorch's names of parameters: the first tensor is called `input`."""
     own = inspect.unwrap(function)
     first = known[0] if own.__code__.co_argcount > own.__code__.co_posonlyargcount == 0 else ""
-    tensor = first == "self" or "Tensor" in str(own.__annotations__.get(first))
+    tensor = first == "self" or own.__annotations__.get(first) == "Tensor"
     return ["input", *known[1:]] if first and tensor and "input" not in known else known
 
 
@@ -168,8 +176,8 @@ def watched(function: F, name: str = "") -> F:
     """
 
     @functools.wraps(function)
-    def make(*args: Any, **kwargs: Any) -> Any:
-        if state.shortcut is state.SLOW:
+    def make(*args: object, **kwargs: object) -> Any:
+        if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)
                 if take_over is not None:
@@ -187,7 +195,7 @@ def need_tensor(function: Any, name: str) -> Any:
     seen_as = "aten::" + name.replace(".", "_")
 
     @functools.wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args: object, **kwargs: object) -> Any:
         if args and not isinstance(args[0], Tensor):
             raise TypeError(
                 f"{name.rpartition('.')[2]}(): argument 'input' (position 1) must be "

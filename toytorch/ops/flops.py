@@ -6,35 +6,39 @@ A product and the sum it goes into count as two.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from toytorch.facts.size import broadcast_pair
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def matrices(a: Any, b: Any, *rest: Any) -> int:
+
+def matrices(a: Tensor, b: Tensor, *rest: object) -> int:
     """(n, k) times (k, m), or batches of them."""
     return int(2 * math.prod(a.shape) * b.shape[-1])
 
 
-def added_matrices(c: Any, a: Any, b: Any, *rest: Any) -> int:
+def added_matrices(c: Tensor, a: Tensor, b: Tensor, *rest: object) -> int:
     """A product of matrices; what it is added to counts as nothing."""
     return matrices(a, b)
 
 
-def layer(bias: Any, x: Any, weight: Any) -> int:
+def layer(bias: Tensor, x: Tensor, weight: Tensor) -> int:
     """(…, in) times (out, in)ᵀ."""
     return int(2 * math.prod(x.shape) * weight.shape[0])
 
 
 def windows(
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     transposed: bool,
-    *rest: Any,
+    *rest: object,
 ) -> int:
     """Every result sums over a window and the channels of its group; transposed, every input."""
     places = (
@@ -48,7 +52,7 @@ def windows(
     return int(2 * x.shape[0] * math.prod(places) * math.prod(weight.shape))
 
 
-def elements(a: Any, b: Any, *rest: Any) -> int:
+def elements(a: Tensor, b: Tensor, *rest: object) -> int:
     """One for each element."""
     shape: tuple[int, ...] = ()
     for operand in (a, b):

@@ -6,10 +6,11 @@ operand is one number, or a list with one number or tensor for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import DType
 from toytorch.ops.define import PUBLIC
 
 ONE = (
@@ -59,7 +60,7 @@ def each(name: str, value: Any, count: int) -> list[Any]:
     return list(value)
 
 
-def lists(name: str, self: Any) -> int:
+def lists(name: str, self: Tensor) -> int:
     """How many tensors there are; PyTorch refuses none."""
     if not isinstance(self, (list, tuple)) or not all(isinstance(t, Tensor) for t in self):
         raise TypeError(
@@ -74,7 +75,7 @@ def lists(name: str, self: Any) -> int:
 def make(name: str, method: str, operands: int) -> Callable[..., Any]:
     """The function over lists for a method with some operands."""
 
-    def function(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def function(self: Tensor, *args: object, **kwargs: object) -> Any:
         count = lists(name, self)
         rows = [each(name, a, count) for a in args[:operands]]
         rest = {} if len(args) <= operands else {"value": args[operands]}
@@ -92,20 +93,20 @@ def make(name: str, method: str, operands: int) -> Callable[..., Any]:
     return function
 
 
-def norm(self: Any, ord: Any = 2, dtype: Any = None) -> list[Tensor]:
+def norm(self: Tensor, ord: int = 2, dtype: DType | None = None) -> list[Tensor]:
     """The norm of every tensor of a list."""
     lists("_foreach_norm", self)
     found = PUBLIC["linalg.norm"]
     return [found(t.flatten(), ord, dtype=dtype) for t in self]
 
 
-def zero_(self: Any) -> list[Tensor]:
+def zero_(self: Tensor) -> list[Tensor]:
     """Zeros in every tensor of a list."""
     lists("_foreach_zero_", self)
     return [t.zero_() for t in self]
 
 
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Tensor]:
+def copy_(self: Tensor, src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
     """Writes the tensors of another list."""
     return [
         t.copy_(new)

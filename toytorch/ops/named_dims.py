@@ -96,7 +96,7 @@ def count(change: int) -> None:
         state.watch(1 if _alive > 0 else -1)
 
 
-def position(tensor: Tensor, name: Any) -> Any:
+def position(tensor: Tensor, name: Sequence[str] | int | str | None) -> Any:
     """The number of a dimension given by name."""
     if not isinstance(name, str):
         return name
@@ -106,7 +106,7 @@ def position(tensor: Tensor, name: Any) -> Any:
     return names.index(name)
 
 
-def positions(tensor: Tensor, dims: Any) -> Any:
+def positions(tensor: Tensor, dims: int | str | Sequence[str] | None) -> Any:
     """The numbers of dimensions given by name or number, one or several."""
     if isinstance(dims, (list, tuple)):
         return type(dims)(position(tensor, d) for d in dims)
@@ -169,7 +169,7 @@ class Propagation:
         put(target, names)
 
 
-def any_named(args: Any) -> bool:
+def any_named(args: Sequence[Any]) -> bool:
     """Whether a tensor among the arguments has names."""
     return any(
         a._names is not None
@@ -347,7 +347,7 @@ def spelled_out(names: Sequence[Any], tensor: Tensor, what: str) -> list[Any]:
     return found
 
 
-def rename(self: Tensor, *names: Any, **rename_map: Any) -> Tensor:
+def rename(self: Tensor, *names: str, **rename_map: str) -> Tensor:
     """A view with other names: all of them, some by `old="new"`, or none with `rename(None)`.
 
     >>> import toytorch as torch
@@ -358,13 +358,15 @@ def rename(self: Tensor, *names: Any, **rename_map: Any) -> Tensor:
     return with_names(self, renamed(self, names, rename_map, "rename"))
 
 
-def rename_(self: Tensor, *names: Any, **rename_map: Any) -> Tensor:
+def rename_(self: Tensor, *names: str, **rename_map: str) -> Tensor:
     """`rename` of the tensor itself."""
     found = renamed(self, names, rename_map, "rename_")
     return put(self, None if found is None else checked(found, self.ndim))
 
 
-def renamed(self: Tensor, names: Any, rename_map: Any, what: str) -> list[Any] | None:
+def renamed(
+    self: Tensor, names: tuple[Any, ...], rename_map: dict[str, str], what: str
+) -> list[Any] | None:
     """The names that `rename` asks for."""
     if names and rename_map:
         raise RuntimeError(
@@ -386,7 +388,7 @@ def renamed(self: Tensor, names: Any, rename_map: Any, what: str) -> list[Any] |
     return spelled_out(names, self, what)
 
 
-def refine_names(self: Tensor, *names: Any) -> Tensor:
+def refine_names(self: Tensor, *names: str) -> Tensor:
     """A view whose nameless dimensions got names; those that have one must keep it.
 
     >>> import toytorch as torch
@@ -406,7 +408,7 @@ def refine_names(self: Tensor, *names: Any) -> Tensor:
     return with_names(self, found)
 
 
-def align_to(self: Tensor, *names: Any) -> Tensor:
+def align_to(self: Tensor, *names: object) -> Tensor:
     """A view with dimensions in the order of `names`; names that are new become dimensions of 1.
 
     `...` stands for the dimensions that are not named, in their order.
@@ -467,7 +469,7 @@ def flattened(tensor: Tensor, dims: Any, out: str) -> Tensor:
     return put(flat, (*own[: places[0]], out, *own[places[-1] + 1 :]))
 
 
-def unflattened(tensor: Tensor, dim: Any, sizes: Any) -> Tensor:
+def unflattened(tensor: Tensor, dim: Any, sizes: tuple[int, ...]) -> Tensor:
     """A dimension as several, given as (name, size) pairs."""
     at, own = position(tensor, dim), names_of(tensor)
     pairs = (
@@ -482,4 +484,4 @@ def unflattened(tensor: Tensor, dim: Any, sizes: Any) -> Tensor:
 
 for _function in (rename, rename_, refine_names, align_to, align_as, has_names):
     setattr(Tensor, _function.__name__, _function)
-Tensor.names = property(names_of, _set_names)  # type: ignore[attr-defined]
+Tensor.names = property(names_of, _set_names)  # type: ignore[attr-defined]  # ops attach methods to the class

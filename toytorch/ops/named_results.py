@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
 from toytorch.ops.define import public
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 VALUES_AND_INDICES = ("values", "indices")
 
@@ -21,11 +26,13 @@ def result_class(name: str, fields: tuple[str, ...] = VALUES_AND_INDICES) -> typ
         parts = ",\n".join(f"{k}={v!r}" for k, v in zip(self._fields, self))
         return f"torch.return_types.{name}(\n{parts})"
 
-    made.__repr__ = show  # type: ignore[method-assign]
+    made.__repr__ = show  # type: ignore[method-assign]  # printed as PyTorch prints it
     return made
 
 
-def return_type(name: str, results: Any, fields: tuple[str, ...] = VALUES_AND_INDICES) -> Any:
+def return_type(
+    name: str, results: Sequence[Tensor], fields: tuple[str, ...] = VALUES_AND_INDICES
+) -> Any:
     """An op's results with names."""
     return result_class(name, fields)(*results)
 
@@ -34,7 +41,7 @@ def public_with_names(op: Op) -> Any:
     """Makes a record with several results a function and a method that name them."""
     made, record = result_class(op.name, op.schema.result_names), op.function
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Tensor | int, **kwargs: int) -> Any:
         return made(*record(*args, **kwargs))
 
     function.__name__ = function.__qualname__ = op.name

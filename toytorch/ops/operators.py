@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.core.dispatch import NUMBERS, fits
 from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Scalar
 from toytorch.ops.creation.create import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
 
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
 
-def _serves(op: Any, other: Any) -> builtins.bool:
+
+def _serves(op: Op, other: Any) -> builtins.bool:
     """Whether an op takes this as its second operand; what it does not take may have an operator of
     its own (`__radd__`), which Python asks if ours says NotImplemented."""
     return isinstance(other, Tensor) or fits(op.schema.args[1], other)
 
 
-def _reflected(name: str, op: Any) -> Any:
+def _reflected(name: str, op: Op) -> Any:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
             raise TypeError(
@@ -41,29 +45,29 @@ def _rsub(self: Tensor, other: Any) -> Any:
     return arithmetic.rsub.function(self, other)
 
 
-def _rtruediv(self: Tensor, other: Any) -> Any:
+def _rtruediv(self: Tensor, other: Scalar) -> Any:
     try:
         return arithmetic.reciprocal.function(self) * other  # which may be other's `__rmul__`
     except TypeError:
         return NotImplemented
 
 
-def _in_place(name: str, op: Any) -> Any:
-    def method(self: Tensor, other: Any) -> Any:
+def _in_place(name: str, op: Op) -> Any:
+    def method(self: Tensor, other: object) -> Any:
         return getattr(self, name + "_")(other) if _serves(op, other) else NotImplemented
 
     return method
 
 
-def _matmul(self: Tensor, other: Any) -> Any:
+def _matmul(self: Tensor, other: object) -> Any:
     return matmul_(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-def _rmatmul(self: Tensor, other: Any) -> Any:
+def _rmatmul(self: Tensor, other: object) -> Any:
     return matmul_(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
-def _beside_array(op: Any, self: Tensor, other: Any) -> Any:
+def _beside_array(op: Op, self: Tensor, other: Any) -> Any:
     """A comparison with an array of NumPy's, whose numbers PyTorch compares."""
     if isinstance(other, np.ndarray) and other.dtype.kind in "biufc":
         return op.function(self, from_numpy(other))
@@ -76,7 +80,7 @@ def _equal(self: Tensor, other: Any) -> Any:
     return _beside_array(compare.eq, self, other)
 
 
-def _not_equal(self: Tensor, other: Any) -> Any:
+def _not_equal(self: Tensor, other: object) -> Any:
     if isinstance(other, (Tensor, *NUMBERS)):
         return compare.ne.function(self, other)
     return _beside_array(compare.ne, self, other)
@@ -84,7 +88,7 @@ def _not_equal(self: Tensor, other: Any) -> Any:
 
 def _contains(self: Tensor, value: Any) -> builtins.bool:
     if isinstance(value, (Tensor, *NUMBERS)):
-        return builtins.bool((self == value).any())  # type: ignore[attr-defined]
+        return builtins.bool((self == value).any())
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}."
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core import dispatch
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import DType, Scalar
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
@@ -17,11 +19,21 @@ from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import reduce, scan, sort
 
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
+
+
 EXTREME = "Tensor if dim is Tensor else (Tensor values, Tensor indices) if dim else Tensor"
 
 
 @public("div", "divide", "true_divide", method=True)
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+def div(
+    input: Tensor,
+    other: Scalar | Tensor,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Quotient; rounding_mode "trunc" or "floor" rounds it.
 
     >>> div(create.tensor([7., -7.]), 2, rounding_mode="floor")
@@ -39,7 +51,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 
 @public(method=True)
-def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
     """In-place quotient."""
     op = {None: arithmetic.div, "floor": arithmetic.div_floor, "trunc": arithmetic.div_trunc}.get(
         rounding_mode
@@ -52,11 +64,11 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 @public("max", method=True, returns=EXTREME)
 def max(
     input: Tensor,
-    dim: Any = None,
+    dim: Tensor | int | None = None,
     keepdim: builtins.bool = False,
     *,
     other: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
@@ -73,11 +85,11 @@ def max(
 @public("min", method=True, returns=EXTREME)
 def min(
     input: Tensor,
-    dim: Any = None,
+    dim: int | None = None,
     keepdim: builtins.bool = False,
     *,
     other: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The smallest element; with a dimension (values, indices); with a tensor `minimum`."""
     if other is not None or isinstance(dim, Tensor):
@@ -88,7 +100,7 @@ def min(
 
 
 @public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
-def median(input: Tensor, dim: Any = None, keepdim: builtins.bool = False) -> Any:
+def median(input: Tensor, dim: int | None = None, keepdim: builtins.bool = False) -> Any:
     """The middle element (the lower of two); with a dimension (values, indices)."""
     if dim is None:
         return sort.median.function(input)
@@ -106,7 +118,7 @@ def argsort(
     descending: builtins.bool = False,
     stable: builtins.bool = False,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices that put a dimension in order.
 
@@ -117,7 +129,9 @@ def argsort(
 
 
 @public("where", returns="Tensor if other else Tensor[]")
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
     >>> where(create.tensor([True, False]), 1, 2)
@@ -154,7 +168,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 @public("nonzero", method=True, returns="Tensor[] if as_tuple else Tensor")
-def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) -> Any:
+def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | None = None) -> Any:
     """The places of non-zero elements: one a row, or one tensor a dimension.
 
     >>> nonzero(create.tensor([0, 5, 7]))
@@ -168,14 +182,24 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Any = None) 
 
 
 @public("clip", method=True)
-def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clip(
+    input: Tensor,
+    min: float | None = None,
+    max: Tensor | float | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`clamp` under NumPy's name."""
     return limits.clamp.function(input, min, max, out=out)
 
 
 @public("logsumexp")
 def logsumexp(
-    input: Tensor, dim: Any, keepdim: builtins.bool = False, *, out: Any = None
+    input: Tensor,
+    dim: Sequence[int] | int,
+    keepdim: builtins.bool = False,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """log Σ eˣ over dimensions, without overflow."""
     return reduce.logsumexp.function(input, dim, keepdim, out=out)
@@ -189,8 +213,8 @@ def abs_(self: Tensor) -> Tensor:
     return dispatch.inplace(arithmetic.abs, (self,))
 
 
-def _running_inplace(name: str, op: Any) -> Any:
-    def method(self: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def _running_inplace(name: str, op: Op) -> Any:
+    def method(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
             raise RuntimeError(
                 "Bad in-place call: input tensor dtype "

@@ -116,7 +116,7 @@ def is_conj(input: Tensor) -> builtins.bool:
     return False
 
 
-Tensor.is_neg = is_conj  # type: ignore[attr-defined]
+Tensor.is_neg = is_conj  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
 @public("is_inference")

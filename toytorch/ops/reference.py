@@ -15,6 +15,7 @@ import re
 import sys
 import textwrap
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,7 @@ def attempt(op: Op, arguments: tuple[str, ...]) -> str | None:
     return repr(made)
 
 
-def composed_page(name: str, function: Any) -> str:
+def composed_page(name: str, function: Callable[..., Any] | type) -> str:
     """The page of a function composed of records, from its docstring."""
     text = inspect.getdoc(function) or ""
     described, *examples = text.split("\n\n>>> ")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import ArrayModule
+
 C_NAMES = {
     "uint8": "uint8_t",
     "int8": "int8_t",
@@ -21,7 +23,7 @@ C_NAMES = {
 }
 
 
-def as_element(xp: Any, value: Any, kind: Any) -> Any:
+def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
     """`value`, a number or 0-d array, as a 0-d array of the NumPy type `kind`.
 
     Floats are cut to integers; what is too large, or complex where `kind` is real, is a

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import zeros_like
 from toytorch.optim.optimizer import Optimizer
 
 
-def short(xp: Any, x: Any) -> Any:
+def short(xp: ArrayModule, x: Array) -> Any:
     """float32 numbers rounded to the 16 bits of bfloat16, half to even, as float32."""
     bits = xp.ascontiguousarray(x, "float32").view("uint32")
     rounded = bits + (0x7FFF + ((bits >> 16) & 1)).astype("uint32")
@@ -20,7 +22,7 @@ def short(xp: Any, x: Any) -> Any:
 
 
 def orthogonal(
-    xp: Any, g: Any, coefficients: tuple[float, float, float], steps: int, eps: float
+    xp: ArrayModule, g: Array, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Any:
     """A matrix with the singular vectors of g and singular values near 1.
 
@@ -52,8 +54,8 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-3,
+        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import enable_grad, no_grad
@@ -140,7 +140,7 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Applies the rule to every parameter that has a gradient."""
-        if core_state.shortcut is core_state.SLOW:
+        if core_state.fast_path is core_state.SLOW:
             core_state.beside("an optimizer's step writes to parameters")
         if core_state.profiler is not None:
             name = f"Optimizer.step#{type(self).__name__}.step"
@@ -169,27 +169,35 @@ class Optimizer:
             hook(self, args, {})
         return loss
 
-    def register_step_pre_hook(self, hook: Any) -> Handle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) before each step."""
         return Handle(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Any) -> Handle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(optimizer, args, kwargs) after each step."""
         return Handle(self._post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(optimizer) before the state is saved."""
         return Handle(self._saving_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
         return Handle(self._saved_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
         return Handle(self._loading_hooks, hook)
 
-    def register_load_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(optimizer) after the state was loaded."""
         return Handle(self._loaded_hooks, hook)
 
@@ -250,7 +258,7 @@ class Optimizer:
             hook(self)
 
     @staticmethod
-    def _like(name: str, value: Any, param: Tensor) -> Any:
+    def _like(name: str, value: Tensor, param: Tensor) -> Any:
         if isinstance(value, dict):
             return {k: Optimizer._like(k, v, param) for k, v in value.items()}
         if not isinstance(value, Tensor):
@@ -267,12 +275,12 @@ class Optimizer:
         return "\n".join(lines) + "\n)"
 
 
-def register_optimizer_step_pre_hook(hook: Any) -> Handle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(optimizer, args, kwargs) before each step of every optimizer."""
     return Handle(BEFORE, hook)
 
 
-def register_optimizer_step_post_hook(hook: Any) -> Handle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
     return Handle(AFTER, hook)
 
@@ -305,14 +313,14 @@ def count(state: dict[str, Any]) -> int:
     return int(step)
 
 
-def check_betas(betas: Any) -> None:
+def check_betas(betas: Sequence[float]) -> None:
     """Refuses decay rates outside [0, 1)."""
     for i, beta in enumerate(betas):
         if not 0.0 <= float(beta) < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
-def check_positive(**values: Any) -> None:
+def check_positive(**values: Tensor | float) -> None:
     """Refuses negative hyperparameters."""
     for name, value in values.items():
         if isinstance(value, Tensor) and value.numel() != 1:

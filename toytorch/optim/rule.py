@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import Any
 
+from toytorch.facts.hints import Array
 from toytorch.loops.elementwise import Loop
 from toytorch.loops.formula import Formula, names_in
 from toytorch.loops.language.functions import FUNCTIONS
@@ -41,7 +42,7 @@ class Rule:
             lines += self.written(formula, name, tree)
         return "\n    ".join([f"def rule({', '.join([*self.arrays, *self.numbers])}):", *lines])
 
-    def written(self, formula: Formula, name: str, tree: Any) -> list[str]:
+    def written(self, formula: Formula, name: str, tree: ast.expr) -> list[str]:
         """The statements of one assignment."""
         if name not in self.arrays:
             return [f"{name} = {formula.spelled(tree)}"]
@@ -67,11 +68,11 @@ class Rule:
         exec(compile(self.source, f"<toytorch rule {self.text}>", "exec"), space)  # our own text
         return space["rule"]
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Array | float) -> None:
         """Runs the rule: arrays in the order of the call, then the numbers."""
         if not self.loop(*args):
             self.on_arrays(*args)
 
 
-def is_name(tree: Any, name: str) -> bool:
+def is_name(tree: ast.expr, name: str) -> bool:
     return isinstance(tree, ast.Name) and tree.id == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from toytorch.backends.sparse import SparseArray
@@ -30,8 +31,8 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: Any = 1e-3,
+        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        lr: Tensor | float = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,

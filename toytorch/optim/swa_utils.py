@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int64
+from toytorch.facts.hints import Array, Device
 from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.create import zeros
@@ -27,7 +28,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """average ← decay·average + (1 - decay)·weights."""
     _check_decay(decay)
 
-    def average(mean: Tensor, current: Tensor, count: Any) -> Any:
+    def average(mean: Tensor, current: Tensor, count: Tensor) -> Any:
         with no_grad():
             return mean * decay + current * (1 - decay)
 
@@ -37,7 +38,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 def get_swa_avg_fn() -> Callable[..., Any]:
     """average ← average + (weights - average)/(n + 1): the plain mean."""
 
-    def average(mean: Tensor, current: Tensor, count: Any) -> Any:
+    def average(mean: Tensor, current: Tensor, count: Tensor) -> Any:
         with no_grad():
             return mean + (current - mean) / (count + 1)
 
@@ -45,7 +46,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
 
 
 def _for_all(average: Callable[..., Any]) -> Callable[..., None]:
-    def averages(means: Any, currents: Any, count: Any) -> None:
+    def averages(means: Sequence[Tensor], currents: Sequence[Tensor], count: Tensor) -> None:
         with no_grad():
             for mean, current in zip(means, currents):
                 mean.copy_(average(mean, current, count))
@@ -78,9 +79,9 @@ class AveragedModel(Module):
 
     def __init__(
         self,
-        model: Any,
-        device: Any = None,
-        avg_fn: Any = None,
+        model: Module,
+        device: Device = None,
+        avg_fn: Callable[..., Any] | None = None,
         multi_avg_fn: Any = None,
         use_buffers: bool = False,
     ) -> None:
@@ -93,15 +94,15 @@ class AveragedModel(Module):
         self.register_buffer("n_averaged", zeros((), dtype=int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Array | float, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
-    def _averaged(self, model: Any) -> list[Tensor]:
+    def _averaged(self, model: Module) -> list[Tensor]:
         """What is averaged: parameters, and buffers where they count."""
         found = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
         return [t.detach() for t in found]
 
-    def update_parameters(self, model: Any) -> None:
+    def update_parameters(self, model: Module) -> None:
         """Takes the model's weights into the means."""
         means = self._averaged(self.module)
         currents = [t.to(m.device) for t, m in zip(self._averaged(model), means)]
@@ -120,7 +121,7 @@ class AveragedModel(Module):
         count.add_(1)
 
 
-def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> None:
     """Computes the statistics of all batch norms anew, over one pass through the data."""
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:

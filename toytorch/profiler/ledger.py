@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array
 
 
 class Change(NamedTuple):
@@ -53,7 +54,7 @@ class Ledger:
                 self._alive[id(array)] = weakref.ref(array, self._freed(array, address))
                 self._book(address, array.nbytes, span)
 
-    def _freed(self, array: Any, address: int) -> Callable[[Any], None]:
+    def _freed(self, array: Array, address: int) -> Callable[[Any], None]:
         key, size = id(array), array.nbytes
 
         def note(reference: Any) -> None:
@@ -93,7 +94,7 @@ def tensors_in(value: Any) -> Sequence[Tensor]:
     return ()
 
 
-def owner(array: Any) -> Any:
+def owner(array: Array) -> Any:
     """The NumPy array that owns the memory of another; None for memory of another kind."""
     if not isinstance(array, np.ndarray):
         return None

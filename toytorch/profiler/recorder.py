@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -124,12 +124,19 @@ class Recorder:
                 return
 
     def around(
-        self, name: str, args: Sequence[Any], function: Any, *arguments: Any, **more: Any
+        self,
+        name: str,
+        args: Sequence[Any],
+        function: Callable[..., Any],
+        *arguments: object,
+        **more: object,
     ) -> Any:
         """function(*arguments), in a span of its own."""
         return self._inside(self.enter(name, args), args, function, *arguments, **more)
 
-    def backward(self, node: Node, grad: Any, function: Any, *arguments: Any) -> Any:
+    def backward(
+        self, node: Node, grad: Any, function: Callable[..., Any], *arguments: object
+    ) -> Any:
         """The same for a node of the backward pass, in the two spans that PyTorch shows."""
         name = node.name()
         grads = tuple(grad) if node.many else (grad,)
@@ -142,7 +149,12 @@ class Recorder:
             self.leave(outer)
 
     def _inside(
-        self, span: Span, args: Sequence[Any], function: Any, *arguments: Any, **more: Any
+        self,
+        span: Span,
+        args: Sequence[Any],
+        function: Callable[..., Any],
+        *arguments: object,
+        **more: object,
     ) -> Any:
         try:
             result = function(*arguments, **more)
@@ -151,7 +163,7 @@ class Recorder:
         if self.ledger is not None:
             self.ledger.count(span, args, result)
         if span.scope == FUNCTION and isinstance(result, Tensor):
-            span.seq = getattr(result._edge, "seq", -1) if result._rg else -1
+            span.seq = getattr(result._grad_edge, "seq", -1) if result._requires_grad else -1
         return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.modes import Mode
@@ -34,7 +35,7 @@ class record_function(Mode):
             self._span = self._recorder.enter(self.name, (), USER)
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recorder is not None and self._recorder is state.profiler:
             self._recorder.leave(self._span)
         self._recorder = self._span = None
@@ -50,7 +51,7 @@ class Ranges(Recorder):
         super().__init__(shapes=shapes)
         self._push, self._pop = push, pop
 
-    def enter(self, name: str, args: Any = (), scope: int = 0) -> Span:
+    def enter(self, name: str, args: Sequence[Any] = (), scope: int = 0) -> Span:
         """Opens a range."""
         span = super().enter(name, args, scope)
         self.spans.clear()
@@ -81,7 +82,7 @@ class emit_nvtx:
             raise RuntimeError("NVTX annotation context manager is not reentrant")
         if self.enabled:
             try:
-                from cupy.cuda import nvtx
+                from cupy.cuda import nvtx  # an optional package
             except ImportError:
                 raise RuntimeError(
                     "NVTX functions not installed. Are you sure you have a CUDA "
@@ -91,7 +92,7 @@ class emit_nvtx:
             self._ranges.start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._ranges is not None:
             self._ranges.stop()
             self._ranges = None

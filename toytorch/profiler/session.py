@@ -100,7 +100,7 @@ class profile:
         self.start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stop()
 
     # -- steps --------------------------------------------------------------------------------

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch import cuda
 from toytorch.nn.modules import hooks
 from toytorch.profiler.events import EventList, FunctionEventAvg, events_of
 from toytorch.profiler.recorder import MODULE, Recorder, Span
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 class profile:
@@ -70,7 +73,7 @@ class profile:
         self._start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self.enabled:
             self._stop()
 
@@ -166,7 +169,7 @@ class Modules:
             hooks.register_module_forward_hook(self._leave, always_call=True),
         ]
 
-    def _enter(self, module: Any, args: Any) -> None:
+    def _enter(self, module: Module, args: tuple[Any, ...]) -> None:
         if id(module) not in self._names:
             kind = type(module).__name__
             number = next(self._counts.setdefault(kind, itertools.count()))
@@ -174,7 +177,7 @@ class Modules:
             self._kept.append(module)
         self._open.append((module, self._recorder.enter(self._names[id(module)], args, MODULE)))
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def _leave(self, module: Module, args: tuple[Any, ...], output: object) -> None:
         for i in reversed(range(len(self._open))):
             if self._open[i][0] is module:
                 self._recorder.leave(self._open.pop(i)[1])

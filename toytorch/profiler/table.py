@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.profiler.units import share_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from toytorch.profiler.events import FunctionEvent
+
 
 WIDTH, GAP = 12, 2  # of most columns; between two
 SCALES = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
@@ -85,7 +89,7 @@ def name_column(events: Sequence[Any], limit: int | None) -> Column:
     """What the events are; long names lose their end."""
     width = limited(max(len(e.key) for e in events) + 4, limit)
 
-    def show(event: Any) -> str:
+    def show(event: FunctionEvent) -> str:
         name = str(event.key)
         return name if limit is None or len(name) < limit - 3 else name[: limit - 3] + "..."
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.facts.package import is_ours
 
 _allowed: dict[str, Any] = {}
@@ -18,7 +18,7 @@ def _name(entry: Any) -> tuple[str, Any]:
         return name, thing
     module = getattr(entry, "__module__", None) or "builtins"
     if is_ours(module):
-        module = home_of(module, entry.__qualname__)
+        module = pytorch_module(module, entry.__qualname__)
     return f"{module}.{entry.__qualname__}", entry
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
+from toytorch.facts.hints import Device
 from toytorch.serialization.archive import DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 from toytorch.serialization.legacy import MAGIC, load_legacy
@@ -30,7 +31,7 @@ DAMAGED = "Weights only load failed. Nothing in this file was executed.\n"
 
 
 def save(
-    obj: Any,
+    obj: object,
     f: Any,
     pickle_module: Any = None,
     pickle_protocol: int = 2,
@@ -80,7 +81,7 @@ def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive")
 
 def load(
     f: Any,
-    map_location: Any = None,
+    map_location: Callable[..., Any] | Device | dict[str, str] = None,
     pickle_module: Any = None,
     *,
     weights_only: bool | None = None,
@@ -113,7 +114,12 @@ def load(
             return _read(Reader(file, name), map_location, bool(mmap), weights_only)
 
 
-def _read(reader: Reader, map_location: Any, mapped: bool, weights_only: bool) -> Any:
+def _read(
+    reader: Reader,
+    map_location: Callable[..., Any] | Device | dict[str, str],
+    mapped: bool,
+    weights_only: bool,
+) -> Any:
     program = reader.read("data.pkl").tobytes()
     order = sys.byteorder
     if "byteorder" in reader:
@@ -126,7 +132,7 @@ def _read(reader: Reader, map_location: Any, mapped: bool, weights_only: bool) -
 
 
 @contextlib.contextmanager
-def _opened(f: Any) -> Iterator[tuple[Any, str]]:
+def _opened(f: Callable[..., Any]) -> Iterator[tuple[Any, str]]:
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file, os.fspath(f)

@@ -16,7 +16,7 @@ import re
 import struct
 import zipfile
 import zlib
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class DamagedArchive(RuntimeError):
 class Writer:
     """Writes records into an open binary file."""
 
-    def __init__(self, file: Any, folder: str = "archive") -> None:
+    def __init__(self, file: IO[Any], folder: str = "archive") -> None:
         self.folder = folder
         self.zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
 
@@ -164,7 +164,7 @@ class Reader:
         return np.frombuffer(self._mapped, np.uint8, n, self.records[name][0])
 
 
-def _read_into(file: Any, view: memoryview) -> int:
+def _read_into(file: IO[Any], view: memoryview) -> int:
     """Fills `view` as far as the file goes; returns how far."""
     done = 0
     while done < len(view):

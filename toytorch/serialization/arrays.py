@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class ArrayShell:
         return self.array
 
 
-def type_of(spend: Any, code: Any, *flags: Any) -> TypeShell:
+def type_of(spend: Callable[..., Any], code: str, *flags: bool) -> TypeShell:
     """A type by its code; `build` gives it its byte order."""
     require(
         type(code) is str and CODES.fullmatch(code) is not None,
@@ -122,12 +123,12 @@ def type_of(spend: Any, code: Any, *flags: Any) -> TypeShell:
     return TypeShell(code)
 
 
-def array_of(spend: Any, *args: Any) -> ArrayShell:
+def array_of(spend: Callable[..., Any], *args: object) -> ArrayShell:
     """An array without a state."""
     return ArrayShell()
 
 
-def scalar_of(spend: Any, kind: Any, data: Any = b"") -> Any:
+def scalar_of(spend: Callable[..., Any], kind: Any, data: Any = b"") -> Any:
     """A number of NumPy's from its bytes."""
     require(
         isinstance(kind, np.dtype) and type(data) is bytes and len(data) == kind.itemsize,

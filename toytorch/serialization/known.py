@@ -9,6 +9,7 @@ import argparse
 import pathlib
 import types
 from collections import defaultdict, deque
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class Made(NamedTuple):
     thing: type
 
 
-def default_dict(spend: Any, *args: Any) -> Any:
+def default_dict(spend: Callable[..., Any], *args: type) -> Any:
     """A defaultdict of plain values."""
     require(
         len(args) < 2 and all(a in FACTORIES for a in args),
@@ -68,7 +69,7 @@ def deque_of(spend: Any, *args: Any) -> Any:
     return deque(*args)
 
 
-def slice_of(spend: Any, *args: Any) -> Any:
+def slice_of(spend: Callable[..., Any], *args: int | None) -> Any:
     """A slice or range of integers."""
     require(
         1 <= len(args) <= 3 and all(a is None or type(a) is int for a in args),
@@ -77,7 +78,7 @@ def slice_of(spend: Any, *args: Any) -> Any:
     return slice(*args)
 
 
-def range_of(spend: Any, *args: Any) -> Any:
+def range_of(spend: Callable[..., Any], *args: int) -> Any:
     """A range of integers."""
     require(1 <= len(args) <= 3 and all(type(a) is int for a in args), "a range needs integers")
     return range(*args)
@@ -89,14 +90,14 @@ def path_of(spend: Any, *args: Any) -> Any:
     return pathlib.PurePosixPath(*args)
 
 
-def function_of(spend: Any, owner: Any, name: Any) -> Any:
+def function_of(spend: Callable[..., Any], owner: Any, name: str) -> Any:
     """A function of PyTorch that is written in C, as pickle names it."""
     found = functions().get(f"torch.{name}") if owner in OWNERS and type(name) is str else None
     require(found is not None, "getattr is not called for files")
     return found
 
 
-def no_bytes(spend: Any, *args: Any) -> bytes:
+def no_bytes(spend: Callable[..., Any], *args: Any) -> bytes:
     """How protocol 2 writes bytes of which there are none."""
     require(not args, "bytes are written as text")
     return b""

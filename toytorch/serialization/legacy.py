@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Device
 from toytorch.serialization.rebuild import require
 from toytorch.serialization.storages import Storages
 from toytorch.serialization.unpickler import Unpickler
@@ -17,7 +19,11 @@ from toytorch.serialization.unpickler import Unpickler
 MAGIC = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")
 
 
-def load_legacy(file: Any, map_location: Any, weights_only: bool = True) -> Any:
+def load_legacy(
+    file: IO[Any],
+    map_location: Callable[..., Any] | Device | dict[str, str],
+    weights_only: bool = True,
+) -> Any:
     """The value in a file of the old layout.
 
     The tensors come before their bytes, so room is made for a storage as soon as it is named, and

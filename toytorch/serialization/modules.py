@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch import nn
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.core.tensor import Tensor
 from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook
@@ -20,6 +20,10 @@ from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from toytorch.nn.parameter import Parameter
 from toytorch.serialization import allowed
 from toytorch.serialization.rebuild import require
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
 
 STATE_DICT_HOOKS = (
     "_state_dict_hooks",
@@ -51,7 +55,7 @@ KEPT = {"_all_weights", "_qkv_same_embed_dim", "_reversed_padding_repeated_twice
 # -- to a file ------------------------------------------------------------------------------------
 
 
-def exported(module: Any, state: dict[str, Any]) -> dict[str, Any]:
+def exported(module: Module, state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a module as PyTorch keeps them."""
     made = {k: v for k, v in state.items() if k not in HOOKS and k != "_compiled"}
     for name in HOOKS[:-1]:
@@ -93,13 +97,13 @@ def classes() -> dict[str, type]:
     """Every class of `torch.nn` by its name in files."""
     found = [v for v in vars(nn).values() if isinstance(v, type) and issubclass(v, nn.Module)]
     return {
-        f"{home_of(c.__module__, c.__name__)}.{c.__name__}": c
+        f"{pytorch_module(c.__module__, c.__name__)}.{c.__name__}": c
         for c in (*found, NonDynamicallyQuantizableLinear)
         if is_ours(c.__module__)
     }
 
 
-def imported(cls: type, state: Any) -> dict[str, Any]:
+def imported(cls: type, state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a module of class `cls`, checked, as toytorch keeps them."""
     require(
         type(state) is dict and all(type(k) is str for k in state),
@@ -138,7 +142,9 @@ def _is_attribute(cls: type, name: str) -> bool:
     )
 
 
-def _hooks(cls: type, name: str, hooks: Any, state: dict[str, Any]) -> dict[Any, Any]:
+def _hooks(
+    cls: type, name: str, hooks: dict[int, Callable[..., Any]], state: dict[str, Any]
+) -> dict[Any, Any]:
     require(isinstance(hooks, dict), f"{name} of a module must be a dict")
     for hook in hooks.values():
         if not callable(hook) or allowed.name_of(hook) is None:

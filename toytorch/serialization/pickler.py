@@ -18,11 +18,12 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.public_modules import home_of
+from toytorch.core.public_modules import pytorch_module
 from toytorch.core.storage import Storage, TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn import Module
@@ -183,14 +184,14 @@ class Pickler:
                 self.write(item)
             self.out += b"u"
 
-    def _called(self, value: Any, function: str, *arguments: Any) -> None:
+    def _called(self, value: Any, function: str, *arguments: object) -> None:
         """`value` is what a function gives for arguments."""
         self._composite(Call(function, arguments))
         self._put(id(value), value)
 
     # -- tensors ------------------------------------------------------------------------------
 
-    def _storage(self, memory: Storage | None, kind: dtype | None, flat: Any) -> StorageRef:
+    def _storage(self, memory: Storage | None, kind: dtype | None, flat: Array) -> StorageRef:
         backend = base.of_array(flat)
         address = backend.data_ptr(flat)
         key = (str(backend.device(flat)), address, flat.nbytes) if flat.nbytes else id(memory)
@@ -328,7 +329,7 @@ class Pickler:
                     f"Can't pickle {value!r}: attribute lookup {name} on {module} failed"
                 )
             if is_ours(module):
-                module = home_of(module, name)
+                module = pytorch_module(module, name)
         module, name = REVERSE_NAME_MAPPING.get((module, name), (module, name))
         self.write(Global(f"{REVERSE_IMPORT_MAPPING.get(module, module)} {name}"))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
@@ -60,13 +60,13 @@ def check_key(key: Any) -> Any:
 # -- containers -----------------------------------------------------------------------------------
 
 
-def _items(value: Any, kinds: tuple[type, ...], spend: Any) -> Any:
+def _items(value: Any, kinds: tuple[type, ...], spend: Callable[..., Any]) -> Any:
     require(type(value) in kinds, f"a container cannot be made from a {type(value).__name__}")
     spend(len(value))
     return value
 
 
-def ordered_dict(spend: Any, *args: Any) -> Any:
+def ordered_dict(spend: Callable[..., Any], *args: object) -> Any:
     """An OrderedDict, empty or from a list of pairs."""
     require(len(args) < 2, "OrderedDict takes one argument")
     made = OrderedDict[Any, Any]()
@@ -76,26 +76,26 @@ def ordered_dict(spend: Any, *args: Any) -> Any:
     return made
 
 
-def counter(spend: Any, *args: Any) -> Any:
+def counter(spend: Callable[..., Any], *args: Any) -> Any:
     """A Counter from a dict."""
     require(len(args) < 2, "Counter takes one argument")
     return Counter(_items(args[0], (dict,), spend) if args else {})
 
 
-def set_of(spend: Any, *args: Any) -> Any:
+def set_of(spend: Callable[..., Any], *args: Any) -> Any:
     """A set from a list."""
     require(len(args) < 2, "set takes one argument")
     return {check_key(v) for v in _items(args[0], (list, tuple), spend)} if args else set()
 
 
-def encode(spend: Any, text: Any, encoding: Any = "latin1") -> bytes:
+def encode(spend: Callable[..., Any], text: Any, encoding: str = "latin1") -> bytes:
     """Bytes, which protocol 2 writes as the text of the same numbers."""
     require(type(text) is str and encoding in ("latin1", "latin-1"), "bytes must be latin1 text")
     spend(len(text))
     return str(text).encode("latin1")
 
 
-def byte_array(spend: Any, *args: Any) -> bytearray:
+def byte_array(spend: Callable[..., Any], *args: Any) -> bytearray:
     """A bytearray from bytes, or from text in latin1."""
     if len(args) == 2:
         args = (encode(spend, *args),)
@@ -103,13 +103,13 @@ def byte_array(spend: Any, *args: Any) -> bytearray:
     return bytearray(_items(args[0], (bytes,), spend)) if args else bytearray()
 
 
-def complex_of(spend: Any, real: Any, imag: Any) -> complex:
+def complex_of(spend: Callable[..., Any], real: float, imag: float) -> complex:
     """A complex number from two floats."""
     require(type(real) is float and type(imag) is float, "complex needs two floats")
     return complex(real, imag)
 
 
-def size_of(spend: Any, *args: Any) -> Size:
+def size_of(spend: Callable[..., Any], *args: tuple[int, ...]) -> Size:
     """A Size from a tuple of integers."""
     require(len(args) < 2, "Size takes one argument")
     values = _items(args[0], (tuple, list), spend) if args else ()
@@ -117,13 +117,13 @@ def size_of(spend: Any, *args: Any) -> Size:
     return Size(values)
 
 
-def device_of(spend: Any, kind: Any, index: Any = None) -> device:
+def device_of(spend: Callable[..., Any], kind: str, index: int | None = None) -> device:
     """A device from its name."""
     require(type(kind) is str and type(index) in (int, type(None)), "device needs a name")
     return device(kind, index)
 
 
-def layout_of(spend: Any, name: Any) -> layout:
+def layout_of(spend: Callable[..., Any], name: str) -> layout:
     """How elements lie in memory, by name."""
     found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
     if found is None:
@@ -145,14 +145,14 @@ def _sizes(values: Any, what: str) -> tuple[int, ...]:
 
 
 def tensor_v2(
-    spend: Any,
-    storage: Any,
-    offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any = False,
-    hooks: Any = None,
-    metadata: Any = None,
+    spend: Callable[..., Any],
+    storage: Loaded,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool = False,
+    hooks: dict[Any, Any] | None = None,
+    metadata: dict[str, bool] | None = None,
 ) -> Tensor:
     """A view of a storage."""
     require(type(storage) is Loaded, "a tensor needs a storage")
@@ -180,26 +180,32 @@ def tensor_v2(
     return _wanting(made, requires_grad)
 
 
-def _wanting(tensor: Tensor, requires_grad: Any) -> Tensor:
+def _wanting(tensor: Tensor, requires_grad: bool) -> Tensor:
     require(type(requires_grad) is bool, "requires_grad must be True or False")
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def tensor_v1(spend: Any, storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+def tensor_v1(
+    spend: Callable[..., Any],
+    storage: Loaded,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+) -> Tensor:
     """A view of a storage, as files of PyTorch 0.3 say it."""
     return tensor_v2(spend, storage, offset, size, stride)
 
 
 def tensor_v3(
-    spend: Any,
-    storage: Any,
-    offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
+    spend: Callable[..., Any],
+    storage: Loaded,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
     hooks: Any,
     kind: Any,
-    metadata: Any = None,
+    metadata: dict[str, bool] | None = None,
 ) -> Tensor:
     """A view of a storage of bytes."""
     require(type(storage) is Loaded and type(kind) is dtype, "a tensor needs a storage and a type")
@@ -209,20 +215,29 @@ def tensor_v3(
     return tensor_v2(spend, typed, offset, size, stride, requires_grad, hooks, metadata)
 
 
-def parameter(spend: Any, data: Any, requires_grad: Any, hooks: Any = None) -> Tensor:
+def parameter(
+    spend: Callable[..., Any],
+    data: Tensor,
+    requires_grad: bool,
+    hooks: dict[Any, Any] | None = None,
+) -> Tensor:
     """A Parameter over a tensor."""
     require(isinstance(data, Tensor) and type(requires_grad) is bool, "a Parameter needs a tensor")
     return Parameter(data.detach(), requires_grad)
 
 
 def parameter_with_state(
-    spend: Any, data: Any, requires_grad: Any, hooks: Any, state: Any
+    spend: Callable[..., Any],
+    data: Tensor,
+    requires_grad: bool,
+    hooks: dict[Any, Any],
+    state: dict[str, str],
 ) -> Tensor:
     """A Parameter over a tensor, with attributes that the user gave it."""
     return _with_attributes(parameter(spend, data, requires_grad), state, spend)
 
 
-def _with_attributes(tensor: Tensor, state: Any, spend: Any) -> Tensor:
+def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> Tensor:
     if type(state) is tuple and len(state) == 2 and not state[1]:
         state = state[0]  # (attributes, slots)
     require(type(state) is dict, "the attributes of a tensor must be a dict")
@@ -240,7 +255,9 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Any) -> Tensor:
     return tensor
 
 
-def from_type(spend: Any, build: Any, kind: Any, args: Any, state: Any) -> Tensor:
+def from_type(
+    spend: Callable[..., Any], build: Builder, kind: Builder, args: Any, state: Any
+) -> Tensor:
     """A tensor with attributes that the user gave it."""
     require(
         type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
@@ -282,7 +299,7 @@ def _is_dense(tensor: Tensor) -> bool:
     return not tensor.is_sparse and tensor.numel() <= tensor._memory().flat().size
 
 
-def only_named(spend: Any, *args: Any) -> Any:
+def only_named(spend: Callable[..., Any], *args: object) -> Any:
     """For classes that files name but never call."""
     raise UnpicklingError("a class of tensors cannot be called")
 

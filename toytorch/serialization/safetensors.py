@@ -19,6 +19,7 @@ from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array
 from toytorch.serialization.atomic import replacing
 
 LARGEST_HEADER = 100_000_000
@@ -93,7 +94,7 @@ def _pieces(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -
     return [len(text).to_bytes(8, "little") + text, *pieces]
 
 
-def _check(name: Any, tensor: Any, seen: dict[Any, str]) -> None:
+def _check(name: str, tensor: Tensor | int, seen: dict[Any, str]) -> None:
     """Refuses what the layout cannot hold."""
     if not isinstance(name, str) or name == "__metadata__":
         raise ValueError(f"a tensor cannot be called {name!r}")
@@ -134,7 +135,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     return _load(np.frombuffer(data, np.uint8), "<bytes>", "cpu")
 
 
-def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Tensor]:
+def load_file(filename: str | os.PathLike[str], device: str = "cpu") -> dict[str, Tensor]:
     """The tensors in a file, on a device."""
     return _load(np.fromfile(filename, np.uint8), os.fspath(filename), device)
 
@@ -146,7 +147,7 @@ def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     return found
 
 
-def _load(data: Any, name: str, device: Any) -> dict[str, Tensor]:
+def _load(data: Array, name: str, device: str) -> dict[str, Tensor]:
     header, start = _header(data, name)
     where = device_class(device)
     found: dict[str, Tensor] = {}
@@ -161,7 +162,7 @@ def _load(data: Any, name: str, device: Any) -> dict[str, Tensor]:
     return found
 
 
-def _header(data: Any, name: str) -> tuple[dict[str, Any], int]:
+def _header(data: Array, name: str) -> tuple[dict[str, Any], int]:
     """The header, checked as a whole, and where the tensors' bytes start."""
     if len(data) < 8:
         raise SafetensorError(f"{name}: Error while deserializing header: header too small")

@@ -13,6 +13,7 @@ from toytorch.backends import base
 from toytorch.core.storage import Storage, UntypedStorage
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Array, Device
 
 NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
@@ -42,7 +43,10 @@ class Storages:
     """Finds storages by key. `read(key, nbytes)` gives a storage's bytes as a flat array."""
 
     def __init__(
-        self, read: Callable[[str, int], Any], map_location: Any, byteorder: str = sys.byteorder
+        self,
+        read: Callable[[str, int], Any],
+        map_location: Callable[..., Any] | Device | dict[str, str],
+        byteorder: str = sys.byteorder,
     ) -> None:
         self._read, self._swap = read, byteorder != sys.byteorder
         self._place = placing(map_location)
@@ -86,7 +90,9 @@ class Storages:
         return Storage(typed, typed), flat
 
 
-def placing(map_location: Any) -> Callable[[Any, str], Any]:
+def placing(
+    map_location: Callable[..., Any] | Device | dict[str, str],
+) -> Callable[[Any, str], Any]:
     """A function of (bytes, place they were saved from) that moves them where they should go."""
     if map_location is None:
         return put
@@ -101,7 +107,7 @@ def placing(map_location: Any) -> Callable[[Any, str], Any]:
             f"function, but is a {type(map_location).__name__}"
         )
 
-    def ask(data: Any, where: str) -> Any:
+    def ask(data: Array, where: str) -> Any:
         found = map_location(UntypedStorage(Storage(data, data)), where)
         if found is None:
             return put(data, where)
@@ -115,7 +121,7 @@ def placing(map_location: Any) -> Callable[[Any, str], Any]:
     return ask
 
 
-def put(data: Any, where: str) -> Any:
+def put(data: Array, where: str) -> Any:
     """A flat NumPy array of bytes on the device called `where`."""
     target = device(where)
     if target.type == "cpu":

@@ -160,7 +160,7 @@ class Unpickler:
 
     # -- names and calls ----------------------------------------------------------------------
 
-    def _global(self, module: Any, name: Any) -> None:
+    def _global(self, module: str, name: str) -> None:
         require(type(module) is str and type(name) is str, "a name must be text")
         full = f"{module}.{name}"
         found = GLOBALS.get(full)

@@ -18,6 +18,7 @@ from typing import Any
 
 from toytorch.backends.sparse import unsupported
 from toytorch.core.tensor import Tensor, as_dtype, wrap
+from toytorch.facts.hints import DType
 from toytorch.ops.creation import create
 from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import rearrange as shape_ops
@@ -58,14 +59,14 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return addmm(zero, mat1, mat2, beta=0)
 
 
-def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: int = 1) -> Tensor:
     """beta·mat + alpha·mat1·mat2 with `mm`'s gradients."""
     op = products.sparse_addmm if mat1.is_sparse else matmul.addmm
     return op.function(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sampled_addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: Any = None
 ) -> Tensor:
     """beta·input + alpha·mat1·mat2, computed at the entries of input only.
 
@@ -95,7 +96,7 @@ def sampled_addmm(
     return made if out is None else out.copy_(made)
 
 
-def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def sum(input: Tensor, dim: Any = None, dtype: DType | None = None) -> Tensor:
     """Sum over dimensions, sparse where coordinates remain; gradients at the entries of input.
 
     >>> import toytorch as torch
@@ -115,7 +116,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 def _softmax(name: str) -> Any:
     op = getattr(sparse_reduce, name)
 
-    def function(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    def function(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         if dtype is not None:
             input = input.to(as_dtype(dtype))
         return op.function(input, dim)

@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import dtype as Dtype
+from toytorch.facts.hints import Device
 from toytorch.ops.creation.create import empty
 from toytorch.ops.creation.random import randint
 
@@ -50,7 +51,7 @@ def bounds(kind: Dtype, low: Any, high: Any) -> tuple[Any, Any]:
 def make_tensor(
     *shape: Any,
     dtype: Dtype,
-    device: Any,
+    device: Device,
     low: Any = None,
     high: Any = None,
     requires_grad: bool = False,

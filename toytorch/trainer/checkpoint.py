@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.serialization import load, save
 from toytorch.version import own
+
+if TYPE_CHECKING:
+    from toytorch.trainer.trainer import Trainer
+
 
 NEEDED = ("state_dict", "optimizer_states", "lr_schedulers", "loops", "global_step")
 
@@ -36,7 +40,7 @@ def collect(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
     return checkpoint
 
 
-def write(trainer: Any, path: str | os.PathLike[str], weights_only: bool = False) -> None:
+def write(trainer: Trainer, path: str | os.PathLike[str], weights_only: bool = False) -> None:
     """Writes a checkpoint; under its name stands the old file or the whole new one, never less."""
     folder = os.path.dirname(os.path.abspath(os.fspath(path)))
     os.makedirs(folder, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -43,7 +44,7 @@ def number_of_batches(loader: Any, limit: Limit) -> int | None:
     return limit if length is None else min(limit, length)
 
 
-def check_loader(name: str, loader: Any) -> None:
+def check_loader(name: str, loader: object) -> None:
     """Refuses what cannot be iterated over."""
     if not hasattr(loader, "__iter__"):
         raise TypeError(
@@ -52,11 +53,11 @@ def check_loader(name: str, loader: Any) -> None:
         )
 
 
-def to_device(batch: Any, device: Any) -> Any:
+def to_device(batch: Any, device: device_class) -> Any:
     """The batch with every tensor in it on the device; containers keep their type."""
     device = device_class(device)
 
-    def move(value: Any) -> Any:
+    def move(value: Tensor | Sequence[Tensor]) -> Any:
         if isinstance(value, Tensor):
             return value if value.device == device else value.to(device)
         if isinstance(value, dict):

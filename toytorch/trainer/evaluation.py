@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.trainer.data import number_of_batches, to_device
 from toytorch.trainer.results import Results
 
+if TYPE_CHECKING:
+    from toytorch.trainer.trainer import Trainer
+    from toytorch.utils.data.dataloader import DataLoader
+
+
 STEPS = {"validation": "validation_step", "test": "test_step", "predict": "predict_step"}
 
 
 def evaluate(
-    trainer: Any, kind: str, loader: Any, limit: Any, keep: list[Any] | None = None
+    trainer: Any, kind: str, loader: Any, limit: int | None, keep: list[Any] | None = None
 ) -> dict[str, float]:
     """Runs the model's step on every batch, in eval mode and without gradients; the metrics.
 
@@ -41,7 +47,12 @@ def evaluate(
 
 
 def _pass(
-    trainer: Any, kind: str, step: Any, loader: Any, total: int | None, keep: list[Any] | None
+    trainer: Trainer,
+    kind: str,
+    step: Callable[..., Any],
+    loader: DataLoader,
+    total: int | None,
+    keep: list[Any] | None,
 ) -> None:
     results = trainer.results
     for index, batch in enumerate(loader if total != 0 else ()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.utils import clip_grad_norm_, clip_grad_value_
@@ -21,11 +21,15 @@ from toytorch.trainer.errors import MisconfigurationException
 from toytorch.trainer.evaluation import evaluate
 from toytorch.trainer.results import Results
 
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
+    from toytorch.utils.data.dataloader import DataLoader
+
 
 class FitLoop:
     """One call of `Trainer.fit`: what runs, and where it is."""
 
-    def __init__(self, trainer: Any, loader: Any, val_loader: Any) -> None:
+    def __init__(self, trainer: Any, loader: Any, val_loader: DataLoader | None) -> None:
         self.trainer, self.loader, self.val_loader = trainer, loader, val_loader
         self.total = number_of_batches(loader, trainer.limit_train_batches)
         self.epochs_done = 0
@@ -185,7 +189,7 @@ class FitLoop:
             self._late_step()
         return True
 
-    def _batch(self, batch: Any, index: int) -> bool:
+    def _batch(self, batch: object, index: int) -> bool:
         """One batch, from its start hooks to its end hooks; False if a hook ended the epoch."""
         trainer, model = self.trainer, self.trainer.model
         self.results.batch = batch
@@ -217,7 +221,7 @@ class FitLoop:
         self.results.batch = None
         return True
 
-    def _forward(self, batch: Any, index: int) -> Any:
+    def _forward(self, batch: object, index: int) -> Any:
         """What training_step returned, and its loss in `_loss`, checked."""
         output = self.trainer.model.training_step(batch, index)
         self._loss = output.get("loss") if isinstance(output, dict) else output
@@ -249,7 +253,7 @@ class FitLoop:
             )
         return output
 
-    def _optimize(self, batch: Any, index: int) -> Any:
+    def _optimize(self, batch: object, index: int) -> Any:
         """Forward, backward, and where enough batches were gathered a step."""
         trainer = self.trainer
         many = trainer.accumulate_grad_batches
@@ -276,7 +280,7 @@ class FitLoop:
             closure()
         return _detached(output)
 
-    def _before_step(self, optimizer: Any) -> None:
+    def _before_step(self, optimizer: Optimizer) -> None:
         trainer = self.trainer
         trainer.call("on_before_optimizer_step", optimizer)
         if trainer.gradient_clip_val:

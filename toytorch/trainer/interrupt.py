@@ -6,11 +6,14 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toytorch.trainer.trainer import Trainer
 
 
 @contextlib.contextmanager
-def deferred(trainer: Any) -> Iterator[None]:
+def deferred(trainer: Trainer) -> Iterator[None]:
     """Within the block SIGINT sets `trainer.interrupted`; a second SIGINT raises as always.
 
     Between batches model, optimizer and random streams belong together, so a checkpoint written
@@ -24,7 +27,7 @@ def deferred(trainer: Any) -> Iterator[None]:
         yield
         return
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         if trainer.interrupted:
             raise KeyboardInterrupt
         trainer.interrupted = True

@@ -91,7 +91,7 @@ class CSVLogger(_Versioned):
         self._new = 0
 
 
-def _cell(value: Any) -> str:
+def _cell(value: float | str) -> str:
     text = repr(value) if isinstance(value, float) else str(value)
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
 

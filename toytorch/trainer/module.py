@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from toytorch.core.tensor import Tensor
@@ -43,7 +44,7 @@ class TrainerModule(ModelHooks, Module):
 
     automatic_optimization = True  # False: training_step calls backward and step itself
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__()
         object.__setattr__(self, "_trainer", None)  # no submodule, no part of the state
 
@@ -73,21 +74,21 @@ class TrainerModule(ModelHooks, Module):
         first = next(self.parameters(), None)
         return "cpu" if first is None else first.device
 
-    def training_step(self, batch: Any, batch_idx: int) -> Any:
+    def training_step(self, batch: Sequence[Tensor], batch_idx: int) -> Any:
         """The loss of a batch."""
         raise NotImplementedError("`training_step` must be implemented to be used with the Trainer")
 
-    def validation_step(self, batch: Any, batch_idx: int) -> Any:
+    def validation_step(self, batch: Sequence[Tensor], batch_idx: int) -> Any:
         """Logs how good the model is on a batch it does not learn from."""
         raise NotImplementedError(
             "`validation_step` must be implemented to be used with the Trainer"
         )
 
-    def test_step(self, batch: Any, batch_idx: int) -> Any:
+    def test_step(self, batch: Sequence[Tensor], batch_idx: int) -> Any:
         """Logs how good the model is on a batch of the last test."""
         raise NotImplementedError("`test_step` must be implemented to be used with the Trainer")
 
-    def predict_step(self, batch: Any, batch_idx: int) -> Any:
+    def predict_step(self, batch: Sequence[Tensor], batch_idx: int) -> Any:
         """What `Trainer.predict` collects: the output for the batch, or for its first part."""
         return self(batch[0] if isinstance(batch, (list, tuple)) else batch)
 
@@ -163,7 +164,7 @@ class TrainerModule(ModelHooks, Module):
         checkpoint_path: str | os.PathLike[str],
         map_location: Any = None,
         strict: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> T:
         """A model made from `kwargs`, with the weights of a trainer's checkpoint."""
         checkpoint = load(checkpoint_path, map_location=map_location)

@@ -26,7 +26,7 @@ def seed_everything(seed: int) -> int:
     return seed
 
 
-def capture(loader: Any = None) -> dict[str, Any]:
+def capture(loader: object = None) -> dict[str, Any]:
     """The places of all streams, as values that a checkpoint can hold."""
     name, keys, position, has_gauss, gauss = np.random.get_state()
     version, inner, spare = random.getstate()
@@ -61,7 +61,7 @@ def restore(state: dict[str, Any], loader: Any = None) -> None:
         generator.set_state(place)
 
 
-def generators_of(loader: Any) -> list[Generator]:
+def generators_of(loader: object) -> list[Generator]:
     """The generators that a DataLoader and its samplers draw from, each once."""
     batches = getattr(loader, "batch_sampler", None)
     holders = (loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))

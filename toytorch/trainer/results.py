@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,7 @@ class Results:
     def log(
         self,
         name: str,
-        value: Any,
+        value: Tensor,
         prog_bar: bool,
         logger: bool,
         on_step: bool | None,
@@ -121,7 +122,7 @@ class Results:
         self.entries = {name: Entry(**values) for name, values in state.items()}
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Tensor) -> float:
     if isinstance(value, Tensor):
         if value.numel() != 1:
             raise ValueError(
@@ -138,7 +139,7 @@ def _number(name: str, value: Any) -> float:
     )
 
 
-def batch_length(batch: Any) -> int:
+def batch_length(batch: Tensor | Sequence[Tensor]) -> int:
     """The number of examples: the length of the first tensor in a nest of containers.
 
     >>> import toytorch as torch

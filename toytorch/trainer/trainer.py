@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.trainer import checkpoint as files
 from toytorch.trainer.callbacks import EarlyStopping, ModelCheckpoint, ProgressBar
@@ -19,6 +19,10 @@ from toytorch.trainer.module import TrainerModule
 from toytorch.trainer.optimizers import SchedulerConfig, configured
 from toytorch.trainer.random_state import seed_everything
 from toytorch.trainer.results import Results
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+    from toytorch.utils.data.dataloader import DataLoader
 
 
 class Trainer:
@@ -118,8 +122,8 @@ class Trainer:
     def fit(
         self,
         model: TrainerModule,
-        train_dataloaders: Any = None,
-        val_dataloaders: Any = None,
+        train_dataloaders: object = None,
+        val_dataloaders: DataLoader | None = None,
         ckpt_path: str | os.PathLike[str] | None = None,
     ) -> None:
         """Trains the model; with `ckpt_path` it goes on exactly where the checkpoint was written.
@@ -171,7 +175,7 @@ class Trainer:
     def validate(
         self,
         model: TrainerModule | None = None,
-        dataloaders: Any = None,
+        dataloaders: DataLoader | None = None,
         ckpt_path: str | os.PathLike[str] | None = None,
         verbose: bool = True,
     ) -> list[dict[str, float]]:
@@ -237,15 +241,15 @@ class Trainer:
 
     # -- what models and callbacks use ----------------------------------------------------------
 
-    def call(self, name: str, *args: Any) -> list[Any]:
+    def call(self, name: str, *args: object) -> list[Any]:
         """A moment: the model's hook, then the callbacks'; what they returned."""
         return [self.call_model(name, *args), *self.call_callbacks(name, *args)]
 
-    def call_model(self, name: str, *args: Any) -> Any:
+    def call_model(self, name: str, *args: object) -> Any:
         """The model's hook of a moment."""
         return getattr(self.model, name)(*args)
 
-    def call_callbacks(self, name: str, *args: Any) -> list[Any]:
+    def call_callbacks(self, name: str, *args: object) -> list[Any]:
         """The callbacks' hooks of a moment, checkpoints last."""
         return [getattr(callback, name)(self, self.model, *args) for callback in self.callbacks]
 
@@ -282,7 +286,7 @@ class Trainer:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _attach(self, model: Any) -> None:
+    def _attach(self, model: Module | TrainerModule) -> None:
         if not isinstance(model, TrainerModule):
             raise TypeError(f"`model` must be a `TrainerModule`, got `{type(model).__qualname__}`")
         self.model = model
@@ -297,7 +301,7 @@ class Trainer:
                     f"No `{name}()` method defined on `{type(self.model).__qualname__}`."
                 )
 
-    def _count(self, *_: Any) -> None:
+    def _count(self, *_: object) -> None:
         self.global_step += 1
 
     @property

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch import amp, autograd
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+
+if TYPE_CHECKING:
+    from toytorch.autograd.function import Context
 
 
 class CheckpointError(RuntimeError):
@@ -42,7 +45,7 @@ def casting_now() -> Callable[[], contextlib.ExitStack]:
 class Frame:
     """One checkpointed call: how to run it again, and what the second run saved."""
 
-    def __init__(self, run: Any, early_stop: bool, keep_rng: bool) -> None:
+    def __init__(self, run: Callable[..., Any], early_stop: bool, keep_rng: bool) -> None:
         self.run, self.early_stop = run, early_stop
         self.rng = random.get_rng_state() if keep_rng else None
         self.casting = casting_now()
@@ -108,7 +111,7 @@ class _Reentrant(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
     @staticmethod
-    def forward(ctx: Any, function: Any, keep_rng: bool, *args: Any) -> Any:
+    def forward(ctx: Context, function: Callable[..., Any], keep_rng: bool, *args: Tensor) -> Any:
         ctx.function, ctx.args = function, args
         ctx.rng = random.get_rng_state() if keep_rng else None
         ctx.casting = casting_now()
@@ -117,7 +120,7 @@ class _Reentrant(autograd.Function):
         return function(*args)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Tensor) -> Any:
         args = list(ctx.args)
         for i, saved in zip(ctx.places, ctx.saved_tensors):
             args[i] = saved.detach().requires_grad_(saved.requires_grad)
@@ -139,7 +142,7 @@ class _Reentrant(autograd.Function):
 
 
 def checkpoint(
-    function: Any,
+    function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Any = None,
@@ -147,7 +150,7 @@ def checkpoint(
     debug: bool = False,
     early_stop: bool = True,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """function(*args), whose saved tensors are computed again in backward.
 
@@ -198,7 +201,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: Any = None, **kwargs: Any
+    functions: Any, segments: int, input: Tensor, use_reentrant: Any = None, **kwargs: Any
 ) -> Any:
     """A sequence of modules, checkpointed in segments; the last one is kept as it is."""
     parts = list(functions.children()) if hasattr(functions, "children") else list(functions)

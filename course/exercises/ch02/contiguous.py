@@ -12,6 +12,7 @@ contiguous = Exercise(
     "Contiguous or not?",
     chapter=2,
     minutes=10,
+    optional=True,
     without=("torch.Tensor.is_contiguous",),
     prompt="""
     A tensor is *contiguous* if its numbers, read in order, lie in memory one after the other, with

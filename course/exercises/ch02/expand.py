@@ -24,6 +24,7 @@ expand = Exercise(
     "A thousand rows from one",
     chapter=2,
     minutes=12,
+    optional=True,
     without=("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.broadcast_to"),
     inject=_inject_expand,
     prompt="""

@@ -13,6 +13,7 @@ linear = Exercise(
     "A linear layer",
     chapter=7,
     minutes=12,
+    optional=True,
     prompt="""
     Write the class `Linear(in_features, out_features, bias=True)`. It computes
     $y = x W^\\top + b$ for `x` of shape `(…, in_features)`.

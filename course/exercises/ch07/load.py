@@ -27,6 +27,7 @@ load = Exercise(
     "Loading a state",
     chapter=7,
     minutes=12,
+    optional=True,
     inject=_loading,
     prompt="""
     `model.state_dict()` gives the values of all parameters and buffers by name. Write the way back:

@@ -66,7 +66,7 @@ class Module:
         raise NotImplementedError
 
     def _entries(self, kind, prefix=""):
-        # a helper of stages 2 and 4, if you like it, your code here: about 5 lines
+        # a helper for stages 2 and 4, your code here: about 5 lines
         raise NotImplementedError
 
     def named_parameters(self):

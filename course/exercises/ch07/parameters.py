@@ -24,6 +24,7 @@ walk = Exercise(
     "Every parameter, by name",
     chapter=7,
     minutes=12,
+    optional=True,
     inject=_walked,
     limit=4.0,
     prompt="""

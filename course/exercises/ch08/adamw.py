@@ -11,6 +11,7 @@ adamw = Exercise(
     "Weight decay, decoupled",
     chapter=8,
     minutes=8,
+    optional=True,
     prompt="""
     Weight decay pulls every weight a little towards 0. `torch.optim.Adam(weight_decay=…)` adds it
     to the gradient, and there Adam divides it away: weights with large gradients hardly decay.

@@ -10,6 +10,7 @@ clip = Exercise(
     "Clipping by the norm",
     chapter=8,
     minutes=10,
+    optional=True,
     prompt="""
     Now and then a batch gives a gradient that is a hundred times as long as usual, and one step of
     it ruins the work of an hour. Write `clip_grad_norm(parameters, max_norm)`: if the gradient is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from toytorch.jit.ir import Node, Value
 from toytorch.loops import Unsupported
 from toytorch.loops.schedule.build import schedule
 from toytorch.loops.schedule.layout import layout_of
+
+if TYPE_CHECKING:
+    from toytorch.jit.codegen import Writer
 
 
 def nest_of(lowered: Lowered) -> Any:
@@ -49,7 +52,7 @@ def group_of(node: Node) -> Lowered:
     return Lower([n for n in inner.nodes if n.kind != "prim::Constant"], inner.outputs).lowered()
 
 
-def lines(node: Node, writer: Any) -> list[str]:
+def lines(node: Node, writer: Writer) -> list[str]:
     """The source lines that run a group: memory for its results, and one call."""
     lowered = group_of(node)
     inner = node.attributes["Subgraph"]

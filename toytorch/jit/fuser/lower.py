@@ -193,7 +193,7 @@ class Lower:
             a, b = axes[-k], more[-k]
             axes[-k] = b if a is None else a if b is None else self.join(a, b)
 
-    def value(self, tree: Any, values: dict[str, Any], kind: str) -> Any:
+    def value(self, tree: ast.expr, values: dict[str, Any], kind: str) -> Any:
         """The name of what a formula gives, or a number."""
         if isinstance(tree, ast.Constant):
             return tree.value
@@ -246,7 +246,7 @@ class Lower:
         """A value as true or false."""
         return self.cast(name, "bool") if isinstance(name, str) else bool(name)
 
-    def binary(self, sign: type, a: Any, b: Any) -> Any:
+    def binary(self, sign: type, a: float | str, b: float | str) -> Any:
         """a op b, without the steps that change nothing: alpha = 1."""
         if not isinstance(a, str) and not isinstance(b, str):
             return FOLDED[sign](a, b)
@@ -426,7 +426,7 @@ def moved_axes(node: Node) -> list[int | None]:
     return made
 
 
-def in_type(number: Any, kind: str) -> Any:
+def in_type(number: float, kind: str) -> Any:
     """A constant as a number of the type."""
     if kind == "bool":
         return bool(number)

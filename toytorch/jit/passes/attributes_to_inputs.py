@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Value, replace
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.inline import inline
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Attribute:
 
     path: tuple[str, ...]
 
-    def of(self, owner: Any) -> Any:
+    def of(self, owner: Module | None) -> Any:
         """What is there now."""
         for name in self.path:
             owner = getattr(owner, name)

@@ -203,7 +203,7 @@ def is_sum(node: Node) -> bool:
             isinstance(v.type, types.Tensor)
             and v.type.shape is not None
             and len(v.type.shape) == 2
-            and v.type.shape == node.output.type.shape  # type: ignore[attr-defined]
+            and v.type.shape == node.output.type.shape  # type: ignore[attr-defined]  # tensors
             for v in node.inputs[:2]
         )
     )

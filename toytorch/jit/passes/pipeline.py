@@ -31,12 +31,15 @@ SPECIALISED: list[Pass] = [  # of the joint graph
     eliminate_common_subexpressions,
     eliminate_dead_code,
 ]
-FUSING: list[Pass] = [batch_matrix_products, fuse]  # of its forward and backward halves
+FUSING: list[Pass] = [batch_matrix_products, fuse]  # of the forward graph and the backward graph
 
 
 def stages(passes: Sequence[Pass] | None) -> tuple[Sequence[Pass], Sequence[Pass]]:
-    """What runs on the joint graph and what on its halves, for passes that a user chose (None: all
-    of them). What makes kernels, and what moves products, belongs to the halves."""
+    """Passes for the joint graph, and those for the forward and backward graphs made of it.
+
+    Of passes that a user chose (None: all), what makes kernels or moves products is of the second
+    kind.
+    """
     if passes is None:
         return SPECIALISED, FUSING
     return [p for p in passes if p not in FUSING], [p for p in passes if p in FUSING]

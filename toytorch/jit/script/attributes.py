@@ -42,7 +42,7 @@ class Attributes(Subscripts):
     def on_Attribute(self, node: ast.Attribute) -> Any:
         return self.attribute(self.expression(node.value), node.attr, node)
 
-    def attribute(self, item: Any, name: str, at: Any) -> Any:
+    def attribute(self, item: object, name: str, at: Any) -> Any:
         """What `item.name` stands for."""
         if isinstance(item, ModuleValue):
             return self.module_attribute(item, name, at)
@@ -65,7 +65,7 @@ class Attributes(Subscripts):
             return Method(item, name)
         raise self.fail(f"'{spelled(kind)}' object has no attribute or method '{name}'.", at)
 
-    def known_attribute(self, owner: Any, name: str, at: Any) -> Any:
+    def known_attribute(self, owner: Any, name: str, at: ast.AST) -> Any:
         """An attribute of a package, a class or another Python object."""
         if (
             self.program.closed
@@ -86,7 +86,7 @@ class Attributes(Subscripts):
             raise self.fail(f"object has no attribute {name}", at)
         return Known(getattr(owner, name))
 
-    def tensor_attribute(self, value: Value, name: str, at: Any) -> Any:
+    def tensor_attribute(self, value: Value, name: str, at: ast.AST) -> Any:
         """An attribute of a tensor, or a method on its way to being called."""
         if name == "shape":
             return self.call_builtin("size", [value], at)
@@ -98,7 +98,7 @@ class Attributes(Subscripts):
             return Method(value, name)
         raise self.fail(f"'Tensor' object has no attribute or method '{name}'.", at)
 
-    def object_attribute(self, value: Value, kind: Object, name: str, at: Any) -> Any:
+    def object_attribute(self, value: Value, kind: Object, name: str, at: ast.AST) -> Any:
         """An attribute or a method of a scripted class."""
         if name in kind.attributes:
             return self.one("prim::GetAttr", [value], kind.attributes[name], at, {"name": name})
@@ -113,7 +113,7 @@ class Attributes(Subscripts):
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def module_attribute(self, item: ModuleValue, name: str, at: Any) -> Any:
+    def module_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
         """An attribute of a module: a child, a tensor, a constant, a method."""
         module = item.module
         if name in module._modules:
@@ -146,7 +146,7 @@ class Attributes(Subscripts):
             return Known(found.__func__)
         return self.plain_attribute(item, name, at)
 
-    def plain_attribute(self, item: ModuleValue, name: str, at: Any) -> Any:
+    def plain_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
         """An attribute of a module that is a Python value."""
         module = item.module
         try:
@@ -189,7 +189,7 @@ class Attributes(Subscripts):
             )
         return self.one("prim::GetAttr", [item.value], kind, at, {"name": name})
 
-    def set_attribute(self, target: ast.Attribute, value: Value, at: Any) -> None:
+    def set_attribute(self, target: ast.Attribute, value: Value, at: ast.AST) -> None:
         """owner.name = value."""
         owner, name = self.expression(target.value), target.attr
         if isinstance(owner, ModuleValue):
@@ -214,7 +214,7 @@ class Attributes(Subscripts):
             raise self.wrong_type(name, kind, value.type, at)
         self.emit("prim::SetAttr", [owner, value], [], at, {"name": name})
 
-    def wrong_type(self, name: str, wanted: Type, have: Type, at: Any) -> Exception:
+    def wrong_type(self, name: str, wanted: Type, have: Type, at: ast.AST) -> Exception:
         """The error for an attribute that is set to something else than it was."""
         return self.fail(
             f"Wrong type for attribute assignment. Expected {spelled(wanted)} but got "

@@ -80,9 +80,9 @@ class Base:
         kind: str,
         inputs: Sequence[Value],
         outputs: Sequence[Any],
-        at: Any,
+        at: ast.AST,
         attributes: dict[str, Any] | None = None,
-        function: Any = None,
+        function: Callable[..., Any] | None = None,
     ) -> Node:
         """One more node in the open block."""
         node = self.graph.make(
@@ -98,14 +98,14 @@ class Base:
         kind: str,
         inputs: Sequence[Value],
         output: Type,
-        at: Any,
+        at: ast.AST,
         attributes: dict[str, Any] | None = None,
-        function: Any = None,
+        function: Callable[..., Any] | None = None,
     ) -> Value:
         """One more node; its result."""
         return self.emit(kind, inputs, [output], at, attributes, function).output
 
-    def constant(self, value: Any, at: Any) -> Value:
+    def constant(self, value: Any, at: ast.AST | None) -> Value:
         """A prim::Constant."""
         node = self.graph.constant(value, self.program.source(at))
         self.block.nodes.append(node)
@@ -121,7 +121,7 @@ class Base:
         finally:
             self.block, self.scope = before
 
-    def cast(self, value: Value, kind: Type, at: Any) -> Value:
+    def cast(self, value: Value, kind: Type, at: ast.AST) -> Value:
         """The value under another type."""
         if value.type == kind:
             return value
@@ -129,11 +129,11 @@ class Base:
 
     # -- errors --------------------------------------------------------------------------------
 
-    def fail(self, message: str, at: Any) -> CompileError:
+    def fail(self, message: str, at: ast.AST | None) -> CompileError:
         """An error at a node of the program."""
         return CompileError(message, self.program.source(at))
 
-    def unsupported(self, what: str, at: Any) -> UnsupportedNodeError:
+    def unsupported(self, what: str, at: ast.AST) -> UnsupportedNodeError:
         """An error about Python that compiled functions do not know, at the word that begins it."""
         source = self.program.source(at)
         if source is not None:
@@ -148,7 +148,7 @@ class Base:
             )
         return UnsupportedNodeError(source, f"{what} aren't supported")
 
-    def no_value(self, item: Any, at: Any) -> CompileError:
+    def no_value(self, item: object, at: ast.AST) -> CompileError:
         """The error where something that exists only for the compiler is used as a value."""
         hint = (
             (
@@ -165,50 +165,60 @@ class Base:
 
         def expression(self, node: ast.expr, hint: Type | None = None) -> Any: ...
         def value(self, node: ast.expr, hint: Type | None = None) -> Value: ...
-        def as_value(self, item: Any, at: Any) -> Value: ...
+        def as_value(self, item: object, at: ast.AST) -> Value: ...
         def condition(self, node: ast.expr) -> Value: ...
-        def as_condition(self, value: Value, at: Any) -> Value: ...
+        def as_condition(self, value: Value, at: ast.AST) -> Value: ...
         def body(self, statements: Sequence[Any]) -> str: ...
         def branch(
-            self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: Any
+            self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: ast.AST
         ) -> str: ...
         def choose(
-            self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: Any
+            self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: ast.AST
         ) -> Value: ...
         def static(self, node: ast.expr) -> bool | None: ...
         def refine(self, node: ast.expr, outcome: bool) -> None: ...
         def call_builtin(
-            self, name: str, args: Sequence[Any], at: Any, kwargs: dict[str, Any] | None = None
+            self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
         ) -> Any: ...
         def call_function(
             self,
-            function: Any,
+            function: Callable[..., Any],
             args: Sequence[Any],
             kwargs: dict[str, Any],
-            at: Any,
+            at: ast.AST,
             name: str = "",
         ) -> Any: ...
         def call_record(
-            self, name: str, args: Sequence[Any], at: Any, writes: bool = False
+            self, name: str, args: Sequence[Any], at: ast.AST, writes: bool = False
         ) -> Any: ...
-        def binary(self, op: ast.operator, left: Value, right: Value, at: Any) -> Any: ...
-        def attribute(self, item: Any, name: str, at: Any) -> Any: ...
-        def compare(self, op: ast.cmpop, left: Value, right: Value, at: Any) -> Any: ...
+        def binary(self, op: ast.operator, left: Value, right: Value, at: ast.AST) -> Any: ...
+        def attribute(self, item: object, name: str, at: ast.AST) -> Any: ...
+        def compare(self, op: ast.cmpop, left: Value, right: Value, at: ast.AST) -> Any: ...
         def compile_method(
-            self, owner: Any, name: str, function: Any, at: Any, given: Sequence[Type] = ()
+            self,
+            owner: Any,
+            name: str,
+            function: Callable[..., Any],
+            at: ast.AST,
+            given: Sequence[Type] = (),
         ) -> Compiled: ...
         def call_item(
-            self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
+            self,
+            item: object,
+            args: Sequence[Any],
+            kwargs: dict[str, Any],
+            at: ast.AST,
+            node: Any = None,
         ) -> Any: ...
-        def subscript(self, item: Any, node: ast.expr, at: Any) -> Any: ...
-        def iterable(self, item: Any, at: Any) -> Any: ...
-        def bind(self, target: ast.expr, item: Any, at: Any) -> None: ...
+        def subscript(self, item: object, node: ast.expr, at: ast.AST) -> Any: ...
+        def iterable(self, item: object, at: ast.AST) -> Any: ...
+        def bind(self, target: ast.expr, item: object, at: ast.AST) -> None: ...
         def for_loop(
-            self, target: ast.expr, item: Any, statements: Sequence[Any], at: Any
+            self, target: ast.expr, item: object, statements: Sequence[Any], at: ast.AST
         ) -> str: ...
-        def elements(self, item: Any, at: Any, count: int | None = None) -> list[Any]: ...
+        def elements(self, item: object, at: ast.AST, count: int | None = None) -> list[Any]: ...
         def annotation(self, node: ast.expr) -> Type: ...
-        def set_item(self, target: ast.Subscript, value: Any, at: Any) -> None: ...
+        def set_item(self, target: ast.Subscript, value: Any, at: ast.AST) -> None: ...
 
 
 def joined(kinds: Sequence[Type]) -> Type | None:

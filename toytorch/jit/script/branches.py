@@ -32,7 +32,9 @@ def either_way(a: str, b: str) -> str:
 class Branches(Base):
     """Two blocks of which one runs."""
 
-    def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: Any) -> str:
+    def branch(
+        self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: ast.AST
+    ) -> str:
         """A prim::If; says how it ends."""
         node = self.emit("prim::If", [test], [], at)
         scopes: list[Scope] = []
@@ -48,7 +50,9 @@ class Branches(Base):
                 self.join(name, node, scopes, ends, at)
         return either_way(*ends)
 
-    def join(self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: Any) -> None:
+    def join(
+        self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: ast.AST
+    ) -> None:
         """What a name stands for after an if."""
         found = [s.find(name) for s in scopes]
         free = [end in LEAVES or name == "#result" for end in ends]  # nobody will look at it there
@@ -104,14 +108,14 @@ class Branches(Base):
                 name, f"{name} is set to something else in each branch, and only values may be"
             )
 
-    def uninitialized(self, block: Block, kind: Type, at: Any) -> Value:
+    def uninitialized(self, block: Block, kind: Type, at: ast.AST) -> Value:
         """A value that nobody looks at."""
         node = self.graph.make("prim::Uninitialized", [], [kind], {}, self.program.source(at))
         block.nodes.append(node)
         return node.output
 
     def choose(
-        self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: Any
+        self, test: Value, yes: Callable[[], Value], no: Callable[[], Value], at: ast.AST
     ) -> Value:
         """A value that one of two blocks gives."""
         node = self.emit("prim::If", [test], [], at)

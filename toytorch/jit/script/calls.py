@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
@@ -65,7 +65,7 @@ class Calls(Pythons, Attributes):
             kwargs[k.arg] = self.expression(k.value)
         return self.call_item(callee, args, kwargs, node)
 
-    def special(self, function: Any, node: ast.Call) -> Any:
+    def special(self, function: Callable[..., Any], node: ast.Call) -> Any:
         """Calls whose arguments are types, or that are answered while compiling."""
         if function is markers.annotate or getattr(function, "word", "") == "annotate":
             self.need(node, 2, "annotate")
@@ -115,7 +115,7 @@ class Calls(Pythons, Attributes):
         )
 
     def call_item(
-        self, item: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
+        self, item: object, args: Sequence[Any], kwargs: dict[str, Any], at: Any, node: Any = None
     ) -> Any:
         """Calls whatever may be called."""
         if isinstance(item, Method):
@@ -132,7 +132,9 @@ class Calls(Pythons, Attributes):
             raise self.fail(f"'{spelled(item.type)}' object is not callable", at)
         raise self.fail(f"{describe(item)} is not callable", at)
 
-    def call_spelled(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+    def call_spelled(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+    ) -> Any:
         """An operation by its name in the graph, as `.code` writes it."""
         if name in ("format", "percentFormat"):
             return self.one(f"aten::{name}", [self.as_value(a, at) for a in args], types.STR, at)
@@ -144,7 +146,7 @@ class Calls(Pythons, Attributes):
     # -- methods of values -------------------------------------------------------------------------
 
     def call_method(
-        self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """value.name(…)"""
         if not isinstance(value.type, types.Tensor):
@@ -178,7 +180,12 @@ class Calls(Pythons, Attributes):
     # -- functions --------------------------------------------------------------------------------
 
     def call_function(
-        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any, name: str = ""
+        self,
+        function: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: ast.AST,
+        name: str = "",
     ) -> Any:
         """Calls a Python object."""
         compiled = getattr(function, "compiled", None)
@@ -237,7 +244,12 @@ class Calls(Pythons, Attributes):
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
 
     def call_library(
-        self, function: Any, module: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self,
+        function: Callable[..., Any],
+        module: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: ast.AST,
     ) -> Any:
         """A function of the framework or of `math`."""
         record = RECORDS.get(id(function))
@@ -282,7 +294,9 @@ class Calls(Pythons, Attributes):
             return self.one("prim::unchecked_unwrap_optional", given, inner, at)
         return self.call_composed(function, name, given, named, at)
 
-    def call_class(self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+    def call_class(
+        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+    ) -> Any:
         """Makes a named tuple, a device, a size, or an object of a class that is compiled."""
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             made = type_of(kind)
@@ -316,7 +330,7 @@ class Calls(Pythons, Attributes):
         return self.call_constructor(kind, args, kwargs, at)
 
     def call_constructor(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Value:
         """An object of a class: made empty, then its __init__."""
         made = self.one(
@@ -329,11 +343,11 @@ class Calls(Pythons, Attributes):
 
     def call_outside(
         self,
-        function: Any,
+        function: Callable[..., Any],
         modifier: str,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        at: Any,
+        at: ast.AST,
         owner: Value | None = None,
     ) -> Any:
         """A function that is left to Python, or one that raises in compiled code."""
@@ -362,7 +376,7 @@ class Calls(Pythons, Attributes):
         made = self.emit(kind, full, outputs, at, attributes, function if owner is None else None)
         return made.output if outputs else Known(None)
 
-    def declared_result(self, function: Any) -> types.Type:
+    def declared_result(self, function: Callable[..., Any]) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
         if function is warnings.warn:
             return types.NONE
@@ -381,7 +395,7 @@ class Calls(Pythons, Attributes):
         compiled: Compiled,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        at: Any,
+        at: ast.AST,
         owner: Value | None = None,
     ) -> Any:
         """A prim::CallFunction, or a prim::CallMethod of `owner`."""
@@ -394,7 +408,7 @@ class Calls(Pythons, Attributes):
         return self.one("prim::CallFunction", inputs, compiled.returns, at, attributes)
 
     def inputs_of(
-        self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> list[Value]:
         """The arguments of a compiled function in the order of its parameters."""
         positional = [p for p in compiled.params if not p.keyword_only]
@@ -438,18 +452,18 @@ class Calls(Pythons, Attributes):
             inputs.append(value)
         return inputs
 
-    def compile_function(self, function: Any, at: Any) -> Compiled:
+    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
         """The graph of a Python function that is called."""
         raise NotImplementedError
 
     def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """A method of a module or of an object."""
         raise NotImplementedError
 
     def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """A module."""
         raise NotImplementedError

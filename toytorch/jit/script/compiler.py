@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.facts.schema import REQUIRED
@@ -109,7 +109,7 @@ class Compiler(Modules):
 
     # -- functions and methods that are called -----------------------------------------------------
 
-    def compile_function(self, function: Any, at: Any) -> Compiled:
+    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
         if isinstance(function, Program):
             return self.guard(function.tree.name, function, at, function)
         known = FUNCTIONS.get(function)
@@ -121,7 +121,7 @@ class Compiler(Modules):
         self,
         name: str,
         key: Any,
-        at: Any,
+        at: ast.AST,
         program: Program | None = None,
         owner: Any = None,
         given: Sequence[types.Type] = (),
@@ -162,7 +162,7 @@ class Compiler(Modules):
         return known
 
 
-def compile_function(function: Any) -> Compiled:
+def compile_function(function: Callable[..., Any]) -> Compiled:
     """The graph of a Python function."""
     session = Session()
     session.compiling.append(function)

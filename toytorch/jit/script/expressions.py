@@ -43,7 +43,7 @@ class Expressions(Loops):
         """The value of the graph that an expression gives."""
         return self.as_value(self.expression(node, hint), node)
 
-    def as_value(self, item: Any, at: Any) -> Value:
+    def as_value(self, item: object, at: Any) -> Value:
         """A value for what an expression stands for."""
         if isinstance(item, Value):
             return item
@@ -72,7 +72,7 @@ class Expressions(Loops):
         raise self.no_value(item, at)
 
     def tuple_of(
-        self, parts: Sequence[Value], at: Any, kind: Any = tuple, names: tuple[str, ...] = ()
+        self, parts: Sequence[Value], at: ast.AST, kind: type = tuple, names: tuple[str, ...] = ()
     ) -> Value:
         """A tuple; `kind` may be a named tuple's class."""
         fields = tuple(getattr(kind, "_fields", names))
@@ -81,7 +81,7 @@ class Expressions(Loops):
         attributes = {"_class": named} if named is not None else None
         return self.one("prim::TupleConstruct", parts, made, at, attributes)
 
-    def list_of(self, parts: Sequence[Value], at: Any, hint: Type | None = None) -> Value:
+    def list_of(self, parts: Sequence[Value], at: ast.AST, hint: Type | None = None) -> Value:
         """A list; all its elements have one type."""
         wanted = hint.element if isinstance(hint, types.Optional) else hint
         element = joined([p.type for p in parts]) if parts else types.TENSOR
@@ -241,7 +241,7 @@ class Expressions(Loops):
             return Known(known)
         return self.chain(self.value(node.left), list(node.ops), list(node.comparators), node)
 
-    def chain(self, left: Value, ops: list[ast.cmpop], right: list[ast.expr], at: Any) -> Value:
+    def chain(self, left: Value, ops: list[ast.cmpop], right: list[ast.expr], at: ast.AST) -> Value:
         """a < b < c: the second comparison is made only if the first holds."""
         second = self.value(right[0])
         first = self.as_value(self.compare(ops[0], left, second, at), at)
@@ -281,7 +281,7 @@ class Expressions(Loops):
 
         return emit(list(node.values))
 
-    def same_kind(self, value: Value, first: Value, at: Any) -> Value:
+    def same_kind(self, value: Value, first: Value, at: ast.AST) -> Value:
         """An operand of and/or beside a bool is asked for its truth."""
         return self.as_condition(value, at) if first.type == types.BOOL else value
 
@@ -305,7 +305,7 @@ class Expressions(Loops):
         """An expression as a test."""
         return self.as_condition(self.value(node), node)
 
-    def as_condition(self, value: Value, at: Any) -> Value:
+    def as_condition(self, value: Value, at: ast.AST) -> Value:
         """A bool from a value."""
         if value.type == types.BOOL:
             return value
@@ -319,7 +319,7 @@ class Expressions(Loops):
 
     # -- binding ---------------------------------------------------------------------------------
 
-    def bind(self, target: ast.expr, item: Any, at: Any) -> None:
+    def bind(self, target: ast.expr, item: object, at: Any) -> None:
         """Assigns to what stands left of the equals sign."""
         if isinstance(target, ast.Name):
             if isinstance(item, (Items, Counted)) or (
@@ -336,7 +336,7 @@ class Expressions(Loops):
         else:
             raise self.unsupported(f"assignments to {type(target).__name__}", target)
 
-    def unpack(self, target: ast.Tuple | ast.List, item: Any, at: Any) -> None:
+    def unpack(self, target: ast.Tuple | ast.List, item: object, at: ast.AST) -> None:
         """a, *b, c = item."""
         stars = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         count = len(target.elts)
@@ -364,7 +364,7 @@ class Expressions(Loops):
             else:
                 self.bind(t, parts[i if not stars or i < stars[0] else i - count], at)
 
-    def elements(self, item: Any, at: Any, count: int | None = None) -> list[Any]:
+    def elements(self, item: object, at: ast.AST, count: int | None = None) -> list[Any]:
         """The parts of a tuple, or `count` of a list or tensor."""
         if isinstance(item, Items):
             return item.items
@@ -381,6 +381,6 @@ class Expressions(Loops):
             return self.emit("prim::ListUnpack", [value], [value.type.element] * count, at).outputs
         raise self.fail(f"{spelled(value.type)} cannot be used as a tuple", at)
 
-    def set_attribute(self, target: ast.Attribute, value: Value, at: Any) -> None:
+    def set_attribute(self, target: ast.Attribute, value: Value, at: ast.AST) -> None:
         """self.name = value."""
         raise NotImplementedError

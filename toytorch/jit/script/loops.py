@@ -40,7 +40,7 @@ class Loops(Statements):
             raise self.unsupported("else branches of for loops", s.orelse[0])
         return self.for_loop(s.target, self.expression(s.iter), s.body, s)
 
-    def for_loop(self, target: ast.expr, item: Any, statements: Sequence[Any], at: Any) -> str:
+    def for_loop(self, target: ast.expr, item: object, statements: Sequence[Any], at: Any) -> str:
         """A loop over anything that can be looped over."""
         items = self.iterable(item, getattr(at, "iter", at))
         if isinstance(items, Items):
@@ -54,7 +54,7 @@ class Loops(Statements):
         )
 
     def written_out(
-        self, target: ast.expr, items: Items, statements: Sequence[Any], at: Any
+        self, target: ast.expr, items: Items, statements: Sequence[Any], at: ast.AST
     ) -> str:
         """A loop over things known one by one: the body once for each."""
         for node in exits_of(statements):
@@ -65,14 +65,14 @@ class Loops(Statements):
             turns += [partial(self.bound, target, item, at), *statements]
         return self.body(turns)
 
-    def bound(self, target: ast.expr, item: Any, at: Any) -> str:
+    def bound(self, target: ast.expr, item: ModuleValue, at: ast.AST) -> str:
         """`bind` as a statement."""
         self.bind(target, item, at)
         return FALLS
 
     def loop(
         self,
-        at: Any,
+        at: ast.AST,
         statements: Sequence[Any],
         count: Value | None = None,
         test: Callable[[], Value] | None = None,
@@ -131,7 +131,7 @@ class Loops(Statements):
         return MAYBE if returns else FALLS
 
     def beginning(
-        self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: Any
+        self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: ast.AST
     ) -> tuple[Value, Value]:
         """How many turns there are at most, and whether there is a first."""
         if count is None:
@@ -150,7 +150,7 @@ class Loops(Statements):
         counter: Value | None,
         level: int,
         stops: bool,
-        at: Any,
+        at: ast.AST,
     ) -> Value:
         """Whether there is another turn, seen from the end of one."""
         if not stops:
@@ -177,7 +177,7 @@ class Loops(Statements):
             names += [f"#skip{i}" for i in range(level)] + [f"#break{i}" for i in range(1, level)]
         return list(dict.fromkeys(names))
 
-    def kept(self, value: Any, before: Value, name: str, at: Any) -> Value:
+    def kept(self, value: Any, before: Value, name: str, at: ast.AST) -> Value:
         """The value that a turn leaves for the next one."""
         if not isinstance(value, Value):
             raise self.fail(self.scope.reason(name) or f"undefined value {name}", at)
@@ -196,13 +196,13 @@ class Loops(Statements):
         self.results += [node.outputs[place], block.inputs[place + 1]]
         node.outputs[place].type = block.inputs[place + 1].type = kind
 
-    def one_builtin(self, name: str, args: Sequence[Any], at: Any) -> Value:
+    def one_builtin(self, name: str, args: Sequence[Any], at: ast.AST) -> Value:
         """The value of a builtin."""
         return self.as_value(self.call_builtin(name, args, at), at)
 
     # -- what can be looped over -------------------------------------------------------------------
 
-    def iterable(self, item: Any, at: Any) -> Items | Counted:
+    def iterable(self, item: object, at: Any) -> Items | Counted:
         """Something as items known one by one, or as a length and an item at a place."""
         if isinstance(item, (Items, Counted)):
             return item
@@ -237,7 +237,7 @@ class Loops(Statements):
             )
         raise self.fail(f"'{spelled(value.type)}' object is not iterable", at)
 
-    def zipped(self, parts: Sequence[Any], at: Any) -> Items | Counted:
+    def zipped(self, parts: Sequence[Any], at: ast.AST) -> Items | Counted:
         """zip: as many turns as the shortest has."""
         sources = [self.iterable(p, at) for p in parts]
         known = [s for s in sources if isinstance(s, Items)]
@@ -254,11 +254,11 @@ class Loops(Statements):
 
         return Counted(length, lambda i: Items([s.item(i) for s in counted]))
 
-    def at_place(self, source: Items | Counted, k: int, at: Any) -> Any:
+    def at_place(self, source: Items | Counted, k: int, at: ast.AST) -> Any:
         """The k-th item."""
         return source.items[k] if isinstance(source, Items) else source.item(self.constant(k, at))
 
-    def enumerated(self, item: Any, first: Any, at: Any) -> Items | Counted:
+    def enumerated(self, item: object, first: Any, at: ast.AST) -> Items | Counted:
         """enumerate."""
         source = self.iterable(item, at)
         offset = 0 if first is None else first
@@ -278,7 +278,7 @@ class Loops(Statements):
 
         return Counted(source.length, lambda i: Items([place(i), source.item(i)]))
 
-    def counting(self, parts: Sequence[Value], at: Any) -> Counted:
+    def counting(self, parts: Sequence[Value], at: ast.AST) -> Counted:
         """range."""
         for p in parts:
             if p.type != types.INT:
@@ -346,7 +346,7 @@ class Loops(Statements):
         return made
 
     def generators(
-        self, parts: Sequence[ast.comprehension], add: Callable[[], str], at: Any
+        self, parts: Sequence[ast.comprehension], add: Callable[[], str], at: ast.AST
     ) -> str:
         """The loops of a comprehension, one inside the other."""
         if not parts:

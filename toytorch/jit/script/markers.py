@@ -7,11 +7,15 @@ import typing
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toytorch.jit import types
 from toytorch.jit.script.annotations import Unreadable, type_of
 from toytorch.jit.tracer import running
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 Final = typing.Final
@@ -30,7 +34,7 @@ class Attribute:
     type: Any
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: bool = False, **kwargs: object) -> Any:
     """Leaves a function to Python: the compiled code calls it, like `torch.jit.ignore`.
 
     >>> @ignore
@@ -90,7 +94,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
-def isinstance_(obj: Any, target_type: Any) -> bool:
+def isinstance_(obj: Module, target_type: Any) -> bool:
     """isinstance for types like `List[int]`, like `torch.jit.isinstance`.
 
     >>> isinstance_([1, 2], typing.List[int]), isinstance_([1, "a"], typing.List[int])
@@ -122,7 +126,7 @@ def is_tracing() -> bool:
     return running() is not None
 
 
-def unwrap_optional(x: Any) -> Any:
+def unwrap_optional(x: object) -> Any:
     """The value of an optional; raises AssertionError where it is None."""
     assert x is not None, "Unwrapping null optional"
     return x

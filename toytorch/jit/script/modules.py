@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +31,7 @@ CONTAINER = ("values", "items", "keys", "children", "named_children")
 class Modules(Calls):
     """Emits calls of modules."""
 
-    def module_attribute(self, item: ModuleValue, name: str, at: Any) -> Any:
+    def module_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
         if name == "_modules":
             return item  # its values() and items() are asked next
         if name in CONTAINER and (
@@ -42,7 +43,7 @@ class Modules(Calls):
         return super().module_attribute(item, name, at)
 
     def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """A method of a module or of an object: compiled when it is first called."""
         owner = method.owner
@@ -58,7 +59,7 @@ class Modules(Calls):
         result = self.call_compiled(compiled, args, kwargs, at, value)
         return Known(None) if compiled.returns == types.NONE else result
 
-    def children(self, item: ModuleValue, name: str, at: Any) -> Items:
+    def children(self, item: ModuleValue, name: str, at: ast.AST) -> Items:
         """The children of a module, as a loop sees them."""
         pairs = [Items([Known(k), self.attribute(item, k, at)]) for k in item.module._modules]
         if name == "keys":
@@ -68,7 +69,7 @@ class Modules(Calls):
         return Items(pairs)
 
     def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """module(…): its forward, with its hooks if it has some."""
         module = item.module
@@ -88,7 +89,7 @@ class Modules(Calls):
         return self.call_bound(ModuleMethod(item, "forward", forward), args, kwargs, at)
 
     def call_scripted(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
@@ -103,7 +104,7 @@ class Modules(Calls):
         method: ModuleMethod,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        at: Any,
+        at: ast.AST,
     ) -> Any:
         """A method of one of the framework's modules: compiled if it can be, else run by Python."""
         given = [
@@ -126,7 +127,7 @@ class Modules(Calls):
         )
 
     def call_outside_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """One node that calls the module."""
         inputs = [self.as_value(a, at) for a in args]
@@ -143,6 +144,6 @@ class Modules(Calls):
         )
 
 
-def is_library(kind: Any) -> bool:
+def is_library(kind: type) -> bool:
     """Whether a class is one of the framework's own."""
     return is_ours(kind.__module__)

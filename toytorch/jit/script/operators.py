@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
@@ -64,7 +64,7 @@ COMPOUND = (types.Tuple, types.Dict, types.Optional, types.Class)
 class Operators(Expressions):
     """Emits calls whose meaning the framework knows."""
 
-    def binary(self, op: ast.operator, left: Value, right: Value, at: Any) -> Any:
+    def binary(self, op: ast.operator, left: Value, right: Value, at: ast.AST) -> Any:
         """left op right."""
         kind = type(op)
         if any(isinstance(v.type, types.Tensor) for v in (left, right)):
@@ -88,7 +88,7 @@ class Operators(Expressions):
             return self.tuple_of([*self.elements(left, at), *self.elements(right, at)], at)
         return self.call_builtin(BINARY[kind], [left, right], at)
 
-    def compare(self, op: ast.cmpop, left: Value, right: Value, at: Any) -> Any:
+    def compare(self, op: ast.cmpop, left: Value, right: Value, at: ast.AST) -> Any:
         """left op right, a bool or a tensor of bools."""
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(right.type, types.Tuple):
@@ -109,7 +109,7 @@ class Operators(Expressions):
     # -- builtins ----------------------------------------------------------------------------------
 
     def call_builtin(
-        self, name: str, args: Sequence[Any], at: Any, kwargs: dict[str, Any] | None = None
+        self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
@@ -144,7 +144,7 @@ class Operators(Expressions):
             return None  # an int is never equal to a string: a mistake
         return (*found, given)
 
-    def invalid(self, name: str, given: Sequence[Value], at: Any) -> Exception:
+    def invalid(self, name: str, given: Sequence[Value], at: ast.AST) -> Exception:
         """PyTorch's error for arguments that no overload takes."""
         texts = []
         candidates: list[Any] = [*FAMILIES.get(name, ())]
@@ -167,7 +167,7 @@ class Operators(Expressions):
         self,
         name: str,
         args: Sequence[Any],
-        at: Any,
+        at: ast.AST,
         writes: bool = False,
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
@@ -184,7 +184,7 @@ class Operators(Expressions):
         return self.tuple_of(node.outputs, at, names=op.schema.result_names)
 
     def arguments(
-        self, op: Op, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, op: Op, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> list[Value]:
         """The inputs of a record's node: arguments in the order of its signature."""
         bound: dict[str, Value] = {}
@@ -228,7 +228,7 @@ class Operators(Expressions):
             inputs.append(self.constant(a.default, at) if value is None else value)
         return inputs
 
-    def signature_error(self, op: Op, why: str, at: Any) -> Exception:
+    def signature_error(self, op: Op, why: str, at: ast.AST) -> Exception:
         """An error about the arguments of a record."""
         return self.fail(
             "Arguments for call are not valid.\nThe following variants are available:"
@@ -239,7 +239,12 @@ class Operators(Expressions):
     # -- composed functions ------------------------------------------------------------------------
 
     def call_composed(
-        self, function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self,
+        function: Callable[..., Any],
+        name: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        at: ast.AST,
     ) -> Any:
         """Calls a function of the framework that is composed of records: one node."""
         given = [self.as_value(a, at) for a in args]
@@ -255,7 +260,12 @@ class Operators(Expressions):
         return self.one(kind, inputs, result, at, attributes, function)
 
     def check_call(
-        self, function: Any, name: str, given: list[Value], named: dict[str, Value], at: Any
+        self,
+        function: Callable[..., Any],
+        name: str,
+        given: list[Value],
+        named: dict[str, Value],
+        at: ast.AST,
     ) -> None:
         """Refuses arguments that the function's signature has no place for."""
         try:

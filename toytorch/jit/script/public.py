@@ -40,7 +40,7 @@ class CompiledFunction(ScriptFunction):
         super().__init__(compiled.name, compiled.graph, owner)
         self.compiled = compiled
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
         return self.executor.run(self.flat(args, kwargs))
 
     def flat(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
@@ -113,7 +113,7 @@ def script(
     optimize: Any = None,
     _frames_up: int = 0,
     _rcb: Any = None,
-    example_inputs: Any = None,
+    example_inputs: Tensor | None = None,
 ) -> Any:
     """Compiles typed Python: a function, a module with everything it calls, or a class.
 

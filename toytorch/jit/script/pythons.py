@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ ZERO, NOUGHT, IMAGINARY, NO, NOTHING = map(Known, (0, 0.0, 0j, False, ""))
 class Pythons(Subscripts):
     """Emits calls of len, range, print and their like."""
 
-    def is_python(self, function: Any) -> bool:
+    def is_python(self, function: Callable[..., Any]) -> bool:
         """Whether a function is a builtin that compiled code knows."""
         try:
             return function in self.pythons()
@@ -39,7 +40,7 @@ class Pythons(Subscripts):
         return found
 
     def call_python(
-        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], at: Any
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
     ) -> Any:
         """Calls a builtin."""
         try:
@@ -50,11 +51,11 @@ class Pythons(Subscripts):
             text = str(error).partition("run_")[2]
             raise self.fail(f"Arguments for call are not valid: {text}", at) from None
 
-    def one_of(self, name: str, args: Sequence[Any], at: Any) -> Any:
+    def one_of(self, name: str, args: Sequence[Any], at: ast.AST) -> Any:
         """A builtin of the graph, with loops that count as lists."""
         return self.call_builtin(name, [self.as_list(a, at) for a in args], at)
 
-    def as_list(self, item: Any, at: Any) -> Any:
+    def as_list(self, item: object, at: ast.AST) -> Any:
         """A tuple, a range or a generator as a list."""
         if isinstance(item, Counted):
             if item.as_list is None:
@@ -66,16 +67,16 @@ class Pythons(Subscripts):
 
     # -- numbers and strings -----------------------------------------------------------------------
 
-    def run_int(self, at: Any, x: Any = ZERO) -> Any:
+    def run_int(self, at: ast.AST, x: object = ZERO) -> Any:
         return self.converted("Int", int, x, at)
 
-    def run_float(self, at: Any, x: Any = NOUGHT) -> Any:
+    def run_float(self, at: ast.AST, x: object = NOUGHT) -> Any:
         return self.converted("Float", float, x, at)
 
-    def run_complex(self, at: Any, x: Any = IMAGINARY, y: Any = None) -> Any:
+    def run_complex(self, at: ast.AST, x: object = IMAGINARY, y: object = None) -> Any:
         return self.call_builtin("Complex", [x] if y is None else [x, y], at)
 
-    def converted(self, name: str, kind: Any, x: Any, at: Any) -> Any:
+    def converted(self, name: str, kind: Any, x: object, at: ast.AST) -> Any:
         """A number from a number, a tensor or a string."""
         if isinstance(x, Known) and isinstance(x.object, (int, float)) and x.object == x.object:
             return Known(kind(x.object))
@@ -84,38 +85,36 @@ class Pythons(Subscripts):
             return value
         return self.call_builtin(name, [value], at)
 
-    def run_bool(self, at: Any, x: Any = NO) -> Any:
+    def run_bool(self, at: ast.AST, x: object = NO) -> Any:
         return self.as_condition(self.as_value(x, at), at)
 
-    def run_str(self, at: Any, x: Any = NOTHING) -> Any:
+    def run_str(self, at: ast.AST, x: object = NOTHING) -> Any:
         value = self.as_value(x, at)
         return value if value.type == types.STR else self.call_builtin("str", [value], at)
 
-    def run_abs(self, at: Any, x: Any) -> Any:
+    def run_abs(self, at: ast.AST, x: object) -> Any:
         return self.on_tensor_or("abs", "abs", [x], at)
 
-    def run_round(self, at: Any, x: Any, digits: Any = None) -> Any:
+    def run_round(self, at: ast.AST, x: object, digits: object = None) -> Any:
         return self.on_tensor_or("round", "round", [x] if digits is None else [x, digits], at)
 
-    def on_tensor_or(self, record: str, name: str, args: Sequence[Any], at: Any) -> Any:
+    def on_tensor_or(self, record: str, name: str, args: Sequence[Any], at: ast.AST) -> Any:
         """A record where the first argument is a tensor, else a builtin."""
         value = self.as_value(args[0], at)
         if isinstance(value.type, types.Tensor) and record in registry:
             return self.call_record(record, [value, *args[1:]], at)
         return self.call_builtin(name, [value, *args[1:]], at)
 
-    def run_pow(self, at: Any, x: Any, y: Any) -> Any:
-        import ast
-
+    def run_pow(self, at: ast.AST, x: object, y: object) -> Any:
         return self.binary(ast.Pow(), self.as_value(x, at), self.as_value(y, at), at)
 
-    def run_min(self, at: Any, *args: Any) -> Any:
+    def run_min(self, at: ast.AST, *args: object) -> Any:
         return self.extreme("min", args, at)
 
-    def run_max(self, at: Any, *args: Any) -> Any:
+    def run_max(self, at: ast.AST, *args: object) -> Any:
         return self.extreme("max", args, at)
 
-    def extreme(self, name: str, args: Sequence[Any], at: Any) -> Any:
+    def extreme(self, name: str, args: Sequence[Any], at: ast.AST) -> Any:
         """min and max, of a list or of several values."""
         if len(args) == 1:
             item = self.as_list(args[0], at)
@@ -132,33 +131,33 @@ class Pythons(Subscripts):
             found = self.as_value(self.call_builtin(name, [found, v], at), at)
         return found
 
-    def run_sum(self, at: Any, x: Any, start: Any = None) -> Any:
+    def run_sum(self, at: ast.AST, x: object, start: object = None) -> Any:
         item = self.as_list(x, at)
         if isinstance(getattr(item, "type", None), types.Tensor):
             return self.call_record("sum", [item, Known(0)], at)
         return self.call_builtin("sum", [item] if start is None else [item, start], at)
 
-    def run_ord(self, at: Any, x: Any) -> Any:
+    def run_ord(self, at: ast.AST, x: object) -> Any:
         return self.one_of("ord", [x], at)
 
-    def run_chr(self, at: Any, x: Any) -> Any:
+    def run_chr(self, at: ast.AST, x: object) -> Any:
         return self.one_of("chr", [x], at)
 
-    def run_hex(self, at: Any, x: Any) -> Any:
+    def run_hex(self, at: ast.AST, x: object) -> Any:
         return self.one_of("hex", [x], at)
 
-    def run_oct(self, at: Any, x: Any) -> Any:
+    def run_oct(self, at: ast.AST, x: object) -> Any:
         return self.one_of("oct", [x], at)
 
-    def run_bin(self, at: Any, x: Any) -> Any:
+    def run_bin(self, at: ast.AST, x: object) -> Any:
         return self.one_of("bin", [x], at)
 
-    def run_divmod(self, at: Any, x: Any, y: Any) -> Any:
+    def run_divmod(self, at: ast.AST, x: object, y: object) -> Any:
         return self.one_of("divmod", [x, y], at)
 
     # -- containers --------------------------------------------------------------------------------
 
-    def run_len(self, at: Any, x: Any) -> Any:
+    def run_len(self, at: ast.AST, x: object) -> Any:
         if isinstance(x, Items):
             return Known(len(x.items))
         if isinstance(x, Known) and isinstance(x.object, (tuple, list, dict)):
@@ -172,23 +171,23 @@ class Pythons(Subscripts):
             return Known(len(value.type.elements))
         return self.call_builtin("len", [value], at)
 
-    def run_any(self, at: Any, x: Any) -> Any:
+    def run_any(self, at: ast.AST, x: object) -> Any:
         return self.one_of("any", [x], at)
 
-    def run_all(self, at: Any, x: Any) -> Any:
+    def run_all(self, at: ast.AST, x: object) -> Any:
         return self.one_of("all", [x], at)
 
-    def run_sorted(self, at: Any, x: Any, reverse: Any = None) -> Any:
+    def run_sorted(self, at: ast.AST, x: object, reverse: object = None) -> Any:
         return self.one_of("sorted", [x] if reverse is None else [x, reverse], at)
 
-    def run_reversed(self, at: Any, x: Any) -> Any:
+    def run_reversed(self, at: ast.AST, x: object) -> Any:
         if isinstance(x, (Items, ModuleValue)):
             items = self.iterable(x, at)
             assert isinstance(items, Items)
             return Items(items.items[::-1])
         return self.one_of("reversed", [x], at)
 
-    def run_list(self, at: Any, x: Any = None) -> Any:
+    def run_list(self, at: ast.AST, x: object = None) -> Any:
         if x is None:
             return self.list_of([], at)
         item = self.as_list(x, at)
@@ -198,7 +197,7 @@ class Pythons(Subscripts):
             return self.call_record("unbind", [item, Known(0)], at)
         return item if isinstance(x, (Items, Counted)) else self.call_builtin("list", [item], at)
 
-    def run_tuple(self, at: Any, x: Any) -> Any:
+    def run_tuple(self, at: ast.AST, x: object) -> Any:
         value = x if isinstance(x, Items) else self.as_value(x, at)
         if isinstance(value, Items) or isinstance(value.type, types.Tuple):
             return value
@@ -206,30 +205,30 @@ class Pythons(Subscripts):
             f"a tuple cannot be made of {spelled(value.type)}: its length is not known", at
         )
 
-    def run_dict(self, at: Any, x: Any = None) -> Any:
+    def run_dict(self, at: ast.AST, x: object = None) -> Any:
         if x is None:
             return self.one("prim::DictConstruct", [], types.Dict(types.STR, types.TENSOR), at)
         return self.call_builtin("dict", [self.as_list(x, at)], at)
 
     # -- loops ------------------------------------------------------------------------------------
 
-    def run_range(self, at: Any, *args: Any) -> Any:
+    def run_range(self, at: ast.AST, *args: object) -> Any:
         return self.counting([self.as_value(a, at) for a in args], at)
 
-    def run_enumerate(self, at: Any, x: Any, start: Any = None) -> Any:
+    def run_enumerate(self, at: ast.AST, x: object, start: object = None) -> Any:
         first = start.object if isinstance(start, Known) else start
         return self.enumerated(x, first, at)
 
-    def run_zip(self, at: Any, *args: Any) -> Any:
+    def run_zip(self, at: ast.AST, *args: object) -> Any:
         return self.zipped(args, at)
 
     # -- the rest ---------------------------------------------------------------------------------
 
-    def run_print(self, at: Any, *args: Any) -> Any:
+    def run_print(self, at: ast.AST, *args: object) -> Any:
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
         return Known(None)
 
-    def run_type(self, at: Any, x: Any) -> Any:
+    def run_type(self, at: ast.AST, x: object) -> Any:
         if isinstance(x, ModuleValue):
             return Known(type(x.module))
         kind = getattr(x, "type", None)
@@ -237,7 +236,7 @@ class Pythons(Subscripts):
             return Known(kind.python)
         raise self.fail("type() is known of modules and objects only; use isinstance", at)
 
-    def run_getattr(self, at: Any, x: Any, name: Any, default: Any = None) -> Any:
+    def run_getattr(self, at: ast.AST, x: object, name: Any, default: object = None) -> Any:
         if not (isinstance(name, Known) and isinstance(name.object, str)):
             raise self.fail("getattr's second argument must be a string literal", at)
         if default is not None:

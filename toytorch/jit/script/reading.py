@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -114,8 +115,6 @@ def parse(text: str) -> ast.Module:
 
 def surroundings(function: Any) -> Callable[[str], Any]:
     """Looks names up as the function does: in the functions around it, its module, builtins."""
-    import builtins
-
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
 
     def find(name: str) -> Any:

@@ -36,7 +36,9 @@ ANNOTATED: dict[str, Type] = {
 KINDS: dict[str, Any] = {"Tensor": types.Tensor, "list": (types.List, types.Tuple)}
 
 
-def result_of(function: Any, given: Sequence[Value], named: dict[str, Value]) -> Type:
+def result_of(
+    function: Callable[..., Any], given: Sequence[Value], named: dict[str, Value]
+) -> Type:
     """The type of what a composed function gives for arguments of these types."""
     text = facts_of(function).returns
     if text:
@@ -68,7 +70,9 @@ def result_type(text: str, true: Callable[[str], bool]) -> Type:
     return types.List(types.TENSOR) if text == "Tensor[]" else types.TENSOR
 
 
-def holds(condition: str, function: Any, given: Sequence[Value], named: dict[str, Value]) -> bool:
+def holds(
+    condition: str, function: Callable[..., Any], given: Sequence[Value], named: dict[str, Value]
+) -> bool:
     """Whether an argument is given and is neither None nor False, or is of a kind."""
     name, _, kind = condition.partition(" is ")
     try:

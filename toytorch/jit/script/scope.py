@@ -48,7 +48,7 @@ class Scope:
                 return scope.missing[name]
         return ""
 
-    def set(self, name: str, item: Any) -> None:
+    def set(self, name: str, item: object) -> None:
         """Assigns to a name."""
         self.names[name] = item
         self.assigned[name] = None

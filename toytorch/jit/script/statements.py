@@ -63,13 +63,13 @@ class Statements(Branches):
                 return self.guarded(rest, s) if rest else MAYBE
         return FALLS
 
-    def guarded(self, rest: Sequence[Any], at: Any) -> str:
+    def guarded(self, rest: Sequence[Any], at: ast.AST) -> str:
         """What is run only if nothing exited before it."""
         flag = self.scope.find(f"#skip{self.level}")
         at = at if isinstance(at, ast.AST) else rest[0]
         return self.branch(flag, lambda: EXITS, lambda: self.body(rest), at)
 
-    def statement(self, s: Any) -> str:
+    def statement(self, s: ast.stmt) -> str:
         """One statement."""
         run = getattr(self, "on_" + type(s).__name__, None)
         if run is None:
@@ -95,7 +95,7 @@ class Statements(Branches):
         item = self.annotated(self.expression(s.value, kind), kind, s, ast.unparse(s.target))
         self.bind(s.target, item, s)
 
-    def annotated(self, item: Any, kind: Type, at: Any, name: str) -> Value:
+    def annotated(self, item: object, kind: Type, at: ast.AST, name: str) -> Value:
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
         if not fits(kind, value.type, {}):
@@ -131,7 +131,7 @@ class Statements(Branches):
             return before
         return self.as_value(self.binary(s.op, before, right, s), s)
 
-    def assign(self, name: str, item: Any, at: Any) -> None:
+    def assign(self, name: str, item: object, at: ast.AST) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
         if isinstance(outer, Value) and name not in self.local_names():
@@ -202,7 +202,7 @@ class Statements(Branches):
         self.raise_flags(s, 0)
         return RETURNS
 
-    def raise_flags(self, at: Any, lowest: int) -> None:
+    def raise_flags(self, at: ast.AST, lowest: int) -> None:
         """Says that all loops down to a level are left."""
         for level in range(lowest, self.level + 1):
             self.scope.set(f"#skip{level}", self.constant(True, at))
@@ -230,7 +230,7 @@ class Statements(Branches):
         self.emit("prim::RaiseException", [message], [], s, {"_class": kind, "name": kind.__name__})
         return RAISES
 
-    def text_of(self, value: Value, at: Any) -> Value:
+    def text_of(self, value: Value, at: ast.AST) -> Value:
         """A value as a string."""
         if value.type == types.STR:
             return value

@@ -130,7 +130,7 @@ class Subscripts(Operators):
             return ast.copy_location(ast.Constant(None), node)
         return self.as_value(item, node)
 
-    def views(self, value: Any, items: list[Any], at: Any) -> Any:
+    def views(self, value: Any, items: list[Any], at: ast.AST) -> Any:
         """The views of a basic index, from left to right; behind … dims count from the end."""
         rest = sum(not is_constant(i, None) for i in items)  # that use up a dimension
         if sum(is_constant(i, Ellipsis) for i in items) > 1:
@@ -162,7 +162,7 @@ class Subscripts(Operators):
             value = self.call_record("alias", [value], at)
         return value
 
-    def index_value(self, items: list[Any], nodes: list[ast.expr], at: Any) -> Value:
+    def index_value(self, items: list[Any], nodes: list[ast.expr], at: ast.AST) -> Value:
         """An index as a value: what Python hands to __getitem__."""
         parts = []
         for item, node in zip(items, nodes):

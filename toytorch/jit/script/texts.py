@@ -6,7 +6,10 @@ record (`ops.aten.select`), and three words: `annotate`, `unchecked_cast`, `unin
 
 from __future__ import annotations
 
+import builtins
+import math
 import sys
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -91,10 +94,6 @@ class LazyFunction:
 
 def text_names() -> dict[str, Any]:
     """The names that a text may use."""
-    import builtins
-    import math
-    import typing
-
     torch = sys.modules["toytorch"]
     names: dict[str, Any] = {
         n: getattr(typing, n)

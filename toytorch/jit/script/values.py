@@ -75,7 +75,7 @@ class Counted:
     as_list: Callable[[], Value] | None = None  # all of it, where it is wanted as a list
 
 
-def describe(item: Any) -> str:
+def describe(item: object) -> str:
     """What something that is no value is, in messages."""
     if isinstance(item, ModuleValue):
         return f"module '{type(item.module).__name__}'"

@@ -8,7 +8,7 @@ knows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.steps import Argument
@@ -30,6 +30,10 @@ from toytorch.loops.schedule.nest import (
     statements,
     strides_of,
 )
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Module, Value
+
 
 ANGLES = ("sin", "cos", "tan")
 REMAINDERS = ("fmod", "remainder", "floordiv")
@@ -56,7 +60,7 @@ class Core(Builder):
     """Writes core_NAME into a module."""
 
     def __init__(
-        self, module: Any, nest: Nest, name: str, processor: Processor, slow: bool = False
+        self, module: Module, nest: Nest, name: str, processor: Processor, slow: bool = False
     ) -> None:
         self.nest, self.processor, self.slow = nest, processor, slow
         probe = Operations(ir(), ir().IRBuilder(), processor, slow, None)
@@ -168,7 +172,7 @@ class Core(Builder):
         ops = {s.op for s in body if isinstance(s, Let)}
         return not ops.isdisjoint(REMAINDERS) or (self.slow and not ops.isdisjoint(ANGLES))
 
-    def turns(self, s: For, start: Any, stop: Any, advice: Any = None) -> None:
+    def turns(self, s: For, start: Value, stop: Value, advice: Any = None) -> None:
         """A loop, with the test before the first iteration."""
         b = self.b
         head, after = (self.block() for _ in range(2))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.loops.language.functions import FUNCTIONS, converter
 from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.program import Program
@@ -36,7 +37,7 @@ ARRAYS: dict[str, Any] = {
 }
 
 
-def element(type: str, value: Any) -> Any:
+def element(type: str, value: Array | float) -> Any:
     """A Python number as an element of a type."""
     if kind(type) == "f":
         return np.dtype(type).type(float(value))
@@ -50,7 +51,7 @@ def element(type: str, value: Any) -> Any:
     return np.dtype(type).type(whole)
 
 
-def run(program: Program, args: Any) -> None:
+def run(program: Program, args: tuple[Array | float, ...]) -> None:
     """Computes the outputs, the first arguments, from the inputs and the scalars."""
     arrays = args[: len(arrays_of(program))]
     sizes = sizes_of(program, arrays)
@@ -137,7 +138,7 @@ def stepped(s: Step, values: dict[str, Any], sizes: dict[str, int]) -> Any:
     return made.astype(s.type, copy=False) if hasattr(made, "astype") else element(s.type, made)
 
 
-def reduced(s: Reduce, value: Any, dims: tuple[str, ...], sizes: dict[str, int]) -> Any:
+def reduced(s: Reduce, value: Array, dims: tuple[str, ...], sizes: dict[str, int]) -> Any:
     """One reduction; its dimensions stay, with size 1."""
     axes = tuple(dims.index(d) for d in s.over)
     value = np.asarray(value)

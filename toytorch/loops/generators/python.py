@@ -121,7 +121,7 @@ def python_function(nest: Nest) -> Callable[..., Any]:
     exec(compile(source, "<kernel>", "exec"), table)  # text of our own making
     function = table["kernel"]
 
-    def run(*args: Any) -> None:
+    def run(*args: object) -> None:
         with np.errstate(all="ignore"):
             function(*args)
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.loops.language.coefficients import ERF_NEAR, ERFCX
 from toytorch.loops.language.types import TYPES
 
 
-def polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+def polynomial(coefficients: tuple[float, ...], x: Array) -> Any:
     """Horner's scheme, the highest power first."""
     total = coefficients[0] + 0 * x
     for c in coefficients[1:]:
@@ -24,13 +25,13 @@ def polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
     return total
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Array) -> Any:
     """1 / (1 + e⁻ˣ), without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: Array) -> Any:
     """1 - erf(x), with all its digits where it is small."""
     wide = np.asarray(x, "float64")
     size = np.minimum(np.abs(wide), 28)
@@ -44,7 +45,7 @@ def erfc(x: Any) -> Any:
     return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
 
 
-def erf(x: Any) -> Any:
+def erf(x: Array) -> Any:
     """2/√π ∫₀ˣ e^{-t²} dt."""
     wide = np.asarray(x, "float64")
     near = wide * polynomial(ERF_NEAR["float64"], np.minimum(wide * wide, 1))
@@ -52,24 +53,24 @@ def erf(x: Any) -> Any:
     return np.asarray(np.where(np.isnan(wide), wide, made)).astype(np.asarray(x).dtype)[()]
 
 
-def kind_of(x: Any) -> str:
+def kind_of(x: Array) -> str:
     """The kind of an array's type, or of a number's: "f", "i", "u", "b" or "c"."""
     return x.dtype.kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind
 
 
-def check_divisor(x: Any, y: Any) -> None:
+def check_divisor(x: Array, y: Array) -> None:
     if kind_of(x) in "iub" and not np.all(y):
         raise RuntimeError("ZeroDivisionError")
 
 
-def floordiv(x: Any, y: Any) -> Any:
+def floordiv(x: Array, y: Array) -> Any:
     """Python's x // y, and for real numbers PyTorch's: an infinity where y is 0."""
     check_divisor(x, y)
     made = np.floor_divide(x, y)
     return np.where(y == 0, x / y, made)[()] if kind_of(x) == "f" else made
 
 
-def truncdiv(x: Any, y: Any) -> Any:
+def truncdiv(x: Array, y: Array) -> Any:
     """x / y towards zero."""
     if kind_of(x) not in "iub":
         return np.trunc(x / y)
@@ -78,19 +79,19 @@ def truncdiv(x: Any, y: Any) -> Any:
     return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
 
 
-def remainder(x: Any, y: Any) -> Any:
+def remainder(x: Array, y: Array) -> Any:
     """The remainder with the divisor's sign, as Python's %."""
     check_divisor(x, y)
     return np.remainder(x, y)
 
 
-def fmod(x: Any, y: Any) -> Any:
+def fmod(x: Array, y: Array) -> Any:
     """The remainder with the dividend's sign, as C's fmod."""
     check_divisor(x, y)
     return np.fmod(x, y)
 
 
-def power(x: Any, y: Any) -> Any:
+def power(x: Array, y: Array) -> Any:
     """xʸ; of integers as PyTorch computes it, without an error for negative powers."""
     kind = kind_of(x)
     if kind in "iu":
@@ -113,7 +114,7 @@ def power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Array) -> Any:
     """-1, 0 or 1; 0 for NaN; x/|x| for complex numbers."""
     kind = kind_of(x)
     if kind == "b":
@@ -125,7 +126,7 @@ def sign(x: Any) -> Any:
     return np.where(np.isnan(x), np.zeros((), s.dtype), s)[()] if kind == "f" else s
 
 
-def square(x: Any) -> Any:
+def square(x: Array) -> Any:
     """x²; of a mask as integers."""
     return np.square(x if kind_of(x) != "b" else x.astype("int64"))
 
@@ -138,7 +139,7 @@ def rounding(function: Any) -> Callable[[Any], Any]:
 def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
     """A shift of bits; by more than there are, nothing (or the sign) is left."""
 
-    def shifted(x: Any, y: Any) -> Any:
+    def shifted(x: Array, y: Array) -> Any:
         inside = (y >= 0) & (y < 8 * x.dtype.itemsize)
         made = function(x, np.where(inside, y, 0).astype(x.dtype))
         beyond = np.where(x < 0, -1, 0).astype(x.dtype) if fills else x.dtype.type(0)
@@ -147,12 +148,12 @@ def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
     return shifted
 
 
-def signbit(x: Any) -> Any:
+def signbit(x: Array) -> Any:
     """Whether the sign is negative; that of -0.0 is."""
     return np.signbit(x) if kind_of(x) == "f" else x < 0
 
 
-def logaddexp(x: Any, y: Any) -> Any:
+def logaddexp(x: Array, y: Array) -> Any:
     """log(eˣ + eʸ) without overflow."""
     if kind_of(x) != "c":
         return np.logaddexp(x, y)

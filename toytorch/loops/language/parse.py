@@ -170,7 +170,7 @@ class Parser:
         self.steps.append(Step(name, op, tuple(args), type, tuple(found)))
         return name
 
-    def value(self, e: Any, name: str | None = None) -> Argument:
+    def value(self, e: ast.expr, name: str | None = None) -> Argument:
         """The name (or the constant) of an expression's value, to be called `name`."""
         if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)):
             return e.value

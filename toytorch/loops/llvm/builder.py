@@ -15,7 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache as once
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Module, Type, Value
+
 
 BLOCK = 8  # rows and columns of a block that is transposed in registers
 
@@ -27,7 +31,7 @@ def ir() -> Any:
     It is imported here and nowhere else, when the first kernel is written: it takes 40 ms, and may
     not be installed.
     """
-    import llvmlite.ir
+    import llvmlite.ir  # an optional package
 
     return llvmlite.ir
 
@@ -42,7 +46,11 @@ class Builder:
     """
 
     def __init__(
-        self, symbol: str, result: Any, arguments: Sequence[Any], module: Any = None
+        self,
+        symbol: str,
+        result: Type | str,
+        arguments: Sequence[Any],
+        module: Module | None = None,
     ) -> None:
         self.ir = ir()
         self.word, self.half = self.ir.IntType(64), self.ir.IntType(32)
@@ -55,7 +63,7 @@ class Builder:
 
     # -- types and blocks -------------------------------------------------------------------------
 
-    def type(self, name: Any) -> Any:
+    def type(self, name: Type | str) -> Any:
         """The LLVM type of a name; a type stays as it is."""
         if not isinstance(name, str):
             return name
@@ -70,12 +78,12 @@ class Builder:
         """A new basic block of the function."""
         return self.function.append_basic_block(name)
 
-    def alloca(self, type: Any, count: int | None = None) -> Any:
+    def alloca(self, type: Type | str, count: int | None = None) -> Any:
         """Memory of the call's own, reserved once at its beginning wherever this is written."""
         with self.b.goto_block(self.function.entry_basic_block):
             return self.b.alloca(self.type(type), size=count)
 
-    def var(self, value: Any) -> Any:
+    def var(self, value: Value) -> Any:
         """A variable word with a first value; `b.load` and `b.store` read and write it."""
         place = self.alloca(self.word)
         self.b.store(self.index(value), place)
@@ -83,50 +91,50 @@ class Builder:
 
     # -- words of tables --------------------------------------------------------------------------
 
-    def index(self, k: Any) -> Any:
+    def index(self, k: int) -> Any:
         """A Python number as a word; a word stays as it is."""
         return self.word(k) if isinstance(k, int) else k
 
-    def get(self, base: Any, k: Any) -> Any:
+    def get(self, base: Value, k: int) -> Any:
         """base[k]"""
         return self.b.load(self.b.gep(base, [self.index(k)]))
 
-    def put(self, base: Any, k: Any, value: Any) -> None:
+    def put(self, base: Value, k: int, value: Value) -> None:
         """base[k] = value"""
         self.b.store(value, self.b.gep(base, [self.index(k)]))
 
-    def pointer(self, address: Any, type: Any = "word") -> Any:
+    def pointer(self, address: Value, type: Type | str = "word") -> Any:
         """A word that is an address, as a pointer."""
         return self.b.inttoptr(address, self.type(type).as_pointer())
 
-    def at(self, address: Any, k: Any, type: Any = "word") -> Any:
+    def at(self, address: Value, k: int, type: Type | str = "word") -> Any:
         """The k-th value in memory that begins at an address in a word."""
         return self.get(self.pointer(address, type), k)
 
-    def call(self, address: Any, result: Any, *args: Any) -> Any:
+    def call(self, address: Value, result: Type | str, *args: Value) -> Any:
         """Calls the function at an address in a word."""
         type = self.ir.FunctionType(self.type(result), [a.type for a in args])
         return self.b.call(self.pointer(address, type), args)
 
     # -- values of any type in memory -------------------------------------------------------------
 
-    def place(self, base: Any, index: Any, type: Any) -> Any:
+    def place(self, base: Value, index: Value, type: Type | str) -> Any:
         """The address of a value of a type, `index` elements after a pointer."""
         return self.b.bitcast(self.b.gep(base, [self.index(index)]), self.type(type).as_pointer())
 
-    def load(self, base: Any, index: Any, type: Any, align: int) -> Any:
+    def load(self, base: Value, index: Value, type: Type | str, align: int) -> Any:
         """The value of a type, `index` elements after a pointer."""
         return self.b.load(self.place(base, index, type), align=align)
 
-    def store(self, value: Any, base: Any, index: Any, align: int) -> None:
+    def store(self, value: Value, base: Value, index: Value, align: int) -> None:
         """Writes a value `index` elements after a pointer."""
         self.b.store(value, self.place(base, index, value.type), align=align)
 
-    def smaller(self, x: Any, y: Any) -> Any:
+    def smaller(self, x: Value, y: Value) -> Any:
         """The smaller of two words."""
         return self.b.select(self.b.icmp_signed("<", x, y), x, y)
 
-    def spread(self, value: Any, vector: Any) -> Any:
+    def spread(self, value: Value, vector: Any) -> Any:
         """A value in all places of a vector."""
         none = self.ir.Constant(vector, self.ir.Undefined)
         one = self.b.insert_element(none, value, self.half(0))
@@ -153,9 +161,9 @@ class Builder:
 
     def loop(
         self,
-        start: Any,
-        end: Any,
-        step: Any,
+        start: Value,
+        end: Value,
+        step: Value,
         body: Callable[..., Any],
         loop_carried: Sequence[Any] = (),
     ) -> list[Any]:
@@ -184,13 +192,13 @@ class Builder:
         return phis
 
     def count(
-        self, end: Any, body: Callable[..., Any], step: int = 1, loop_carried: Sequence[Any] = ()
+        self, end: Value, body: Callable[..., Any], step: int = 1, loop_carried: Sequence[Any] = ()
     ) -> list[Any]:
         """for i in range(0, end, step): loop_carried = body(i, *loop_carried)."""
         return self.loop(0, end, step, body, loop_carried)
 
     @contextmanager
-    def counting(self, end: Any) -> Iterator[Any]:
+    def counting(self, end: Value) -> Iterator[Any]:
         """for i in range(end), whose body is the `with` statement's."""
         b, before = self.b, self.b.block
         head, inside, after = (self.block() for _ in range(3))

@@ -12,10 +12,15 @@ as in FreeBSD's msun).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.emit import Emit
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 WIDENED = ("tan", "erfc", "asin", "acos", "atan", "atan2", "sinh", "cosh")
 
@@ -30,7 +35,7 @@ class Elementary(Emit):
     slow = False
     large: Any = None
 
-    def call(self, name: str, *args: Any) -> Any:
+    def call(self, name: str, *args: Value) -> Any:
         """A function by its name; by way of float64 where that is how float32 does it."""
         if self.type == "float32" and name in WIDENED:
             other = self.of("float64")
@@ -40,7 +45,7 @@ class Elementary(Emit):
 
     # -- exponentials -----------------------------------------------------------------------------
 
-    def split_exp(self, x: Any) -> tuple[Any, Any]:
+    def split_exp(self, x: Value) -> tuple[Any, Any]:
         """n (as shifted number) and r with x = n·ln 2 + r, |r| ≤ ln 2 / 2."""
         shifted = self.add(self.mul(x, self.num(c.LOG2_E)), self.magic)
         n = self.sub(shifted, self.magic)
@@ -49,7 +54,7 @@ class Elementary(Emit):
             r = self.fma(self.neg(n), self.num(part), r)
         return shifted, r
 
-    def scale(self, p: Any, shifted: Any) -> Any:
+    def scale(self, p: Value, shifted: Value) -> Any:
         """p·2ⁿ, by two factors, so that results below the smallest normal number come out right."""
         n = self.b.sub(self.bits_of(shifted), self.bits_of(self.magic))
         if self.processor.scales:
@@ -58,7 +63,7 @@ class Elementary(Emit):
         first = self.mul(p, self.power_of_two(half))
         return self.mul(first, self.power_of_two(self.b.sub(n, half)))
 
-    def exp(self, x: Any) -> Any:
+    def exp(self, x: Value) -> Any:
         limit = c.EXP_LIMIT[self.type]
         x = self.within(x, -limit, limit)
         shifted, r = self.split_exp(x)
@@ -66,14 +71,14 @@ class Elementary(Emit):
         p = self.fma(self.poly(c.EXP[self.type], r), square, r)
         return self.scale(self.add(p, self.num(1)), shifted)
 
-    def exp_near(self, x: Any) -> Any:
+    def exp_near(self, x: Value) -> Any:
         """eˣ where it is neither subnormal nor infinite."""
         shifted, r = self.split_exp(x)
         p = self.fma(self.poly(c.EXP[self.type], r), self.mul(r, r), r)
         n = self.b.sub(self.bits_of(shifted), self.bits_of(self.magic))
         return self.mul(self.add(p, self.num(1)), self.power_of_two(n))
 
-    def exp2(self, x: Any) -> Any:
+    def exp2(self, x: Value) -> Any:
         limit = 1.5 * c.EXP_LIMIT[self.type]
         x = self.within(x, -limit, limit)
         shifted = self.add(x, self.magic)
@@ -81,12 +86,12 @@ class Elementary(Emit):
         p = self.fma(self.poly(c.EXP2[self.type], r), r, self.num(1))
         return self.scale(p, shifted)
 
-    def expm1(self, x: Any) -> Any:
+    def expm1(self, x: Value) -> Any:
         low, high = c.EXPM1_RANGE[self.type]
         y = self.expm1_within(self.within(x, low, high))
         return self.select(self.equal(x, self.num(0)), x, y)
 
-    def expm1_within(self, x: Any) -> Any:
+    def expm1_within(self, x: Value) -> Any:
         """eˣ - 1 = 2·(2ⁿ⁻¹·(eʳ - 1) + (2ⁿ⁻¹ - ½)), where 2ⁿ⁻¹ never overflows."""
         shifted, r = self.split_exp(x)
         q = self.fma(self.poly(c.EXP[self.type], r), self.mul(r, r), r)
@@ -95,38 +100,38 @@ class Elementary(Emit):
         y = self.fma(q, half, self.sub(half, self.num(0.5)))
         return self.add(y, y)
 
-    def sigmoid(self, x: Any) -> Any:
+    def sigmoid(self, x: Value) -> Any:
         small = self.exp(self.neg(self.abs(x)))
         top = self.select(self.less(x, self.num(0)), small, self.num(1))
         return self.div(top, self.add(small, self.num(1)))
 
-    def tanh(self, x: Any) -> Any:
+    def tanh(self, x: Value) -> Any:
         size = self.abs(x)
         doubled = self.within(self.add(size, size), 0.0, c.TANH_LIMIT[self.type])
         t = self.expm1_within(doubled)
         return self.copysign(self.div(t, self.add(t, self.num(2))), x)
 
-    def sinh(self, x: Any) -> Any:
+    def sinh(self, x: Value) -> Any:
         size = self.abs(x)
         t = self.expm1(size)
         y = self.mul(self.num(0.5), self.add(t, self.div(t, self.add(t, self.num(1)))))
         y = self.select(self.less(self.num(20), size), self.half_exp(size), y)
         return self.copysign(y, x)
 
-    def cosh(self, x: Any) -> Any:
+    def cosh(self, x: Value) -> Any:
         size = self.abs(x)
         e = self.exp(self.within(size, 0.0, 40.0))
         y = self.mul(self.num(0.5), self.add(e, self.div(self.num(1), e)))
         return self.select(self.less(self.num(20), size), self.half_exp(size), y)
 
-    def half_exp(self, x: Any) -> Any:
+    def half_exp(self, x: Value) -> Any:
         """eˣ / 2, also where eˣ overflows."""
         root = self.exp(self.mul(x, self.num(0.5)))
         return self.mul(self.mul(root, self.num(0.5)), root)
 
     # -- logarithms -------------------------------------------------------------------------------
 
-    def split_log(self, x: Any) -> tuple[Any, Any]:
+    def split_log(self, x: Value) -> tuple[Any, Any]:
         """k and m with x = 2ᵏ·m, m from √½ to √2."""
         shift = self.mantissa + 2
         tiny = self.less(x, self.num(c.SMALLEST[self.type]))
@@ -139,7 +144,7 @@ class Elementary(Emit):
         k = self.sub(self.number_of(self.b.add(n, self.bits_of(self.magic))), self.magic)
         return k, m
 
-    def log_parts(self, f: Any) -> tuple[Any, Any]:
+    def log_parts(self, f: Value) -> tuple[Any, Any]:
         """f²/2 and s·(f²/2 + R), of which log(1 + f) = f - (f²/2 - s·(f²/2 + R)) is made."""
         s = self.div(f, self.add(f, self.num(2)))
         z = self.mul(s, s)
@@ -147,7 +152,7 @@ class Elementary(Emit):
         rest = self.mul(z, self.poly(c.LOG[self.type], z))
         return square, self.mul(s, self.add(square, rest))
 
-    def log_edges(self, x: Any, y: Any) -> Any:
+    def log_edges(self, x: Value, y: Value) -> Any:
         """y, or what the logarithm is of 0, of negative numbers, of ∞ and of NaN."""
         y = self.select(self.equal(x, self.num(float("inf"))), x, y)
         edge = self.select(
@@ -155,27 +160,27 @@ class Elementary(Emit):
         )
         return self.select(self.less(self.num(0), x), y, edge)
 
-    def log(self, x: Any) -> Any:
+    def log(self, x: Value) -> Any:
         k, m = self.split_log(x)
         f = self.sub(m, self.num(1))
         square, rest = self.log_parts(f)
         return self.log_edges(x, self.log_sum(k, f, square, rest))
 
-    def log_sum(self, k: Any, f: Any, square: Any, rest: Any, lower: Any = None) -> Any:
+    def log_sum(self, k: Value, f: Value, square: Value, rest: Value, lower: Value = None) -> Any:
         """k·ln 2 + f - (square - rest), small terms first."""
         high, low = map(self.num, c.LN2[self.type])
         low = self.mul(k, low) if lower is None else self.fma(k, low, lower)
         inner = self.sub(self.sub(square, self.add(rest, low)), f)
         return self.sub(self.mul(k, high), inner)
 
-    def log2(self, x: Any) -> Any:
+    def log2(self, x: Value) -> Any:
         k, m = self.split_log(x)
         f = self.sub(m, self.num(1))
         square, rest = self.log_parts(f)
         natural = self.sub(f, self.sub(square, rest))
         return self.log_edges(x, self.fma(natural, self.num(c.LOG2_E), k))
 
-    def log10(self, x: Any) -> Any:
+    def log10(self, x: Value) -> Any:
         k, m = self.split_log(x)
         f = self.sub(m, self.num(1))
         square, rest = self.log_parts(f)
@@ -184,7 +189,7 @@ class Elementary(Emit):
         y = self.fma(natural, self.num(c.LOG10_E), self.mul(k, low))
         return self.log_edges(x, self.add(self.mul(k, high), y))
 
-    def log1p(self, x: Any) -> Any:
+    def log1p(self, x: Value) -> Any:
         one = self.num(1)
         u = self.add(x, one)
         lost = self.select(
@@ -200,7 +205,7 @@ class Elementary(Emit):
 
     # -- angles -----------------------------------------------------------------------------------
 
-    def split_angle(self, x: Any) -> tuple[Any, Any]:
+    def split_angle(self, x: Value) -> tuple[Any, Any]:
         """r and the quadrant n with x = n·π/2 + r, |r| ≤ π/4, for |x| up to ANGLE_LIMIT."""
         if self.type == "float32":
             wide = self.of("float64")
@@ -213,11 +218,11 @@ class Elementary(Emit):
             r = self.fma(self.neg(n), self.num(part), r)
         return r, self.bits_of(shifted)
 
-    def sine_of(self, r: Any) -> Any:
+    def sine_of(self, r: Value) -> Any:
         z = self.mul(r, r)
         return self.fma(self.mul(self.poly(c.SIN[self.type], z), z), r, r)
 
-    def cosine_of(self, r: Any) -> Any:
+    def cosine_of(self, r: Value) -> Any:
         z = self.mul(r, r)
         rest = self.mul(self.mul(z, z), self.poly(c.COS[self.type], z))
         # 1 - z/2 is rounded; what it lost is added to the rest.
@@ -225,7 +230,7 @@ class Elementary(Emit):
         w = self.sub(self.num(1), half)
         return self.add(w, self.add(self.sub(self.sub(self.num(1), w), half), rest))
 
-    def quadrant(self, x: Any, ahead: int) -> Any:
+    def quadrant(self, x: Value, ahead: int) -> Any:
         """sin(x + ahead·π/2)."""
         r, n = self.split_angle(x)
         n = self.b.add(n, self.int(ahead))
@@ -235,7 +240,7 @@ class Elementary(Emit):
         y = self.number_of(self.b.xor(self.bits_of(y), sign))
         return y
 
-    def angle(self, name: str, x: Any, fast: Any) -> Any:
+    def angle(self, name: str, x: Value, fast: Callable[..., Any]) -> Any:
         """The fast function, which notes large angles, or in the slow version the C library's."""
         if self.slow:
             wide = self.of("float64")
@@ -244,14 +249,14 @@ class Elementary(Emit):
         self.note(self.less(self.num(c.ANGLE_LIMIT), self.abs(x)))
         return fast()
 
-    def sin(self, x: Any) -> Any:
+    def sin(self, x: Value) -> Any:
         y = self.angle("sin", x, lambda: self.quadrant(x, 0))
         return self.select(self.equal(x, self.num(0)), x, y)
 
-    def cos(self, x: Any) -> Any:
+    def cos(self, x: Value) -> Any:
         return self.angle("cos", x, lambda: self.quadrant(x, 1))
 
-    def tan(self, x: Any) -> Any:
+    def tan(self, x: Value) -> Any:
         def fast() -> Any:
             r, n = self.split_angle(x)
             s, k = self.sine_of(r), self.cosine_of(r)
@@ -261,7 +266,7 @@ class Elementary(Emit):
         y = self.angle("tan", x, fast)
         return self.select(self.equal(x, self.num(0)), x, y)
 
-    def atan(self, x: Any) -> Any:
+    def atan(self, x: Value) -> Any:
         """With x, (x-1)/(x+1) + π/4 or -1/x + π/2, whichever is small."""
         size, one = self.abs(x), self.num(1)
         middle = self.less(self.num(2**0.5 - 1), size)
@@ -278,7 +283,7 @@ class Elementary(Emit):
         rest = self.fma(self.mul(t, z), self.poly(c.ATAN, z), part(c.HALF_PI_REST))
         return self.copysign(self.add(part(c.HALF_PI), self.add(t, rest)), x)
 
-    def atan2(self, y: Any, x: Any) -> Any:
+    def atan2(self, y: Value, x: Value) -> Any:
         a, d = self.abs(y), self.abs(x)
         steep = self.less(d, a)
         low, high = self.select(steep, d, a), self.select(steep, a, d)
@@ -293,7 +298,7 @@ class Elementary(Emit):
         r = self.copysign(r, y)
         return self.select(self.unordered(x, y), self.num(float("nan")), r)
 
-    def asin_parts(self, x: Any) -> tuple[Any, Any, Any]:
+    def asin_parts(self, x: Value) -> tuple[Any, Any, Any]:
         """Whether |x| > ½; then s = √((1-|x|)/2), else |x|; and asin(s) - s."""
         size = self.abs(x)
         large = self.less(self.num(0.5), size)
@@ -302,7 +307,7 @@ class Elementary(Emit):
         s = self.select(large, self.sqrt(half), size)
         return large, s, self.mul(self.mul(s, z), self.poly(c.ASIN, z))
 
-    def asin(self, x: Any) -> Any:
+    def asin(self, x: Value) -> Any:
         large, s, rest = self.asin_parts(x)
         near = self.add(s, rest)
         far = self.sub(
@@ -310,7 +315,7 @@ class Elementary(Emit):
         )
         return self.copysign(self.select(large, far, near), x)
 
-    def acos(self, x: Any) -> Any:
+    def acos(self, x: Value) -> Any:
         large, s, rest = self.asin_parts(x)
         back = self.less(x, self.num(0))
         twice = self.mul(self.num(2), self.add(s, rest))
@@ -322,7 +327,7 @@ class Elementary(Emit):
 
     # -- the error function -----------------------------------------------------------------------
 
-    def erf(self, x: Any) -> Any:
+    def erf(self, x: Value) -> Any:
         if self.type == "float32":
             x = self.within(x, -c.ERF_ONE, c.ERF_ONE)
             square = self.mul(x, x)
@@ -335,7 +340,7 @@ class Elementary(Emit):
         y = self.copysign(self.select(self.less(self.num(1), size), y, near), x)
         return self.select(self.unordered(x, x), x, y)
 
-    def erfc_above(self, x: Any) -> Any:
+    def erfc_above(self, x: Value) -> Any:
         """erfc for x from 0.45 to 28."""
         # The square of the upper half of x's digits is exact.
         high = self.number_of(self.b.and_(self.bits_of(x), self.int(-1 << 27)))
@@ -347,7 +352,7 @@ class Elementary(Emit):
         ratio = self.fma(ratio, tail, ratio)
         return self.mul(e, ratio)
 
-    def erfc(self, x: Any) -> Any:
+    def erfc(self, x: Value) -> Any:
         size = self.abs(x)
         far = self.erfc_above(self.within(size, 0.45, 28.0))
         far = self.select(self.less(x, self.num(0)), self.sub(self.num(2), far), far)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.coefficients import ROUND
 from toytorch.loops.processor import Processor
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
 
 
 class Emit:
@@ -15,7 +19,7 @@ class Emit:
     `exact_mul` and the two_ functions, which count on each rounding, do not.
     """
 
-    def __init__(self, ir: Any, b: Any, type: str, processor: Processor) -> None:
+    def __init__(self, ir: ModuleType, b: IRBuilder, type: str, processor: Processor) -> None:
         self.ir, self.b, self.type, self.processor = ir, b, type, processor
         self.real = ir.FloatType() if type == "float32" else ir.DoubleType()
         self.width, self.mantissa, self.bias = (
@@ -30,7 +34,7 @@ class Emit:
         if type not in self.others:
             made = self.others[type] = self.__class__(self.ir, self.b, type, self.processor)
             made.others = self.others
-            made.slow, made.large = self.slow, self.large  # type: ignore[attr-defined]
+            made.slow, made.large = self.slow, self.large  # type: ignore[attr-defined]  # set where operations are made
         return self.others[type]
 
     def num(self, value: float) -> Any:
@@ -41,36 +45,36 @@ class Emit:
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: Value, y: Value) -> Any:
         return self.b.fadd(x, y, flags=("contract",))
 
-    def sub(self, x: Any, y: Any) -> Any:
+    def sub(self, x: Value, y: Value) -> Any:
         return self.b.fsub(x, y, flags=("contract",))
 
-    def mul(self, x: Any, y: Any) -> Any:
+    def mul(self, x: Value, y: Value) -> Any:
         return self.b.fmul(x, y, flags=("contract",))
 
-    def exact_mul(self, x: Any, y: Any) -> Any:
+    def exact_mul(self, x: Value, y: Value) -> Any:
         return self.b.fmul(x, y)
 
-    def div(self, x: Any, y: Any) -> Any:
+    def div(self, x: Value, y: Value) -> Any:
         return self.b.fdiv(x, y)
 
-    def neg(self, x: Any) -> Any:
+    def neg(self, x: Value) -> Any:
         return self.b.fneg(x)
 
-    def fma(self, x: Any, y: Any, z: Any) -> Any:
+    def fma(self, x: Value, y: Value, z: Value) -> Any:
         """x·y + z; one instruction where the processor has it."""
         return self.add(self.mul(x, y), z)
 
-    def poly(self, coefficients: Any, x: Any) -> Any:
+    def poly(self, coefficients: tuple[float, ...], x: Value) -> Any:
         """Horner's scheme, the highest power first."""
         total = self.num(coefficients[0])
         for value in coefficients[1:]:
             total = self.fma(total, x, self.num(value))
         return total
 
-    def poly_pairs(self, coefficients: Any, x: Any) -> Any:
+    def poly_pairs(self, coefficients: tuple[float, ...], x: Value) -> Any:
         """The same two powers at a time: half as many steps wait for each other and round."""
         highest, *rest = [
             self.poly(coefficients[k : k + 2], x) for k in range(0, len(coefficients), 2)
@@ -81,7 +85,7 @@ class Emit:
             total = self.fma(total, square, pair)
         return total
 
-    def intrinsic(self, name: str, *args: Any, flags: tuple[str, ...] = ()) -> Any:
+    def intrinsic(self, name: str, *args: Value, flags: tuple[str, ...] = ()) -> Any:
         """One of LLVM's own functions."""
         full = f"llvm.{name}.f{self.width}"
         made = self.b.module.globals.get(full)
@@ -91,7 +95,7 @@ class Emit:
             )
         return self.b.call(made, args, fastmath=flags)
 
-    def library(self, name: str, *args: Any) -> Any:
+    def library(self, name: str, *args: Value) -> Any:
         """A function of the C library, for one float64 at a time."""
         made = self.b.module.globals.get(name)
         if made is None:
@@ -100,50 +104,50 @@ class Emit:
             )
         return self.b.call(made, args)
 
-    def sqrt(self, x: Any) -> Any:
+    def sqrt(self, x: Value) -> Any:
         return self.intrinsic("sqrt", x)
 
-    def abs(self, x: Any) -> Any:
+    def abs(self, x: Value) -> Any:
         return self.intrinsic("fabs", x)
 
-    def copysign(self, x: Any, y: Any) -> Any:
+    def copysign(self, x: Value, y: Value) -> Any:
         return self.intrinsic("copysign", x, y)
 
     # -- choices ----------------------------------------------------------------------------------
 
-    def less(self, x: Any, y: Any) -> Any:
+    def less(self, x: Value, y: Value) -> Any:
         return self.b.fcmp_ordered("<", x, y)
 
-    def equal(self, x: Any, y: Any) -> Any:
+    def equal(self, x: Value, y: Value) -> Any:
         return self.b.fcmp_ordered("==", x, y)
 
-    def unordered(self, x: Any, y: Any) -> Any:
+    def unordered(self, x: Value, y: Value) -> Any:
         """Whether one of them is NaN."""
         return self.b.fcmp_unordered("uno", x, y)
 
-    def select(self, condition: Any, x: Any, y: Any) -> Any:
+    def select(self, condition: Value, x: Value, y: Value) -> Any:
         return self.b.select(condition, x, y)
 
-    def within(self, x: Any, low: float, high: float) -> Any:
+    def within(self, x: Value, low: float, high: float) -> Any:
         """x cut to [low, high]; NaN stays."""
         x = self.select(self.less(x, self.num(low)), self.num(low), x)
         return self.select(self.less(self.num(high), x), self.num(high), x)
 
     # -- bits -------------------------------------------------------------------------------------
 
-    def bits_of(self, x: Any) -> Any:
+    def bits_of(self, x: Value) -> Any:
         return self.b.bitcast(x, self.whole)
 
-    def number_of(self, bits: Any) -> Any:
+    def number_of(self, bits: Value) -> Any:
         return self.b.bitcast(bits, self.real)
 
-    def power_of_two(self, n: Any) -> Any:
+    def power_of_two(self, n: Value) -> Any:
         """2ⁿ for an integer n, by its bits."""
         return self.number_of(
             self.b.shl(self.b.add(n, self.int(self.bias)), self.int(self.mantissa))
         )
 
-    def ldexp(self, x: Any, n: Any) -> Any:
+    def ldexp(self, x: Value, n: Value) -> Any:
         """x·2ⁿ, rounded once; only where the processor `scales`."""
         whole = self.ir.IntType(32)
         name = f"llvm.ldexp.f{self.width}.i32"
@@ -154,22 +158,22 @@ class Emit:
             )
         return self.b.call(made, [x, n if self.width == 32 else self.b.trunc(n, whole)])
 
-    def note(self, condition: Any) -> None:
+    def note(self, condition: Value) -> None:
         """Remembers, for the end of the kernel, that the condition held somewhere."""
         flag = self.b.zext(condition, self.ir.IntType(32))
-        place = self.large  # type: ignore[attr-defined]
+        place = self.large  # type: ignore[attr-defined]  # set where operations are made
         self.b.store(self.b.or_(self.b.load(place), flag), place)
 
     # -- pairs of numbers whose sum is meant ------------------------------------------------------
 
-    def two_sum(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def two_sum(self, x: Value, y: Value) -> tuple[Any, Any]:
         """x + y, and exactly what the rounding lost (D. E. Knuth)."""
         s = self.b.fadd(x, y)
         part = self.b.fsub(s, x)
         lost = self.b.fadd(self.b.fsub(x, self.b.fsub(s, part)), self.b.fsub(y, part))
         return s, lost
 
-    def two_product(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def two_product(self, x: Value, y: Value) -> tuple[Any, Any]:
         """x·y, and exactly what the rounding lost (by fma, or T. J. Dekker's splitting)."""
         p = self.b.fmul(x, y)
         if self.processor.fma:

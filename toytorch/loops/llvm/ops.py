@@ -6,18 +6,24 @@ A primitive `name` is the method `name` of Operations; real functions without a 
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.power import Power
 from toytorch.loops.processor import Processor
 
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+
 
 class Operations:
     """The instructions for one step: `Operations(...).do(op, type of the arguments, args)`."""
 
-    def __init__(self, ir: Any, b: Any, processor: Processor, slow: bool, large: Any) -> None:
+    def __init__(
+        self, ir: ModuleType, b: IRBuilder, processor: Processor, slow: bool, large: Value | None
+    ) -> None:
         self.ir, self.b = ir, b
         self.math = Power(ir, b, "float32", processor)
         self.math.slow, self.math.large = slow, large
@@ -46,30 +52,30 @@ class Operations:
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def _arithmetic(self, type: str, real: str, whole: str, *args: Any) -> Any:
+    def _arithmetic(self, type: str, real: str, whole: str, *args: Value) -> Any:
         if kind(type) == "f":
             return getattr(self.b, real)(*args, flags=("contract",))
         return getattr(self.b, whole)(*args)
 
-    def add(self, type: str, x: Any, y: Any) -> Any:
+    def add(self, type: str, x: Value, y: Value) -> Any:
         return self._arithmetic(type, "fadd", "add", x, y)
 
-    def sub(self, type: str, x: Any, y: Any) -> Any:
+    def sub(self, type: str, x: Value, y: Value) -> Any:
         return self._arithmetic(type, "fsub", "sub", x, y)
 
-    def mul(self, type: str, x: Any, y: Any) -> Any:
+    def mul(self, type: str, x: Value, y: Value) -> Any:
         return self._arithmetic(type, "fmul", "mul", x, y)
 
-    def square(self, type: str, x: Any) -> Any:
+    def square(self, type: str, x: Value) -> Any:
         return self.mul(type, x, x)
 
-    def neg(self, type: str, x: Any) -> Any:
+    def neg(self, type: str, x: Value) -> Any:
         return self.b.fneg(x) if kind(type) == "f" else self.b.neg(x)
 
-    def div(self, type: str, x: Any, y: Any) -> Any:
+    def div(self, type: str, x: Value, y: Value) -> Any:
         return self.b.fdiv(x, y)
 
-    def div_by(self, type: str, x: Any, y: Any) -> Any:
+    def div_by(self, type: str, x: Value, y: Value) -> Any:
         """x / y for a y that stays the same along the loop, within 1.5 ulp: (x·(1/(y·p)))·p.
 
         Two products cost a tenth of a division. p is 1, or a power of 2 that keeps 1/(y·p) normal.
@@ -81,16 +87,16 @@ class Operations:
         p = m.select(m.less(size, m.num(2.0**-limit)), m.num(2.0**step), p)
         return m.mul(m.mul(x, m.div(m.num(1), m.exact_mul(y, p))), p)
 
-    def reciprocal(self, type: str, x: Any) -> Any:
+    def reciprocal(self, type: str, x: Value) -> Any:
         return self.b.fdiv(self.constant(1, type), x)
 
-    def sqrt(self, type: str, x: Any) -> Any:
+    def sqrt(self, type: str, x: Value) -> Any:
         return self.of(type).sqrt(x)
 
-    def rsqrt(self, type: str, x: Any) -> Any:
+    def rsqrt(self, type: str, x: Value) -> Any:
         return self.reciprocal(type, self.sqrt(type, x))
 
-    def abs(self, type: str, x: Any) -> Any:
+    def abs(self, type: str, x: Value) -> Any:
         if kind(type) == "f":
             return self.of(type).abs(x)
         return (
@@ -99,7 +105,7 @@ class Operations:
             else self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
         )
 
-    def sign(self, type: str, x: Any) -> Any:
+    def sign(self, type: str, x: Value) -> Any:
         """-1, 0 or 1; 0 for NaN, as PyTorch has it."""
         zero, one = self.constant(0, type), self.constant(1, type)
         low = zero if kind(type) == "u" else self.constant(-1, type)
@@ -108,12 +114,12 @@ class Operations:
 
     # -- division that rounds down or towards zero ------------------------------------------------
 
-    def fmod(self, type: str, x: Any, y: Any) -> Any:
+    def fmod(self, type: str, x: Value, y: Value) -> Any:
         if kind(type) == "f":
             return self.b.frem(x, y)
         return self._divided(type, x, y)[1]
 
-    def remainder(self, type: str, x: Any, y: Any) -> Any:
+    def remainder(self, type: str, x: Value, y: Value) -> Any:
         """x - y·⌊x/y⌋, with the sign of y."""
         rest = self.fmod(type, x, y)
         if kind(type) == "u":
@@ -127,7 +133,7 @@ class Operations:
             made = self.b.select(self.eq(type, made, zero), same, made)
         return made
 
-    def floordiv(self, type: str, x: Any, y: Any) -> Any:
+    def floordiv(self, type: str, x: Value, y: Value) -> Any:
         """⌊x/y⌋; for real numbers from the exact remainder, as Python does it."""
         if kind(type) != "f":
             quotient, rest = self._divided(type, x, y)
@@ -149,7 +155,7 @@ class Operations:
         made = self.b.select(self.eq(type, quotient, zero), m.copysign(zero, plain), made)
         return self.b.select(self.eq(type, y, zero), plain, made)
 
-    def _divided(self, type: str, x: Any, y: Any) -> tuple[Any, Any]:
+    def _divided(self, type: str, x: Value, y: Value) -> tuple[Any, Any]:
         """Quotient and remainder of integers by a constant other than 0."""
         if kind(type) == "u":
             return self.b.udiv(x, y), self.b.urem(x, y)
@@ -159,86 +165,86 @@ class Operations:
 
     # -- comparisons and choices ------------------------------------------------------------------
 
-    def _compare(self, type: str, sign: str, x: Any, y: Any) -> Any:
+    def _compare(self, type: str, sign: str, x: Value, y: Value) -> Any:
         if kind(type) == "f":
             return (self.b.fcmp_unordered if sign == "!=" else self.b.fcmp_ordered)(sign, x, y)
         if kind(type) == "i":
             return self.b.icmp_signed(sign, x, y)
         return self.b.icmp_unsigned(sign, x, y)
 
-    def eq(self, type: str, x: Any, y: Any) -> Any:
+    def eq(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, "==", x, y)
 
-    def ne(self, type: str, x: Any, y: Any) -> Any:
+    def ne(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, "!=", x, y)
 
-    def lt(self, type: str, x: Any, y: Any) -> Any:
+    def lt(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, "<", x, y)
 
-    def le(self, type: str, x: Any, y: Any) -> Any:
+    def le(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, "<=", x, y)
 
-    def gt(self, type: str, x: Any, y: Any) -> Any:
+    def gt(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, ">", x, y)
 
-    def ge(self, type: str, x: Any, y: Any) -> Any:
+    def ge(self, type: str, x: Value, y: Value) -> Any:
         return self._compare(type, ">=", x, y)
 
-    def where(self, type: str, condition: Any, x: Any, y: Any) -> Any:
+    def where(self, type: str, condition: Value, x: Value, y: Value) -> Any:
         return self.b.select(condition, x, y)
 
-    def maximum(self, type: str, x: Any, y: Any) -> Any:
+    def maximum(self, type: str, x: Value, y: Value) -> Any:
         """The larger one; NaN if one of them is. Of 0 and -0 either will do ("nsz")."""
         if kind(type) == "f":
             return self.of(type).intrinsic("maximum", x, y, flags=("nsz",))
         return self.b.select(self.gt(type, x, y), x, y)
 
-    def minimum(self, type: str, x: Any, y: Any) -> Any:
+    def minimum(self, type: str, x: Value, y: Value) -> Any:
         if kind(type) == "f":
             return self.of(type).intrinsic("minimum", x, y, flags=("nsz",))
         return self.b.select(self.lt(type, x, y), x, y)
 
-    def fmax(self, type: str, x: Any, y: Any) -> Any:
+    def fmax(self, type: str, x: Value, y: Value) -> Any:
         """The larger one; the other one if one is NaN."""
         made = self.b.select(self.gt(type, x, y), x, y)
         return self.b.select(self.isnan(type, y), x, made)
 
-    def fmin(self, type: str, x: Any, y: Any) -> Any:
+    def fmin(self, type: str, x: Value, y: Value) -> Any:
         made = self.b.select(self.lt(type, x, y), x, y)
         return self.b.select(self.isnan(type, y), x, made)
 
-    def copysign(self, type: str, x: Any, y: Any) -> Any:
+    def copysign(self, type: str, x: Value, y: Value) -> Any:
         return self.of(type).copysign(x, y)
 
-    def isnan(self, type: str, x: Any) -> Any:
+    def isnan(self, type: str, x: Value) -> Any:
         return self.b.fcmp_unordered("uno", x, x)
 
-    def isinf(self, type: str, x: Any) -> Any:
+    def isinf(self, type: str, x: Value) -> Any:
         return self.eq(type, self.abs(type, x), self.constant(float("inf"), type))
 
-    def isfinite(self, type: str, x: Any) -> Any:
+    def isfinite(self, type: str, x: Value) -> Any:
         return self.lt(type, self.abs(type, x), self.constant(float("inf"), type))
 
     # -- truth and bits ---------------------------------------------------------------------------
 
-    def and_(self, type: str, x: Any, y: Any) -> Any:
+    def and_(self, type: str, x: Value, y: Value) -> Any:
         return self.b.and_(x, y)
 
-    def or_(self, type: str, x: Any, y: Any) -> Any:
+    def or_(self, type: str, x: Value, y: Value) -> Any:
         return self.b.or_(x, y)
 
-    def xor(self, type: str, x: Any, y: Any) -> Any:
+    def xor(self, type: str, x: Value, y: Value) -> Any:
         return self.b.xor(x, y)
 
     logical_and, logical_or, logical_xor = and_, or_, xor
 
-    def logical_not(self, type: str, x: Any) -> Any:
+    def logical_not(self, type: str, x: Value) -> Any:
         return self.b.not_(x)
 
-    def invert(self, type: str, x: Any) -> Any:
+    def invert(self, type: str, x: Value) -> Any:
         return self.b.not_(x)
 
-    def _shift(self, type: str, x: Any, y: Any, right: bool) -> Any:
+    def _shift(self, type: str, x: Value, y: Value, right: bool) -> Any:
         """By the type's width or more, everything is shifted out (to 0, or -1 of negatives)."""
         limit = self.constant(TYPES[type].bits, type)
         inside = self.b.icmp_unsigned("<", y, limit)
@@ -248,29 +254,29 @@ class Operations:
         made = self.b.lshr(x, y) if right else self.b.shl(x, y)
         return self.b.select(inside, made, self.constant(0, type))
 
-    def shift_left(self, type: str, x: Any, y: Any) -> Any:
+    def shift_left(self, type: str, x: Value, y: Value) -> Any:
         return self._shift(type, x, y, right=False)
 
-    def shift_right(self, type: str, x: Any, y: Any) -> Any:
+    def shift_right(self, type: str, x: Value, y: Value) -> Any:
         return self._shift(type, x, y, right=True)
 
     # -- rounding ---------------------------------------------------------------------------------
 
-    def floor(self, type: str, x: Any) -> Any:
+    def floor(self, type: str, x: Value) -> Any:
         return self.of(type).intrinsic("floor", x)
 
-    def ceil(self, type: str, x: Any) -> Any:
+    def ceil(self, type: str, x: Value) -> Any:
         return self.of(type).intrinsic("ceil", x)
 
-    def round(self, type: str, x: Any) -> Any:
+    def round(self, type: str, x: Value) -> Any:
         return self.of(type).intrinsic("roundeven", x)
 
-    def trunc(self, type: str, x: Any) -> Any:
+    def trunc(self, type: str, x: Value) -> Any:
         return self.of(type).intrinsic("trunc", x)
 
     # -- from type to type ------------------------------------------------------------------------
 
-    def convert(self, x: Any, source: str, target: str) -> Any:
+    def convert(self, x: Value, source: str, target: str) -> Any:
         """A value in another type: towards zero, and any number but 0 is true."""
         if source == target:
             return x
@@ -291,7 +297,7 @@ class Operations:
             return x
         return (self.b.sext if a == "i" else self.b.zext)(x, made)
 
-    def _to_whole(self, x: Any, target: str) -> Any:
+    def _to_whole(self, x: Value, target: str) -> Any:
         """As C compilers do it: by way of int32 (int64 for int64), then cut.
 
         A number that fits neither has no result that C would define.
@@ -301,7 +307,7 @@ class Operations:
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def load(self, place: Any, stored: str, align: int) -> Any:
+    def load(self, place: Value, stored: str, align: int) -> Any:
         """The element at an address, in the type it is computed in."""
         b = self.b
         if stored == "bool":
@@ -316,7 +322,7 @@ class Operations:
             return b.bitcast(wide, self.ir.FloatType())
         return value
 
-    def store(self, value: Any, place: Any, stored: str, align: int) -> None:
+    def store(self, value: Value, place: Value, stored: str, align: int) -> None:
         b = self.b
         if stored == "bool":
             value = b.zext(value, self.ir.IntType(8))
@@ -326,7 +332,7 @@ class Operations:
             value = self._rounded_bfloat(value)
         b.store(value, place, align=align)
 
-    def _rounded_bfloat(self, x: Any) -> Any:
+    def _rounded_bfloat(self, x: Value) -> Any:
         """The upper 16 bits of a float32, rounded half to even; NaN stays NaN."""
         b, word = self.b, self.ir.IntType(32)
         bits = b.bitcast(x, word)

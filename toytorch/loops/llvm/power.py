@@ -5,16 +5,19 @@ float32 needs no pair: float64's own logarithm has bits to spare.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.elementary import Elementary
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
 
 
 class Power(Elementary):
     """Elementary functions with `pow`."""
 
-    def pow(self, x: Any, y: Any) -> Any:
+    def pow(self, x: Value, y: Value) -> Any:
         if self.type == "float32":
             wide = self.of("float64")
             x, y = self.b.fpext(x, wide.real), self.b.fpext(y, wide.real)
@@ -29,7 +32,7 @@ class Power(Elementary):
         size = self.select(self.less(e, self.num(float("inf"))), self.fma(e, lost, e), e)
         return self.power_edges(x, y, size)
 
-    def log_pair(self, x: Any) -> tuple[Any, Any]:
+    def log_pair(self, x: Value) -> tuple[Any, Any]:
         """log x for x > 0 as the sum of two numbers, to 2⁻⁶⁵ of its size."""
         k, m = self.split_log(x)
         b = self.b
@@ -60,7 +63,7 @@ class Power(Elementary):
         edge = self.log_edges(x, x)
         return self.select(usual, total, edge), self.select(usual, lost, self.num(0))
 
-    def power_edges(self, x: Any, y: Any, size: Any) -> Any:
+    def power_edges(self, x: Value, y: Value, size: Any) -> Any:
         """|x|ʸ with its sign, and C's answers for 0, ±1, ∞ and NaN."""
         one, b = self.num(1), self.b
         nan, inf = self.num(float("nan")), self.num(float("inf"))

@@ -26,7 +26,7 @@ listeners: list[Callable[[int], None]] = []  # who goes by a new number, too
 def _function(verb: str) -> Any:
     """BLAS's own function to "get" or "set" the number, if NumPy's library has one."""
     try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]  # NumPy's stubs leave it out
     except (OSError, AttributeError):
         return None
     for name in NAMES:

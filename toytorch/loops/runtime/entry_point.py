@@ -10,13 +10,17 @@ in a file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.generators.llvm import Core, has_angles
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.processor import Processor
 from toytorch.loops.schedule.nest import Buffer, Nest, strides_of
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Module, Value
+
 
 FUNCTIONS = (
     "PyMem_RawMalloc",
@@ -53,7 +57,7 @@ def slots(nest: Nest) -> dict[str, int]:
 class EntryPoint(Builder):
     """Writes run_NAME of a nest, and the loops that it calls, into a module."""
 
-    def __init__(self, module: Any, nest: Nest, name: str, processor: Processor) -> None:
+    def __init__(self, module: Module, nest: Nest, name: str, processor: Processor) -> None:
         self.nest = nest
         self.scratch = [b for b in nest.buffers if b.axes == (-1,)]
         # After a large angle everything is computed again, slowly; where the input has been
@@ -77,12 +81,12 @@ class EntryPoint(Builder):
         """A word of the table."""
         return self.get(self.table, self.slot[name])
 
-    def python(self, name: str, result: Any, *args: Any) -> Any:
+    def python(self, name: str, result: Any, *args: object) -> Any:
         """Calls a function of CPython."""
         address = self.at(self.slot_of("context"), CONTEXT.index(name))
         return self.call(address, result, *args)
 
-    def write_run(self, lo: Any, hi: Any) -> None:
+    def write_run(self, lo: Value, hi: Value) -> None:
         """void run(table, lo, hi)."""
         b, core = self.b, self.cores[0]
         args, held = [], []
@@ -119,7 +123,7 @@ class EntryPoint(Builder):
             size = b.mul(size, self.word(n) if isinstance(n, int) else self.slot_of(n))
         return self.python("PyMem_RawMalloc", self.word, size)
 
-    def scalar(self, bits: Any, type: str, core: Core) -> Any:
+    def scalar(self, bits: Value, type: str, core: Core) -> Any:
         """A scalar from the table in the type it is computed in."""
         b = self.b
         if kind(type) == "f":

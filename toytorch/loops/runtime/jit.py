@@ -86,7 +86,7 @@ def context() -> Any:
         "None": id(None),
     }
     try:
-        import ml_dtypes
+        import ml_dtypes  # an optional package
 
         words["bfloat16"] = np.dtype(ml_dtypes.bfloat16).num
     except ImportError:
@@ -101,7 +101,7 @@ class Target:
     """This processor, as LLVM knows it."""
 
     def __init__(self) -> None:
-        import llvmlite
+        import llvmlite  # an optional package
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
@@ -237,6 +237,6 @@ def builtin(address: int, name: str, self: Any) -> Any:
     return new(ctypes.byref(made), self, None)
 
 
-def keep(*things: Any) -> None:
+def keep(*things: object) -> None:
     """Keeps what compiled code refers to."""
     _kept.extend(things)

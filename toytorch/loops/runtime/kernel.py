@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from toytorch.facts.hints import Array
 from toytorch.loops.generators import numpy as numpy_blocked
 from toytorch.loops.generators.python import (
     axis_views,
@@ -54,7 +55,7 @@ class Kernel:
         else:
             self.function = self.blocked
 
-    def __call__(self, *args: Any) -> bool:
+    def __call__(self, *args: object) -> bool:
         done = self.function(*args)
         if done is None:
             threads.thread_pool()
@@ -73,7 +74,7 @@ class Kernel:
         return True
 
     @staticmethod
-    def key(program: Program, arrays: Any) -> Layout:
+    def key(program: Program, arrays: tuple[Array, ...]) -> Layout:
         """What a kernel depends on in its arrays: kernels with equal keys are the same."""
         return layout_of(program, arrays)
 
@@ -89,11 +90,11 @@ class Kernel:
         made["cuda"] = cuda_source(schedule(self.program, self.layout, flat=True)).source
         return made
 
-    def bytes_moved(self, arrays: Any) -> int:
+    def bytes_moved(self, arrays: tuple[Array, ...]) -> int:
         """Bytes read and written if every array goes through memory once."""
         return sum(a.nbytes for a in arrays[: len(arrays_of(self.program))])
 
-    def interpret(self, *args: Any) -> None:
+    def interpret(self, *args: Array | float) -> None:
         """Runs the generated Python, element by element: slow, and what the others have to equal."""
         count = len(arrays_of(self.program))
         sizes = sizes_of(self.program, args[:count])
@@ -121,7 +122,7 @@ class Kernel:
         return total
 
 
-def compile_program(program: Program, *arrays: Any) -> Kernel:
+def compile_program(program: Program, *arrays: object) -> Kernel:
     """The kernel for arrays like these (outputs, then inputs); equal layouts share one."""
     layout = layout_of(program, arrays[: len(arrays_of(program))])
     with _lock:

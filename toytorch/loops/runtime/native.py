@@ -9,10 +9,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit, threads
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
 
 
 class Native(Builder):
@@ -30,15 +33,15 @@ class Native(Builder):
         table, self.lo, self.hi = self.function.args
         self.word_of = {w: self.get(table, k) for k, w in enumerate(words)}
 
-    def array(self, name: str, type: Any = None) -> Any:
+    def array(self, name: str, type: str | type | None = None) -> Any:
         """The array of elements (or of another type) whose address is a word of the table."""
         return self.pointer(self.word_of[name], type or self.real)
 
-    def read(self, base: Any, index: Any, type: Any = None) -> Any:
+    def read(self, base: Value, index: Any, type: type | None = None) -> Any:
         """The element (or the vector) that begins `index` elements after a pointer."""
         return self.load(base, index, type or self.real, self.bytes)
 
-    def write(self, value: Any, base: Any, index: Any) -> None:
+    def write(self, value: Any, base: Value, index: Any) -> None:
         """Writes an element, or a vector of them."""
         self.store(value, base, index, self.bytes)
 

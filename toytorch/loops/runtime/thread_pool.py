@@ -18,10 +18,14 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache as once
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.llvm.builder import Builder, ir
 from toytorch.loops.runtime import jit
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Module, Value
+
 
 PATIENCE = 1500  # polls of the queue before sleeping: some 50 µs, so that BLAS finds cores free
 PARTS = 4  # of a job for each thread: a thread that comes late takes fewer
@@ -46,19 +50,19 @@ WORKER = {"asleep": 0, "lock": 1, "queue": 2, "following": 3}
 class Function(Builder):
     """A function of the pool, which reads and writes fields of the queue and of workers."""
 
-    def field(self, base: Any, name: str) -> Any:
+    def field(self, base: Value, name: str) -> Any:
         return self.b.gep(base, [self.word((QUEUE | WORKER)[name])])
 
-    def field_of(self, base: Any, name: str) -> Any:
+    def field_of(self, base: Value, name: str) -> Any:
         return self.b.load(self.field(base, name))
 
-    def atomic_get(self, base: Any, name: str) -> Any:
+    def atomic_get(self, base: Value, name: str) -> Any:
         return self.b.load_atomic(self.field(base, name), "seq_cst", 8)
 
-    def atomic_put(self, base: Any, name: str, value: Any) -> None:
+    def atomic_put(self, base: Value, name: str, value: Any) -> None:
         self.b.store_atomic(value, self.field(base, name), "seq_cst", 8)
 
-    def atomic(self, how: str, base: Any, name: str, value: int | Any) -> Any:
+    def atomic(self, how: str, base: Value, name: str, value: int | Any) -> Any:
         """Changes a field and returns what it was."""
         return self.b.atomic_rmw(how, self.field(base, name), self.index(value), "seq_cst")
 
@@ -81,7 +85,7 @@ def write(name: str) -> str:
     return str(module)
 
 
-def write_take(module: Any, name: str) -> Any:
+def write_take(module: Module, name: str) -> Any:
     """void take(queue)"""
     f = Function(f"take_{name}", "void", ["word*"], module)
     b, (queue,) = f.b, f.function.args
@@ -99,7 +103,7 @@ def write_take(module: Any, name: str) -> Any:
     return f.function
 
 
-def write_post(module: Any, name: str, take: Any) -> None:
+def write_post(module: Module, name: str, take: Any) -> None:
     """half post(queue, run, table, total, step): 1; or 0, and nothing is done, where the pool is at
     another job."""
     f = Function(f"post_{name}", "half", ["word*", *["word"] * 4], module)
@@ -145,7 +149,7 @@ def write_post(module: Any, name: str, take: Any) -> None:
     b.ret(f.half(1))
 
 
-def write_life(module: Any, name: str, take: Any) -> None:
+def write_life(module: Module, name: str, take: Any) -> None:
     """void life(worker)"""
     f = Function(f"life_{name}", "void", ["word*"], module)
     b, (self,), zero, one = f.b, f.function.args, f.word(0), f.word(1)

@@ -13,14 +13,19 @@ would be compiled.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime.entry_point import CONTEXT, arrays_in, slots
 from toytorch.loops.schedule.nest import Nest, strides_of
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value
+
 
 # Where NumPy's array object keeps things, in words of 8 bytes from its beginning. `jit.works`
 # looks whether it is so.
@@ -65,7 +70,7 @@ SAME, FIXED, NONE, FREE = range(4)
 AXIS = ("first", "count", "counts", "tiled")  # dimensions (listed), whether in the range, ...
 
 
-def kernel_descriptor(nest: Nest, run: int, context: Any, limit: int) -> Any:
+def kernel_descriptor(nest: Nest, run: int, context: Array, limit: int) -> Any:
     """The descriptor of a kernel whose loops are compiled at an address; fewer elements than `limit` are
     done on one thread."""
     arrays, slot = arrays_in(nest), slots(nest)
@@ -173,11 +178,11 @@ class Trampoline(Builder):
     def context(self, name: str) -> Any:
         return self.get(self.context_, CONTEXT.index(name))
 
-    def python(self, name: str, result: Any, *args: Any) -> Any:
+    def python(self, name: str, result: Any, *args: object) -> Any:
         """Calls a function of the CONTEXT."""
         return self.call(self.context(name), result, *args)
 
-    def insist(self, condition: Any) -> None:
+    def insist(self, condition: Value) -> None:
         """Goes on only if the condition holds."""
         onward = self.block()
         self.b.cbranch(condition, onward, self.refuse)
@@ -189,7 +194,7 @@ class Trampoline(Builder):
         self.python("Py_IncRef", "void", made)
         self.b.ret(made)
 
-    def record(self, at: str, names: tuple[str, ...], k: Any) -> dict[str, Any]:
+    def record(self, at: str, names: tuple[str, ...], k: int) -> dict[str, Any]:
         """The k-th record of a list in the descriptor."""
         return self.record_at(
             self.b.add(self.field[at], self.b.mul(k, self.word(len(names)))), names

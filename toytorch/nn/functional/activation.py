@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import DType
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
@@ -58,12 +59,12 @@ prelu = PUBLIC["prelu"]
 
 
 @takes_words()
-def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x·Φ(x), with Φ itself or its approximation by "tanh"; Hendrycks and Gimpel 2016."""
     return gelu_record.function(input, approximate=approximate, out=out)
 
 
-def _run(op: Op, input: Tensor, inplace: bool, *rest: Any) -> Any:
+def _run(op: Op, input: Tensor, inplace: bool, *rest: Tensor | float) -> Any:
     """A record, or its in-place form."""
     return dispatch.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
 
@@ -230,17 +231,23 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 # -- along a dimension ----------------------------------------------------------------------------
 
 
-def softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
     return reduce.softmax.function(input, _chosen(input, dim), dtype)
 
 
-def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """softmax of -x."""
     return softmax(-input, _chosen(input, dim), dtype=dtype)
 
 
-def log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
     """log of softmax."""
     return reduce.log_softmax.function(input, _chosen(input, dim), dtype)
 

@@ -23,7 +23,12 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _check_dims(
-    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any, num_heads: int
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
 ) -> bool:
     """Whether there is a batch dimension; refuses what does not fit."""
     n = query.ndim
@@ -56,7 +61,7 @@ def _check_dims(
     return n == 3
 
 
-def _check_mask(mask: Any, name: str, like: Tensor) -> Any:
+def _check_mask(mask: Tensor | None, name: str, like: Tensor) -> Any:
     """A mask as numbers to add to scores."""
     if mask is None:
         return None
@@ -93,12 +98,19 @@ def _heads(x: Tensor, given: Any, count: int, size: int, name: str) -> Tensor:
     return given
 
 
-def _one_more(mask: Any) -> Any:
+def _one_more(mask: Tensor | None) -> Any:
     """A mask with a last column for a key that is always seen."""
     return None if mask is None else constant_pad_nd.function(mask, (0, 1), 0)
 
 
-def _merged(attn_mask: Any, padding: Any, batch: int, heads: int, target: int, source: int) -> Any:
+def _merged(
+    attn_mask: Tensor | None,
+    padding: Tensor | None,
+    batch: int,
+    heads: int,
+    target: int,
+    source: int,
+) -> Any:
     """Both masks as one that can be added to scores (B·heads, L, S)."""
     if padding is None:
         return attn_mask
@@ -180,7 +192,7 @@ def multi_head_attention_forward(
         _require(static_k is None, "bias cannot be added to static key.")
         _require(static_v is None, "bias cannot be added to static value.")
         k, v = (
-            cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]
+            cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]  # both are there, see above
             for x, b in ((k, bias_k), (v, bias_v))
         )
         mask, padding = _one_more(mask), _one_more(padding)
@@ -218,7 +230,7 @@ def multi_head_attention_forward(
     return (made, weights) if batched else (made.squeeze(1), weights.squeeze(0))
 
 
-def _fitted(mask: Any, length: int, source: int, count: int) -> Any:
+def _fitted(mask: Tensor | None, length: int, source: int, count: int) -> Any:
     """A mask (1, L, S) or (B·heads, L, S)."""
     if mask is None:
         return None
@@ -230,7 +242,9 @@ def _fitted(mask: Any, length: int, source: int, count: int) -> Any:
     return mask.unsqueeze(0) if mask.ndim == 2 else mask
 
 
-def _weighted(q: Tensor, k: Tensor, v: Tensor, mask: Any, chance: float) -> tuple[Any, Any]:
+def _weighted(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, chance: float
+) -> tuple[Any, Any]:
     """Attention with its weights, over (B·heads, L, E)."""
     scaled, turned = q * math.sqrt(1 / q.shape[-1]), k.transpose(1, 2)
     scores = (

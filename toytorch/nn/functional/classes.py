@@ -17,10 +17,10 @@ __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 def nll_loss(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-input[target], weighted by class; from log-probabilities."""
@@ -32,10 +32,10 @@ def nll_loss(
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Any = None,
-    size_average: Any = None,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce: Any = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -69,12 +69,12 @@ def cross_entropy(
     return (1 - label_smoothing) * loss + spread * (label_smoothing / classes)
 
 
-def _along(weight: Any, like: Tensor, axis: int) -> Any:
+def _along(weight: Tensor, like: Tensor, axis: int) -> Any:
     return weight.reshape([-1 if d == axis else 1 for d in range(like.ndim)])
 
 
 def _soft_targets(
-    logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float, axis: int
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
 ) -> Tensor:
     if not target.dtype.is_floating_point:
         raise RuntimeError(

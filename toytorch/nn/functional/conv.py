@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
 from toytorch.ops.nn import fold as columns
@@ -31,7 +31,11 @@ __all__ = [
 
 
 def unfold(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int = 0,
+    stride: int | Sequence[int] = 1,
 ) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
     sizes = [
@@ -48,11 +52,11 @@ def unfold(
 
 def fold(
     input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    output_size: Sequence[int],
+    kernel_size: int,
+    dilation: int = 1,
+    padding: int = 0,
+    stride: int = 1,
 ) -> Tensor:
     """Columns (B, C·KH·KW, P) added where their windows lie in images (B, C, H, W)."""
     sizes = [

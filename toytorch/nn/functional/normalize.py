@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def _refuse_single(shape: Any) -> None:
+def _refuse_single(shape: Sequence[int]) -> None:
     """Refuses a batch with one value for each channel."""
     count = shape[0]
     for n in shape[2:]:
@@ -81,7 +81,7 @@ def instance_norm(
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -91,7 +91,10 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     return layers.rms_norm(input, normalized_shape, weight, eps)
@@ -139,7 +142,7 @@ def local_response_norm(
 
 
 def normalize(
-    input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
     """x/max(‖x‖ₚ, eps) along a dimension."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -74,7 +75,7 @@ def _check_line(
 
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: Any,
+    kernel_size: int | Sequence[int],
     stride: Any = None,
     padding: Any = 0,
     dilation: Any = 1,
@@ -97,10 +98,10 @@ def max_pool1d_with_indices(
 
 def max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    dilation: int = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Pair:
@@ -110,10 +111,10 @@ def max_pool2d_with_indices(
 
 def max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Pair:
@@ -123,10 +124,10 @@ def max_pool3d_with_indices(
 
 def max_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: int,
+    stride: int | Sequence[int] | None = None,
+    padding: int = 0,
+    dilation: int | tuple[int, ...] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -137,10 +138,10 @@ def max_pool1d(
 
 def max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    dilation: int = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -157,10 +158,10 @@ def max_pool2d(
 
 def max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -192,7 +193,7 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     return pools.ADAPTIVE_MAX[n].function(input, sizes)
 
 
-def _refuse_few_dims(input: Tensor, output_size: Any, n: int) -> None:
+def _refuse_few_dims(input: Tensor, output_size: int | Sequence[int | None] | None, n: int) -> None:
     """Refuses images with fewer dimensions than sizes are asked for."""
     if (
         not isinstance(output_size, int)
@@ -203,39 +204,45 @@ def _refuse_few_dims(input: Tensor, output_size: Any, n: int) -> None:
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins along a dimension, and their places."""
     return _adaptive_max(1, input, output_size)
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins of images, and their places."""
     return _adaptive_max(2, input, output_size)
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
 ) -> Pair:
     """The maxima of even bins of volumes, and their places."""
     return _adaptive_max(3, input, output_size)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Any:
     """The largest elements of even bins of (B, C, L)."""
     made = _adaptive_max(1, input, output_size)
     return made if return_indices else made[0]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Any:
     """The largest elements of even bins of (B, C, H, W)."""
     made = _adaptive_max(2, input, output_size)
     return made if return_indices else made[0]
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Any:
     """The largest elements of even bins of (B, C, D, H, W)."""
     made = _adaptive_max(3, input, output_size)
     return made if return_indices else made[0]
@@ -248,9 +255,9 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 @takes_words()
 def avg_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -271,9 +278,9 @@ def avg_pool1d(
 @takes_words()
 def avg_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: int | Sequence[int],
+    stride: int | None = None,
+    padding: int = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -289,9 +296,9 @@ def avg_pool2d(
 @takes_words()
 def avg_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: int | Sequence[int],
+    stride: int | None = None,
+    padding: int = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -304,13 +311,13 @@ def avg_pool3d(
     )
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
     return resize.adaptive_average(2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)
     return resize.adaptive_average(3, input, output_size)
@@ -323,10 +330,10 @@ def _power_mean(
     n: int,
     input: Tensor,
     norm_type: float,
-    kernel_size: Any,
+    kernel_size: int,
     stride: Any,
     ceil_mode: bool,
-    pool: Any,
+    pool: Callable[..., Any],
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} over windows; a negative sum counts as 0."""
     if input.ndim not in (n + 1, n + 2):
@@ -344,21 +351,29 @@ def _power_mean(
 
 
 def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int,
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, L)."""
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode, avg_pool1d)
 
 
 def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int,
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, H, W)."""
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode, avg_pool2d)
 
 
 def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, D, H, W)."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode, avg_pool3d)
@@ -370,8 +385,8 @@ def lp_pool3d(
 def _fractional(
     n: int,
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any,
+    kernel_size: Sequence[int] | int | None,
+    output_size: int | Sequence[int | None] | None,
     output_ratio: Any,
     samples: Tensor | None,
 ) -> Pair:
@@ -401,8 +416,8 @@ def _fractional(
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: int | Sequence[int] | None,
+    output_size: int | Sequence[int | None] | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -413,8 +428,8 @@ def fractional_max_pool2d_with_indices(
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: int | Sequence[int] | None,
+    output_size: int | Sequence[int | None] | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -426,9 +441,9 @@ def fractional_max_pool3d_with_indices(
 @tensor_first
 def fractional_max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None = None,
+    output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
@@ -439,9 +454,9 @@ def fractional_max_pool2d(
 
 def fractional_max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int | None] | None = None,
+    output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
@@ -481,10 +496,10 @@ def _unpooled_sizes(
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
+    kernel_size: int | tuple[int, ...],
+    stride: tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, L) back where max_pool1d found them."""
     (size,) = _unpooled_sizes(input, 1, kernel_size, stride, padding, output_size)
@@ -495,10 +510,10 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
+    kernel_size: int | tuple[int, ...],
+    stride: tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, H, W) back where max_pool2d found them."""
     sizes = _unpooled_sizes(input, 2, kernel_size, stride, padding, output_size)
@@ -508,10 +523,10 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
+    kernel_size: int,
     stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
+    padding: int = 0,
+    output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, D, H, W) back where max_pool3d found them."""
     sizes = _unpooled_sizes(input, 3, kernel_size, stride, padding, output_size)

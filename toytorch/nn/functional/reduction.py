@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.core.tensor import Tensor
 
 __all__ = ["legacy_reduction", "reduced"]
@@ -20,7 +18,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def legacy_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
+def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """The reduction that the two older arguments stand for, if they are given."""
     if size_average is None and reduce is None:
         return reduction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,9 @@ pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuff
 
 
 @tensor_first
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
     """A border of a value, or of the tensor mirrored, repeated or taken round.
 
     `pad` holds pairs (before, after) from the last dimension backwards.
@@ -83,7 +86,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 # -- sizes ----------------------------------------------------------------------------------------
 
 
-def _target(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, Any]:
+def _target(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None) -> tuple[Any, Any]:
     """The sizes to make, and the scales to compute with (None: from the sizes)."""
     n = input.ndim - 2
     if (size is None) == (scale_factor is None):
@@ -124,8 +127,8 @@ LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 def interpolate(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: Sequence[int] | None = None,
+    scale_factor: float | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -176,8 +179,8 @@ def _no_such_mode(input: Tensor, mode: str) -> str:
 
 def upsample(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: Sequence[int] | None = None,
+    scale_factor: float | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
@@ -186,13 +189,17 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(
+    input: Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None
+) -> Tensor:
     """The old name of `interpolate` with mode="nearest"."""
     _old("upsample_nearest", "interpolate")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(
+    input: Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None
+) -> Tensor:
     """The old name of `interpolate` with mode="bilinear", corners aligned."""
     _old("upsample_bilinear", "interpolate")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
@@ -241,7 +248,7 @@ def grid_sample(
     )
 
 
-def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample that turns, shifts and scales images by matrices (N, n, n + 1)."""
     if align_corners is None:
         warnings.warn(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
@@ -129,7 +128,11 @@ class PReLU(Module):
     """A leaky relu whose slopes are learned; He et al. 2015."""
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init

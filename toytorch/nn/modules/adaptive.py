@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn.modules.container import ModuleList, Sequential
 from toytorch.nn.modules.linear import Linear
@@ -35,8 +36,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Any,
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

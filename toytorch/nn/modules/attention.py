@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -37,8 +38,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:

@@ -6,10 +6,14 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toytorch.core.public_modules import finder
 from toytorch.nn.modules.module import Module
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 T = TypeVar("T", bound="_Numbered")
 
@@ -23,7 +27,7 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def _name_at(self, index: Any) -> str:
+    def _name_at(self, index: int) -> str:
         at, names = operator.index(index), list(self._modules)
         if not -len(names) <= at < len(names):
             raise IndexError(f"index {at} is out of range")
@@ -43,7 +47,7 @@ class _Numbered(Module):
         self._modules.clear()
         self._modules.update(numbered)
 
-    def append(self: T, module: Any) -> T:
+    def append(self: T, module: Module) -> T:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
@@ -65,7 +69,7 @@ class _Numbered(Module):
         del self[key]
         return found
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         raise NotImplementedError
 
 
@@ -90,17 +94,17 @@ class Sequential(_Numbered):
         for name, module in named:
             self.add_module(name, module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         for module in self._modules.values():
             input = module(input)
         return input
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
             return self.__class__(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._name_at(index)]
 
-    def insert(self, index: int, module: Any) -> Sequential:
+    def insert(self, index: int, module: Module) -> Sequential:
         """Adds a module before a place."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -113,7 +117,7 @@ class Sequential(_Numbered):
         return self
 
     @staticmethod
-    def _need_sequential(other: Any) -> None:
+    def _need_sequential(other: Iterable[Any]) -> None:
         if not isinstance(other, Sequential):
             raise ValueError(
                 "add operator supports only objects of Sequential class, but "
@@ -128,7 +132,7 @@ class Sequential(_Numbered):
         self._need_sequential(other)
         return self.extend(other)
 
-    def _need_count(self, other: Any) -> None:
+    def _need_count(self, other: Iterable[Any] | int) -> None:
         if not isinstance(other, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
@@ -160,12 +164,12 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
             return self.__class__(list(self._modules.values())[index])
         return self._modules[self._name_at(index)]
 
-    def insert(self, index: int, module: Any) -> None:
+    def insert(self, index: int, module: Module) -> None:
         """Adds a module before a place."""
         modules = list(self)
         modules.insert(index, module)
@@ -232,7 +236,7 @@ class ModuleDict(Module):
     def __getitem__(self, key: str) -> Any:
         return self._modules[key]
 
-    def __setitem__(self, key: str, module: Any) -> None:
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:

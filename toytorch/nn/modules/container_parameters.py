@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -13,7 +13,7 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Tensor) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
     return (
         Parameter(value)
@@ -22,7 +22,7 @@ def _as_parameter(value: Any) -> Any:
     )
 
 
-def _line(key: Any, value: Any, kind: str) -> str:
+def _line(key: int | str, value: Tensor, kind: str) -> str:
     """How one entry is printed."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
@@ -40,24 +40,24 @@ class ParameterList(Module):
     ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
     """
 
-    def __init__(self, values: Any = None) -> None:
+    def __init__(self, values: Sequence[Tensor] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
             self.extend(values)
 
-    def _name_at(self, index: Any) -> str:
+    def _name_at(self, index: int) -> str:
         at = operator.index(index)
         if not -self._size <= at < self._size:
             raise IndexError(f"index {at} is out of range")
         return str(at % self._size)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
             return type(self)(self[i] for i in range(*index.indices(len(self))))
         return getattr(self, self._name_at(index))
 
-    def __setitem__(self, index: int, param: Any) -> None:
+    def __setitem__(self, index: int, param: Tensor) -> None:
         setattr(self, self._name_at(index), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -66,13 +66,13 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
-    def append(self, value: Any) -> ParameterList:
+    def append(self, value: Tensor) -> ParameterList:
         """Adds one at the end."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self, values: Any) -> ParameterList:
+    def extend(self, values: Iterable[Any]) -> ParameterList:
         """Adds several at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
@@ -83,13 +83,13 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def __iadd__(self, values: Any) -> ParameterList:
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
     def extra_repr(self) -> str:
         return "\n".join(_line(i, p, str(getattr(p, "dtype", ""))) for i, p in enumerate(self))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
 
@@ -103,7 +103,7 @@ class ParameterDict(Module):
             self.update(parameters)
 
     @staticmethod
-    def _checked(key: Any) -> str:
+    def _checked(key: str) -> str:
         if not isinstance(key, str):
             raise TypeError(
                 "Index given to ParameterDict cannot be used as a key as it is not a "
@@ -115,7 +115,7 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._checked(key))
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: Tensor) -> None:
         self._keys[key] = None
         setattr(self, self._checked(key), _as_parameter(value))
 
@@ -193,19 +193,19 @@ class ParameterDict(Module):
             _line(k, p, p.type() if isinstance(p, Tensor) else "") for k, p in self.items()
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
 
-    def __or__(self, other: Any) -> ParameterDict:
+    def __or__(self, other: Iterable[Any]) -> ParameterDict:
         made = self.copy()
         made.update(other)
         return made
 
-    def __ror__(self, other: Any) -> ParameterDict:
+    def __ror__(self, other: object) -> ParameterDict:
         made = ParameterDict(other)
         made.update(self)
         return made
 
-    def __ior__(self, other: Any) -> ParameterDict:
+    def __ior__(self, other: object) -> ParameterDict:
         self.update(other)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -30,7 +31,7 @@ class Unflatten(Module):
     torch.Size([4, 2, 3])
     """
 
-    def __init__(self, dim: Any, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         if isinstance(dim, int):
             self._check(unflattened_size, (tuple, list), int, "ints")
@@ -41,7 +42,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, unflattened_size
 
     @staticmethod
-    def _check(size: Any, kinds: tuple[type, ...], kind: type, word: str) -> None:
+    def _check(size: Sequence[int], kinds: tuple[type, ...], kind: type, word: str) -> None:
         if not isinstance(size, kinds):
             raise TypeError(
                 f"unflattened_size must be a tuple of {word}, but found type {type(size).__name__}"

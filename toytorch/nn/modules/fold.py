@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
@@ -18,7 +18,7 @@ class Unfold(Module):
     """
 
     def __init__(
-        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1
     ) -> None:
         super().__init__()
         self.kernel_size, self.dilation = kernel_size, dilation
@@ -39,11 +39,11 @@ class Fold(Module):
 
     def __init__(
         self,
-        output_size: Any,
-        kernel_size: Any,
-        dilation: Any = 1,
-        padding: Any = 0,
-        stride: Any = 1,
+        output_size: Sequence[int],
+        kernel_size: int,
+        dilation: int = 1,
+        padding: int = 0,
+        stride: int = 1,
     ) -> None:
         super().__init__()
         self.output_size, self.kernel_size, self.dilation = output_size, kernel_size, dilation

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor, alias
 from toytorch.facts.node import Handle
+
+if TYPE_CHECKING:
+    from toytorch.autograd.function import Context
+    from toytorch.nn.modules.module import Module
 
 
 class Hook(NamedTuple):
@@ -26,7 +31,7 @@ EVERYWHERE: dict[str, dict[int, Any]] = {
 }
 
 
-def add(table: dict[int, Any], hook: Any, prepend: bool = False) -> Handle:
+def add(table: dict[int, Any], hook: object, prepend: bool = False) -> Handle:
     """Enters a hook into a table, as the last or as the first."""
     before = dict(table)
     handle = Handle(table, hook)
@@ -38,7 +43,7 @@ def add(table: dict[int, Any], hook: Any, prepend: bool = False) -> Handle:
     return handle
 
 
-def hooks_of(module: Any, moment: str) -> list[Any]:
+def hooks_of(module: Module, moment: str) -> list[Any]:
     """The hooks of one moment: those of every module, then the module's own."""
     return [*EVERYWHERE[moment].values(), *getattr(module, moment).values()]
 
@@ -53,7 +58,7 @@ class Gate(Function):
         return tuple(alias(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Tensor) -> Any:
         return (None, *ctx.seen(grads))
 
 
@@ -64,7 +69,7 @@ class BackwardHooks:
     after   hook(module, grad_input, grad_output), which may replace grad_input
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Module) -> None:
         self.module, self.grad_output, self.gated = module, (), False
         self.before = hooks_of(module, "_backward_pre_hooks")
         self.after = hooks_of(module, "_backward_hooks")
@@ -82,7 +87,7 @@ class BackwardHooks:
             result[i] = t
         return tuple(result)
 
-    def outputs(self, result: Any) -> Any:
+    def outputs(self, result: Tensor) -> Any:
         """The results, their tensors passed through a gate."""
         many = isinstance(result, (tuple, list))
         values = list(result) if many else [result]
@@ -132,7 +137,7 @@ def first_tensor(result: Any) -> Any:
     return result
 
 
-def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """module.forward, and every hook at its moment."""
     called: set[int] = set()
     hooks, result = [], None
@@ -190,23 +195,23 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 # -- hooks of every module ------------------------------------------------------------------------
 
 
-def register_module_forward_pre_hook(hook: Any) -> Handle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, args) before the forward of every module."""
     return add(EVERYWHERE["_forward_pre_hooks"], Hook(hook))
 
 
 def register_module_forward_hook(
-    hook: Any, *, with_kwargs: bool = False, always_call: bool = False
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> Handle:
     """Calls hook(module, args, output) after the forward of every module."""
     return add(EVERYWHERE["_forward_hooks"], Hook(hook, with_kwargs, always_call))
 
 
-def register_module_full_backward_pre_hook(hook: Any) -> Handle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, grad_output) before backward passes any module."""
     return add(EVERYWHERE["_backward_pre_hooks"], hook)
 
 
-def register_module_full_backward_hook(hook: Any) -> Handle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     """Calls hook(module, grad_input, grad_output) after backward passed any module."""
     return add(EVERYWHERE["_backward_hooks"], hook)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn.modules.batchnorm import _LazyNormBase, _NormBase, check_dims
 
@@ -20,8 +21,8 @@ class _InstanceNorm(_NormBase):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
         *,
         bias: bool = True,
     ) -> None:

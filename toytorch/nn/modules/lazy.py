@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
@@ -26,7 +27,7 @@ class LazyModuleMixin(Module):
 
     cls_to_become: type | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(
@@ -43,7 +44,7 @@ class LazyModuleMixin(Module):
         """Whether a parameter or buffer has no shape yet."""
         return any(map(is_lazy, itertools.chain(self._parameters.values(), self._buffers.values())))
 
-    def _lazy_load_hook(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _lazy_load_hook(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Shapes what is about to be loaded like what was saved."""
         for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
             given = state_dict.get(prefix + name)
@@ -56,7 +57,9 @@ class LazyModuleMixin(Module):
                 with no_grad():
                     value.materialize(given.shape)
 
-    def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
+    def _infer_parameters(
+        self, module: Module, args: Sequence[Tensor], kwargs: dict[Any, Any] | None = None
+    ) -> None:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {module._get_name()} has not been fully initialized")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn.modules import conv
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.parameter import UninitializedParameter
@@ -25,13 +26,13 @@ class _LazyConv(LazyModuleMixin):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
         *rest: Any,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
         **options: Any,
     ) -> None:
         if len(rest) > 2:  # bias was given by position
@@ -49,9 +50,9 @@ class _LazyConv(LazyModuleMixin):
     def reset_parameters(self) -> None:
         """Draws starting values, once there are parameters."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            super().reset_parameters()  # type: ignore[misc]  # the class beside it has it
 
-    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+    def initialize_parameters(self, input: Tensor, *args: object, **kwargs: object) -> None:
         """Shapes weight and bias."""
         if not self.has_uninitialized_params():
             return

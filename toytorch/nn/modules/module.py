@@ -10,6 +10,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.hints import Device
 from toytorch.facts.node import Handle
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
@@ -57,7 +58,7 @@ class Module(Stateful):
     dump_patches = False
     _compiled: Any = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if kwargs and not self.call_super_init:
             raise TypeError(
                 f"{type(self).__name__}.__init__() got an unexpected keyword argument "
@@ -85,7 +86,7 @@ class Module(Stateful):
 
     # -- calling ------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: object) -> Any:
         if self._compiled is not None:
             return self._compiled(*args, **kwargs)
         if not (
@@ -99,7 +100,7 @@ class Module(Stateful):
             return self.forward(*args, **kwargs)
         return call_with_hooks(self, args, kwargs)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
         compiler = getattr(sys.modules["toytorch"], "compile", None)
         if compiler is not None:
@@ -107,7 +108,7 @@ class Module(Stateful):
 
     def register_forward_hook(
         self,
-        hook: Any,
+        hook: Callable[..., Any],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -122,16 +123,20 @@ class Module(Stateful):
         return add(self._forward_hooks, Hook(hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(
-        self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
         """Calls hook(module, args) before forward; it may replace the arguments."""
         return add(self._forward_pre_hooks, Hook(hook, with_kwargs), prepend)
 
-    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(module, grad_output) before backward passes; it may replace grad_output."""
         return add(self._backward_pre_hooks, hook, prepend)
 
-    def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> Handle:
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> Handle:
         """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
         if self._node_hooks:
             raise RuntimeError(
@@ -140,7 +145,7 @@ class Module(Stateful):
             )
         return add(self._backward_hooks, hook, prepend)
 
-    def register_backward_hook(self, hook: Any) -> Handle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
         """The older form: calls hook(module, ...) with the gradients of the last node alone."""
         if self._backward_hooks:
             raise RuntimeError(
@@ -202,7 +207,7 @@ class Module(Stateful):
                 f"desired dtype={target}"
             )
 
-        def convert(t: Any) -> Any:
+        def convert(t: Tensor) -> Any:
             chosen = dict(options)
             if target is not None and t.dtype.rank >= 2:
                 chosen["dtype"] = target
@@ -213,7 +218,7 @@ class Module(Stateful):
 
         return self._apply(convert)
 
-    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+    def to_empty(self: T, *, device: Device, recurse: bool = True) -> T:
         """New memory on a device, its values not set."""
         return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse)
 
@@ -240,7 +245,7 @@ class Module(Stateful):
         """State in the CPU's memory."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self: T, device: Any = None) -> T:
+    def cuda(self: T, device: Device = None) -> T:
         """State on a GPU."""
         return self._apply(lambda t: t.cuda(device))
 

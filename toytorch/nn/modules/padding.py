@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.core.tensor import Tensor
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
@@ -17,7 +15,7 @@ class _PadNd(Module):
     dims = 0
     padding: tuple[int, ...]
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int) -> None:
         super().__init__()
         self.padding = _ntuple(2 * self.dims)(padding)
 
@@ -31,7 +29,7 @@ class _PadNd(Module):
 class _ConstantPadNd(_PadNd):
     """A border of one value."""
 
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: int, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -63,7 +61,7 @@ class ConstantPad3d(_ConstantPadNd):
 class ZeroPad1d(ConstantPad1d):
     """A border of zeros around (B, C, L)."""
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -79,7 +77,7 @@ class ZeroPad2d(ConstantPad2d):
               [0., 0.]]]])
     """
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -89,7 +87,7 @@ class ZeroPad2d(ConstantPad2d):
 class ZeroPad3d(ConstantPad3d):
     """A border of zeros around (B, C, D, H, W)."""
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: int) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -28,10 +29,10 @@ class _MaxPoolNd(_Pool):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
+        dilation: int = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -79,13 +80,15 @@ class _MaxUnpoolNd(_Pool):
     shown = ("kernel_size", "stride", "padding")
     dims = 0
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: int, stride: int | None = None, padding: int = 0) -> None:
         super().__init__()
         each = _ntuple(self.dims)
         self.kernel_size, self.padding = each(kernel_size), each(padding)
         self.stride = each(kernel_size if stride is None else stride)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
         return type(self).function(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
@@ -115,9 +118,9 @@ class _FractionalMaxPoolNd(Module):
 
     def __init__(
         self,
-        kernel_size: Any,
+        kernel_size: int,
         output_size: Any = None,
-        output_ratio: Any = None,
+        output_ratio: Sequence[float] | None = None,
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> None:
@@ -171,9 +174,9 @@ class AvgPool1d(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -199,9 +202,9 @@ class _WidePool(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -240,7 +243,7 @@ class _LPPoolNd(_Pool):
     shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+        self, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False
     ) -> None:
         super().__init__()
         self.norm_type, self.kernel_size = norm_type, kernel_size
@@ -276,7 +279,7 @@ class LPPool3d(_LPPoolNd):
 class _AdaptiveMaxPoolNd(_Pool):
     shown = ("output_size",)
 
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: int, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size, self.return_indices = output_size, return_indices
 
@@ -305,7 +308,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _AdaptiveAvgPoolNd(_Pool):
     shown = ("output_size",)
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: Sequence[int | None]) -> None:
         super().__init__()
         self.output_size = output_size
 

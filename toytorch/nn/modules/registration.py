@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
 
 TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -32,14 +36,14 @@ def replaceable(method: Callable[..., Any]) -> Any:
     stand_ins[name] = None
 
     @functools.wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self: Any, *args: object, **kwargs: object) -> Any:
         return (stand_ins[name] or method)(self, *args, **kwargs)
 
     return run
 
 
 @contextmanager
-def using(**pieces: Any) -> Iterator[None]:
+def using(**pieces: Callable[..., Any] | None) -> Iterator[None]:
     """Lets functions stand in for methods of every module while the block lasts.
 
     >>> from toytorch import nn
@@ -158,7 +162,7 @@ class Tree:
         return sorted(n for n in names if not n[:1].isdigit())  # nobody can write `net.0`
 
     @staticmethod
-    def _check_name(kind: str, name: Any, taken: bool) -> None:
+    def _check_name(kind: str, name: str, taken: bool) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {full_name(name)}")
         if "." in name:
@@ -174,7 +178,7 @@ class Tree:
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
 
-    def register_parameter(self, name: str, param: Any) -> None:
+    def register_parameter(self, name: str, param: Tensor | int | None) -> None:
         """Adds a parameter, or None for one that is absent."""
         self._check_ready("parameter")
         self._check_name("parameter", name, hasattr(self, name) and name not in self._parameters)
@@ -192,7 +196,9 @@ class Tree:
             )
         self._parameters[name] = param
 
-    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+    def register_buffer(
+        self, name: str, tensor: Sequence[Tensor] | Tensor | None, persistent: bool = True
+    ) -> None:
         """Adds a tensor that is part of the state but not learned."""
         self._check_ready("buffer")
         self._check_name("buffer", name, hasattr(self, name) and name not in self._buffers)
@@ -205,14 +211,14 @@ class Tree:
         kept = self._non_persistent_buffers_set
         (kept.discard if persistent else kept.add)(name)
 
-    def add_module(self, name: str, module: Any) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child under a name."""
         if module is not None and not isinstance(module, Tree):
             raise TypeError(f"{full_name(module)} is not a Module subclass")
         self._check_name("module", name, hasattr(self, name) and name not in self._modules)
         self._modules[name] = module
 
-    def register_module(self, name: str, module: Any) -> None:
+    def register_module(self, name: str, module: Module) -> None:
         """Adds a child under a name."""
         self.add_module(name, module)
 
@@ -302,7 +308,7 @@ class Tree:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Puts another module at a dotted path; with strict, only where there is one."""
         if not target:
             raise ValueError("Cannot set the submodule without a target name!")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -58,7 +59,7 @@ class RNNBase(Module):
             for suffix in ("", "_reverse")[: 2 if bidirectional else 1]:
                 shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 if bias:
-                    shapes.update(bias_ih=(gates,), bias_hh=(gates,))  # type: ignore[arg-type]
+                    shapes.update(bias_ih=(gates,), bias_hh=(gates,))  # type: ignore[arg-type]  # tuples of one size among pairs
                 if proj_size:
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 self._all_weights.append([f"{n}_l{layer}{suffix}" for n in shapes])
@@ -152,7 +153,9 @@ class RNNBase(Module):
 
     # -- computing ----------------------------------------------------------------------------
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(
+        self, input: PackedSequence | Tensor, hx: Tensor | Sequence[Tensor] | None = None
+    ) -> Any:
         """(output, hidden state after the last step), from (T, B, in) or a PackedSequence."""
         hidden = None if hx is None else [hx] if self.states == 1 else list(hx)
         if isinstance(input, PackedSequence):
@@ -204,7 +207,9 @@ class RNNBase(Module):
             last = [h.index_select(1, back) for h in last]
         return PackedSequence(made, batch_sizes, order, back), last
 
-    def _layers(self, x: Tensor, hidden: list[Tensor], spans: Any) -> tuple[Tensor, list[Tensor]]:
+    def _layers(
+        self, x: Tensor, hidden: list[Tensor], spans: Sequence[Sequence[int]]
+    ) -> tuple[Tensor, list[Tensor]]:
         """All layers, one after the other, over steps of rows: (N, in) to (N, out)."""
         last: list[Any] = []
         directions = 2 if self.bidirectional else 1
@@ -223,7 +228,7 @@ class RNNBase(Module):
         return x, [stack.function(list(each), 0) for each in zip(*last)]
 
     def _direction(
-        self, x: Tensor, hidden: list[Tensor], names: list[str], spans: Any
+        self, x: Tensor, hidden: list[Tensor], names: list[str], spans: Sequence[Sequence[int]]
     ) -> tuple[Any, ...]:
         """One layer in one direction: outputs, and the state after the last step."""
         w = {name.partition("_l")[0]: getattr(self, name) for name in names}
@@ -238,14 +243,14 @@ class RNNBase(Module):
 
 
 def _check_options(
-    mode: Any,
-    input_size: Any,
-    hidden_size: Any,
-    num_layers: Any,
-    bias: Any,
-    batch_first: Any,
-    dropout: Any,
-    proj_size: Any,
+    mode: str,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    bias: bool,
+    batch_first: bool,
+    dropout: float,
+    proj_size: int,
 ) -> None:
     """Refuses what no network can be made of."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:

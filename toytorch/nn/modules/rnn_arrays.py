@@ -10,13 +10,19 @@ which those of the weights are one matrix product.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 Spans = list[tuple[int, int]]
 # What a step does beside its matrix product, in one pass: see `lstm_forward` for the formulas. The
@@ -41,17 +47,17 @@ LSTM_BACK = Recipe("""dm[r,j], i[r,j], f[r,j], g[r,j], o[r,j], th[r,j], old[r,j]
     back = cell * f""")
 
 
-def in_one_pass(a: Any) -> bool:
+def in_one_pass(a: Array) -> bool:
     """Whether compiled loops do the steps: where they work, and there is enough to do."""
     return a.__class__ is np.ndarray and a.dtype.char in "fd" and a.size >= SMALLEST and jit.works()
 
 
-def quarters(a: Any, n: int) -> list[Any]:
+def quarters(a: Array, n: int) -> list[Any]:
     """The four gates in rows of (rows, 4n)."""
     return [a[:, :n], a[:, n : 2 * n], a[:, 2 * n : 3 * n], a[:, 3 * n :]]
 
 
-def squash(xp: Any, a: Any) -> None:
+def squash(xp: ArrayModule, a: Array) -> None:
     """Sigmoid in place: (tanh(x/2) + 1)/2, which overflows nowhere."""
     a *= 0.5
     xp.tanh(a, out=a)
@@ -59,7 +65,7 @@ def squash(xp: Any, a: Any) -> None:
     a += 0.5
 
 
-def before(xp: Any, after: Any, start: Any, spans: Spans) -> Any:
+def before(xp: ArrayModule, after: Any, start: Any, spans: Spans) -> Any:
     """The state before each step, from the states after."""
     rows = len(start)
     if len(spans) * rows == len(after) and spans[0] == (0, rows):  # all run to the end, forward
@@ -75,7 +81,13 @@ def before(xp: Any, after: Any, start: Any, spans: Spans) -> Any:
 
 
 def lstm_forward(
-    xp: Any, gates: Any, h0: Any, c0: Any, w_hh: Any, w_hr: Any, spans: Spans
+    xp: ArrayModule,
+    gates: Array,
+    h0: Array,
+    c0: Array,
+    w_hh: Array,
+    w_hr: Tensor | None,
+    spans: Spans,
 ) -> tuple[Any, ...]:
     """i, f, o = σ(·), g = tanh(·); c ← f·c + i·g; h ← o·tanh c, projected where there is w_hr.
 
@@ -122,7 +134,9 @@ def lstm_forward(
     return outputs, h, c, acts, cells, tanhs
 
 
-def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> tuple[Any, ...]:
+def lstm_backward(
+    xp: ArrayModule, grads: Sequence[Array], inputs: Any, saved: Sequence[Array], spans: Spans
+) -> tuple[Any, ...]:
     """The gradients of gates, h0, c0, w_hh and w_hr."""
     g_out, g_h, g_c = grads
     _, h0, c0, w_hh, w_hr = inputs
@@ -176,7 +190,7 @@ def lstm_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) ->
 
 
 def gru_forward(
-    xp: Any, gates: Any, h0: Any, w_hh: Any, b_hh: Any, spans: Spans
+    xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, b_hh: Array, spans: Spans
 ) -> tuple[Any, ...]:
     """r, z = σ(·); n = tanh(input's share + r·state's share); h ← n + z·(h - n).
 
@@ -206,7 +220,13 @@ def gru_forward(
     return outputs, h, acts, shares
 
 
-def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> tuple[Any, ...]:
+def gru_backward(
+    xp: ArrayModule,
+    grads: Sequence[Array],
+    inputs: Sequence[Array],
+    saved: Sequence[Array],
+    spans: Spans,
+) -> tuple[Any, ...]:
     """The gradients of gates, h0, w_hh and b_hh."""
     g_out, g_h = grads
     _, h0, w_hh, b_hh = inputs
@@ -240,7 +260,7 @@ def gru_backward(xp: Any, grads: Any, inputs: Any, saved: Any, spans: Spans) -> 
 
 
 def rnn_forward(
-    xp: Any, gates: Any, h0: Any, w_hh: Any, relu: bool, spans: Spans
+    xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, relu: bool, spans: Spans
 ) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
     h, outputs, turned = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
@@ -257,7 +277,12 @@ def rnn_forward(
 
 
 def rnn_backward(
-    xp: Any, grads: Any, inputs: Any, relu: bool, outputs: Any, spans: Spans
+    xp: ArrayModule,
+    grads: Sequence[Array],
+    inputs: Sequence[Array],
+    relu: bool,
+    outputs: Array,
+    spans: Spans,
 ) -> tuple[Any, ...]:
     """The gradients of gates, h0 and w_hh."""
     g_out, g_h = grads

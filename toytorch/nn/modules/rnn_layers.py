@@ -6,15 +6,21 @@ wanted, or a mode looks on, the steps are tensor operations instead (`rnn_steps`
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.autograd.function import Function
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
+from toytorch.facts.hints import Array
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
+
+if TYPE_CHECKING:
+    from toytorch.autograd.function import Context
+
 
 Spans = list[tuple[int, int]]
 
@@ -23,11 +29,13 @@ def _arrays(tensors: Any) -> list[Any]:
     return [t._array if isinstance(t, Tensor) else t for t in tensors]
 
 
-def _wrapped(results: Any) -> list[Any]:
+def _wrapped(results: Sequence[Array | None]) -> list[Any]:
     return [None if r is None else wrap(r) for r in results]
 
 
-def _again(function: Any, inputs: Any, options: Any, grads: Any) -> list[Any]:
+def _again(
+    function: Any, inputs: list[Tensor | None], options: tuple[Any, ...], grads: tuple[Tensor, ...]
+) -> list[Any]:
     """The gradients of the inputs by way of the composed function: differentiable themselves."""
     wanted = [t for t in inputs if isinstance(t, Tensor) and t.requires_grad]
     outputs = function(*inputs, *options)
@@ -42,14 +50,14 @@ class Lstm(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, c, *kept = arrays.lstm_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]
+        outputs, h, c, *kept = arrays.lstm_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
         results = wrap(outputs), wrap(h), wrap(c)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
         return results
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.lstm_steps, inputs, (ctx.spans,), grads), None)
@@ -66,14 +74,14 @@ class Gru(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        outputs, h, *kept = arrays.gru_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]
+        outputs, h, *kept = arrays.gru_forward(xp, *_arrays(inputs), spans)  # type: ignore[call-arg]  # the list has all that is named
         results = wrap(outputs), wrap(h)
         ctx.spans, ctx.kept, ctx.xp = spans, kept, xp
         ctx.save_for_backward(*inputs, results[0])
         return results
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.gru_steps, inputs, (ctx.spans,), grads), None)
@@ -90,14 +98,14 @@ class Rnn(Function):
     def forward(ctx: Any, *args: Any) -> Any:
         *inputs, relu, spans = args
         xp = base.of_array(inputs[0]._array).xp
-        made = arrays.rnn_forward(xp, *_arrays(inputs), relu, spans)  # type: ignore[call-arg]
+        made = arrays.rnn_forward(xp, *_arrays(inputs), relu, spans)  # type: ignore[call-arg]  # the list has all that is named
         results = tuple(_wrapped(made))
         ctx.relu, ctx.spans, ctx.xp = relu, spans, xp
         ctx.save_for_backward(*inputs, results[0])
         return results
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Tensor) -> Any:
         *inputs, outputs = ctx.saved_tensors
         if state.local.grad:
             return (*_again(composed.rnn_steps, inputs, (ctx.relu, ctx.spans), grads), None, None)
@@ -107,7 +115,7 @@ class Rnn(Function):
         return (*_wrapped(made), None, None)
 
 
-def run(function: Any, steps: Any, *args: Any) -> tuple[Any, ...]:
+def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:
     """A layer on bare arrays, or step by step where a mode looks on or derivatives run along."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     watched = bool(state.local.modes) or any(
@@ -120,16 +128,16 @@ def run(function: Any, steps: Any, *args: Any) -> tuple[Any, ...]:
     return results if half is None else tuple(r.to(half) for r in results)
 
 
-def lstm_layer(*args: Any) -> tuple[Any, ...]:
+def lstm_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, c0, w_hh, w_hr, spans): outputs, last h, last c."""
     return run(Lstm, composed.lstm_steps, *args)
 
 
-def gru_layer(*args: Any) -> tuple[Any, ...]:
+def gru_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, w_hh, b_hh, spans): outputs, last h."""
     return run(Gru, composed.gru_steps, *args)
 
 
-def rnn_layer(*args: Any) -> tuple[Any, ...]:
+def rnn_layer(*args: object) -> tuple[Any, ...]:
     """(gates, h0, w_hh, relu, spans): outputs, last h."""
     return run(Rnn, composed.rnn_steps, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -25,7 +26,9 @@ def gru_cell(gates: Tensor, share: Tensor, h: Tensor) -> Tensor:
     return new + (xz + hz).sigmoid() * (h - new)
 
 
-def steps(spans: Spans, gates: Tensor, states: tuple[Tensor, ...], step: Any) -> tuple[Any, ...]:
+def steps(
+    spans: Spans, gates: Tensor, states: tuple[Tensor, ...], step: Callable[..., Any]
+) -> tuple[Any, ...]:
     """All outputs, and the states at the end.
 
     step(rows of gates, *states of the running sequences) gives the new states, the output first.
@@ -42,7 +45,7 @@ def steps(spans: Spans, gates: Tensor, states: tuple[Tensor, ...], step: Any) ->
 
 
 def lstm_steps(
-    gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, w_hr: Any, spans: Spans
+    gates: Tensor, h0: Tensor, c0: Tensor, w_hh: Tensor, w_hr: Tensor | None, spans: Spans
 ) -> tuple[Any, ...]:
     """What `lstm_forward` computes: outputs, last h, last c."""
 
@@ -53,7 +56,9 @@ def lstm_steps(
     return steps(spans, gates, (h0, c0), step)
 
 
-def gru_steps(gates: Tensor, h0: Tensor, w_hh: Tensor, b_hh: Any, spans: Spans) -> tuple[Any, ...]:
+def gru_steps(
+    gates: Tensor, h0: Tensor, w_hh: Tensor, b_hh: Tensor, spans: Spans
+) -> tuple[Any, ...]:
     """What `gru_forward` computes: outputs, last h."""
     return steps(spans, gates, (h0,), lambda rows, h: (gru_cell(rows, linear(h, w_hh, b_hh), h),))
 

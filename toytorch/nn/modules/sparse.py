@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -30,10 +31,10 @@ class _Table(Module):
         rows: int,
         width: int,
         padding_idx: int | None,
-        weight: Any,
+        weight: Tensor,
         freeze: bool,
-        device: Any,
-        dtype: Any,
+        device: Device,
+        dtype: DType | None,
     ) -> None:
         self.num_embeddings, self.embedding_dim = rows, width
         if padding_idx is not None and not -rows <= padding_idx < rows:
@@ -76,8 +77,8 @@ class Embedding(_Table):
         sparse: bool = False,
         _weight: Any = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -151,8 +152,8 @@ class EmbeddingBag(_Table):
         _weight: Any = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.max_norm, self.norm_type = max_norm, norm_type

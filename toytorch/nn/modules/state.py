@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import no_grad
@@ -112,28 +113,28 @@ class Stateful(Tree):
             destination = destination if changed is None else changed
         return destination
 
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+    def _save_to_state_dict(self, destination: StateDict, prefix: str, keep_vars: bool) -> None:
         for name, value in self._own_state().items():
             destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if self._has_extra("get_extra_state"):
             destination[prefix + EXTRA] = self.get_extra_state()
 
-    def register_state_dict_pre_hook(self, hook: Any) -> Handle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, prefix, keep_vars) before the state is saved."""
         return Handle(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Any) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, state_dict, prefix, metadata) after the state was saved."""
         return Handle(self._state_dict_hooks, (hook, True))
 
-    def _register_state_dict_hook(self, hook: Any) -> Handle:
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
         return Handle(self._state_dict_hooks, (hook, False))
 
     # -- loading ------------------------------------------------------------------------------
 
     @replaceable
     def load_state_dict(
-        self, state_dict: Any, strict: bool = True, assign: bool = False
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Copies values by name; with strict, every name must match.
 
@@ -193,7 +194,7 @@ class Stateful(Tree):
 
     def _load_from_state_dict(
         self,
-        state_dict: Any,
+        state_dict: Mapping[str, Any],
         prefix: str,
         local_metadata: Any,
         strict: bool,
@@ -271,13 +272,15 @@ class Stateful(Tree):
             )
         return ""
 
-    def register_load_state_dict_pre_hook(self, hook: Any) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, state_dict, prefix, ...) before this module takes its values."""
         return self._register_load_state_dict_pre_hook(hook, True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> Handle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> Handle:
         return Handle(self._load_state_dict_pre_hooks, (hook, with_module))
 
-    def register_load_state_dict_post_hook(self, hook: Any) -> Handle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, incompatible_keys) after this module took its values."""
         return Handle(self._load_state_dict_post_hooks, hook)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.attention import MultiheadAttention
@@ -32,12 +34,12 @@ def _get_clones(module: Module, N: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-def activation_of(given: Any) -> Any:
+def activation_of(given: Callable[..., Any]) -> Any:
     """An activation by name, or the function or module itself."""
     return _get_activation_fn(given) if isinstance(given, str) else given
 
 
-def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+def causal_mask(size: int, device: Device = None, dtype: DType | None = None) -> Tensor:
     """-∞ above the diagonal, 0 elsewhere: no position sees those after it."""
     made = full((size, size), -math.inf, device=device, dtype=dtype or Tensor().dtype)
     return made.triu(1)
@@ -65,7 +67,7 @@ class _Layer(Module):
         nhead: int,
         width: int,
         dropout: float,
-        activation: Any,
+        activation: Callable[..., Any],
         eps: float,
         batch_first: bool,
         norm_first: bool,
@@ -89,7 +91,9 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = activation_of(activation)
 
-    def _sa_block(self, x: Tensor, mask: Any, padding: Any, causal: bool = False) -> Tensor:
+    def _sa_block(
+        self, x: Tensor, mask: Tensor | None, padding: Tensor | None, causal: bool = False
+    ) -> Tensor:
         made = self.self_attn(
             x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=causal
         )[0]
@@ -111,13 +115,13 @@ class TransformerEncoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = F.relu,
+        activation: Callable[..., Any] = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self._set_up(
@@ -159,13 +163,13 @@ class TransformerDecoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = F.relu,
+        activation: Callable[..., Any] = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self._set_up(
@@ -313,15 +317,15 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Any = F.relu,
+        activation: Callable[..., Any] = F.relu,
         custom_encoder: Any = None,
         custom_decoder: Any = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         make: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -363,7 +367,9 @@ class Transformer(Module):
                 init.xavier_uniform_(p)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: Device = None, dtype: DType | None = None
+    ) -> Tensor:
         """-∞ above the diagonal, 0 elsewhere."""
         return causal_mask(sz, device, dtype)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.nn.modules.module import Module
 
 
 class DistributedDataParallel(Module):
     """Raises ValueError: there is no process group. Programs import it before they ask."""
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, module: Module, *args: object, **kwargs: object) -> None:
         super().__init__()
         raise ValueError(
             "Default process group has not been initialized, please make sure to call "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
@@ -11,13 +12,13 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import tensor
 
 
-def _grads(parameters: Any) -> list[Tensor]:
+def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return [p.grad for p in parameters if p.grad is not None]
 
 
 def get_total_norm(
-    tensors: Any,
+    tensors: Sequence[Tensor],
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
@@ -42,7 +43,10 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(
-    parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,
 ) -> None:
     """Multiplies gradients by max_norm/total_norm where that is less than 1, in place."""
     with no_grad():
@@ -52,7 +56,7 @@ def clip_grads_with_norm_(
 
 
 def clip_grad_norm_(
-    parameters: Any,
+    parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,

@@ -6,9 +6,10 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Device
 
 
-def _same_device(p: Tensor, device: Any) -> Any:
+def _same_device(p: Tensor, device: Device) -> Any:
     if device is not None and p.device != device:
         raise TypeError(
             "Found two parameters on different devices, this is currently not supported."

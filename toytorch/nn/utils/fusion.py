@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import ones_like, zeros_like
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
-def _scale(running_var: Tensor, eps: float, weight: Any) -> Any:
+
+def _scale(running_var: Tensor, eps: float, weight: Tensor | None) -> Any:
     return (ones_like(running_var) if weight is None else weight) * (running_var + eps).rsqrt()
 
 
@@ -55,13 +58,19 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
 ) -> Any:
     """The weight and bias of a linear layer that does what it and a batch norm do together."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
-def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+def fuse_linear_bn_eval(linear: Module, bn: Module) -> Any:
     """A linear layer that does what a linear layer and a batch norm do together."""
     if linear.training or bn.training:
         raise AssertionError("Fusion only for eval!")

@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.nn.modules.module import Module
 
 
-def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+def skip_init(module_cls: Any, *args: object, **kwargs: object) -> Any:
     """A module whose parameters hold whatever was in memory, to be loaded or set later."""
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

@@ -31,7 +31,7 @@ class _WeightNorm(Module):
         return norm_except_dim(weight, 2, self.dim), weight
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Any:
     """Learns the length of a weight apart from its direction; Salimans and Kingma 2016.
 
     They are parametrizations.<name>.original0 and original1; a state with the older names
@@ -97,7 +97,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Any,
+    module: Module,
     name: str = "weight",
     n_power_iterations: int = 1,
     eps: float = 1e-12,
@@ -205,7 +205,7 @@ class _Orthogonal(Module):
 
 
 def orthogonal(
-    module: Any,
+    module: Module,
     name: str = "weight",
     orthogonal_map: str | None = None,
     *,

@@ -9,12 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.nn.modules.container import ModuleDict, ModuleList
 from toytorch.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
 
 _cache: dict[tuple[int, str], Any] = {}
 _depth = 0
@@ -33,14 +37,16 @@ def cached() -> Iterator[None]:
             _cache.clear()
 
 
-def _register(module: Any, name: str, value: Any) -> None:
+def _register(module: Module, name: str, value: Tensor | Sequence[Tensor]) -> None:
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
         module.register_buffer(name, value)
 
 
-def _check_like(found: Any, like: Tensor, action: str, mine: str, theirs: str) -> None:
+def _check_like(
+    found: Tensor | Sequence[Tensor], like: Tensor, action: str, mine: str, theirs: str
+) -> None:
     """Refuses another type or shape than that of the tensor before."""
     if not isinstance(found, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
@@ -60,7 +66,7 @@ class ParametrizationList(ModuleList):
     Those are `original`, or `original0`, `original1`, … where the first function takes several.
     """
 
-    def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
+    def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
         modules = list(modules)
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
@@ -92,7 +98,7 @@ class ParametrizationList(ModuleList):
                 _check_like(self(), like, "`unsafe`", "unparametrized ", "parametrized ")
 
     @staticmethod
-    def _check_single(original: Any, new: Tensor) -> None:
+    def _check_single(original: Tensor | Sequence[Tensor], new: Tensor) -> None:
         for trait in ("dtype", "device"):
             if getattr(original, trait) != getattr(new, trait):
                 raise ValueError(
@@ -101,7 +107,9 @@ class ParametrizationList(ModuleList):
                     f"right_inverse(original).{trait}: {getattr(new, trait)}"
                 )
 
-    def _keep_several(self, original: Any, new: Any) -> None:
+    def _keep_several(
+        self, original: Tensor | Sequence[Tensor], new: Tensor | Sequence[Tensor]
+    ) -> None:
         for i, t in enumerate(new):
             if not isinstance(t, Tensor):
                 raise ValueError(
@@ -121,7 +129,7 @@ class ParametrizationList(ModuleList):
             return [self.original]
         return [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
-    def right_inverse(self, value: Any) -> None:
+    def right_inverse(self, value: Tensor | Sequence[Tensor]) -> None:
         """Sets the originals so that the tensor becomes `value`."""
         with no_grad():
             for module in reversed(list(self)):
@@ -161,7 +169,7 @@ class ParametrizationList(ModuleList):
         return x
 
 
-def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
     """Like an ordinary copy; the class made for the module is shared."""
     made = memo.get(id(self))
     if made is None:
@@ -170,16 +178,16 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     return made
 
 
-def _no_pickle(self: Any) -> Any:
+def _no_pickle(self: Tensor) -> Any:
     raise RuntimeError(
         "Serialization of parametrized modules is only supported through state_dict()."
     )
 
 
-def _inject(module: Any, name: str) -> None:
+def _inject(module: Module, name: str) -> None:
     """Makes `module.<name>` a property."""
 
-    def get(self: Any) -> Any:
+    def get(self: Tensor) -> Any:
         if not _depth:
             return self.parametrizations[name]()
         key = (id(self), name)
@@ -187,13 +195,13 @@ def _inject(module: Any, name: str) -> None:
             _cache[key] = self.parametrizations[name]()
         return _cache[key]
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: Tensor, value: Tensor | Sequence[Tensor]) -> None:
         self.parametrizations[name].right_inverse(value)
 
     setattr(type(module), name, property(get, put))
 
 
-def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrized tensors, or whether one is."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
@@ -202,7 +210,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
 
 def register_parametrization(
-    module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False
+    module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Any:
     """Makes a parameter or buffer what a module computes from it.
 
@@ -251,7 +259,9 @@ def register_parametrization(
     return module
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Any:
     """Makes a tensor a parameter or buffer again: with the computed values, or the original's."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -279,13 +289,13 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     return module
 
 
-def type_before_parametrizations(module: Any) -> type:
+def type_before_parametrizations(module: Module) -> type:
     """The class of a module without its parametrizations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
-    from_module: Any, to_module: Any, tensor_name: str | None = None
+    from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Any:
     """Gives a module another's parametrizations, and the tensors they start from."""
     if not is_parametrized(from_module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.utils.convert_parameters import parameters_to_vector
@@ -19,20 +19,25 @@ from toytorch.nn.utils.prune_methods import (
 )
 from toytorch.ops.creation.create import ones_like
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
-def identity(module: Any, name: str) -> Any:
+
+def identity(module: Module, name: str) -> Any:
     """Makes the mask and the original, and prunes nothing."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+def random_unstructured(module: Module, name: str, amount: float) -> Any:
     """Prunes elements at random: a number of them, or a share."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+def l1_unstructured(
+    module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+) -> Any:
     """Prunes the elements nearest to 0.
 
     >>> import toytorch as torch
@@ -45,28 +50,33 @@ def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any 
     return module
 
 
-def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Any:
     """Prunes channels along a dimension at random."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(
-    module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None
+    module: Module,
+    name: str,
+    amount: float,
+    n: float | str,
+    dim: int,
+    importance_scores: Tensor | None = None,
 ) -> Any:
     """Prunes the channels along a dimension with the smallest norms."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
     """Prunes by a mask."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(
-    parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any
+    parameters: Any, pruning_method: type, importance_scores: Any = None, **kwargs: object
 ) -> None:
     """Prunes elements among all of several parameters, given as (module, name) pairs."""
     if not isinstance(parameters, Iterable):
@@ -96,7 +106,7 @@ def global_unstructured(
         at += v.numel()
 
 
-def remove(module: Any, name: str) -> Any:
+def remove(module: Module, name: str) -> Any:
     """Makes the pruned values the parameter, for good."""
     for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook.call, BasePruningMethod) and hook.call.name == name:
@@ -108,7 +118,7 @@ def remove(module: Any, name: str) -> Any:
     )
 
 
-def is_pruned(module: Any) -> bool:
+def is_pruned(module: Module) -> bool:
     """Whether a parameter of a module, or of one below it, is pruned."""
     return any(
         isinstance(hook.call, BasePruningMethod)

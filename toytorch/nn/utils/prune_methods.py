@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
@@ -12,8 +12,11 @@ from toytorch.nn.utils.recomputed import Recomputed
 from toytorch.ops.creation.create import ones_like, zeros_like
 from toytorch.ops.creation.random import rand
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
-def _check_amount(amount: Any) -> None:
+
+def _check_amount(amount: float) -> None:
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if float(amount) < 0 or (not isinstance(amount, Integral) and float(amount) > 1):
@@ -23,7 +26,7 @@ def _check_amount(amount: Any) -> None:
         )
 
 
-def _count(amount: Any, size: int) -> int:
+def _count(amount: float, size: int) -> int:
     """How many of `size` go, given as a number or as a share."""
     if not isinstance(amount, Integral):
         return round(float(amount) * size)
@@ -56,19 +59,24 @@ class BasePruningMethod(Recomputed, ABC):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """A mask like default_mask, with more zeros, for values (or scores) t."""
 
-    def apply_mask(self, module: Any) -> Any:
+    def apply_mask(self, module: Module) -> Any:
         """The parameter with its mask."""
         if not self.name:
             raise AssertionError(f"Module {module} has to be pruned")
         original = getattr(module, self.name + "_orig")
         return getattr(module, self.name + "_mask").to(dtype=original.dtype) * original
 
-    def compute_weight(self, module: Any) -> Any:
+    def compute_weight(self, module: Module) -> Any:
         return self.apply_mask(module)
 
     @classmethod
     def apply(
-        cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
+        cls,
+        module: Module,
+        name: str,
+        *args: object,
+        importance_scores: Tensor | None = None,
+        **kwargs: object,
     ) -> Any:
         """Prunes a parameter, beyond what was pruned before."""
         method: Any = cls(*args, **kwargs)
@@ -102,7 +110,9 @@ class BasePruningMethod(Recomputed, ABC):
         module.register_forward_pre_hook(method)
         return method
 
-    def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
+    def prune(
+        self, t: Tensor, default_mask: Any = None, importance_scores: Tensor | None = None
+    ) -> Tensor:
         """A tensor with the mask that this method finds for it."""
         if importance_scores is not None and importance_scores.shape != t.shape:
             raise AssertionError(
@@ -113,7 +123,7 @@ class BasePruningMethod(Recomputed, ABC):
         scores = t if importance_scores is None else importance_scores
         return t * self.compute_mask(scores, before)
 
-    def remove(self, module: Any) -> None:
+    def remove(self, module: Module) -> None:
         """Makes the pruned values the parameter, for good."""
         if not self.name:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -135,7 +145,7 @@ class PruningContainer(BasePruningMethod):
         for method in args:
             self.add_pruning_method(method)
 
-    def add_pruning_method(self, method: Any) -> None:
+    def add_pruning_method(self, method: object) -> None:
         """Adds a method for the same parameter."""
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
@@ -149,7 +159,7 @@ class PruningContainer(BasePruningMethod):
     def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -178,7 +188,7 @@ class Identity(BasePruningMethod):
 class _Unstructured(BasePruningMethod):
     """Elements with the smallest scores."""
 
-    def __init__(self, amount: Any) -> None:
+    def __init__(self, amount: float) -> None:
         _check_amount(amount)
         self.amount = amount
 
@@ -214,7 +224,7 @@ class _Structured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, dim: int = -1) -> None:
         _check_amount(amount)
         self.amount, self.dim = amount, dim
 
@@ -250,7 +260,7 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the channels with the smallest norms."""
 
-    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 

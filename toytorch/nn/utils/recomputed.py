@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 class Recomputed:
@@ -10,15 +13,15 @@ class Recomputed:
 
     name: str
 
-    def compute_weight(self, module: Any) -> Any:
+    def compute_weight(self, module: Module) -> Any:
         """The tensor to use in this call."""
         raise NotImplementedError
 
-    def __call__(self, module: Any, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def find(module: Any, kind: type, name: str) -> tuple[int, Any] | None:
+def find(module: Module, kind: type, name: str) -> tuple[int, Any] | None:
     """The hook of one kind for one parameter, and its number; None if there is none."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook.call, kind) and getattr(hook.call, "name", None) == name:
@@ -26,13 +29,13 @@ def find(module: Any, kind: type, name: str) -> tuple[int, Any] | None:
     return None
 
 
-def refuse_second(module: Any, kind: type, name: str, what: str) -> None:
+def refuse_second(module: Module, kind: type, name: str, what: str) -> None:
     """Refuses a second hook of one kind for one parameter."""
     if find(module, kind, name) is not None:
         raise RuntimeError(f"Cannot register two {what} hooks on the same parameter {name}")
 
 
-def take_away(module: Any, kind: type, name: str, what: str) -> Any:
+def take_away(module: Module, kind: type, name: str, what: str) -> Any:
     """Removes the hook of one kind for one parameter, and gives it."""
     found = find(module, kind, name)
     if found is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import int64
+from toytorch.facts.hints import Device
 from toytorch.ops.creation.create import as_tensor
 
 
@@ -32,8 +33,8 @@ class PackedSequence(PackedSequence_):
 
     def __new__(
         cls,
-        data: Any,
-        batch_sizes: Any = None,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
         sorted_indices: Any = None,
         unsorted_indices: Any = None,
     ) -> PackedSequence:
@@ -65,7 +66,7 @@ class PackedSequence(PackedSequence_):
             ),
         )
 
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def to(self, *args: object, **kwargs: object) -> PackedSequence:
         """With the data in another type or on another device."""
 
         def change(t: Tensor) -> Any:
@@ -78,7 +79,7 @@ class PackedSequence(PackedSequence_):
         """In the CPU's memory."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = "cuda") -> PackedSequence:
+    def cuda(self, device: Device = "cuda") -> PackedSequence:
         """On a GPU."""
         return self.to(device)
 
@@ -204,7 +205,7 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences: Any,
+    sequences: Sequence[Tensor],
     batch_first: bool = False,
     padding_value: float = 0.0,
     padding_side: str = "right",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
@@ -10,6 +10,9 @@ from toytorch.nn.functional import normalize
 from toytorch.nn.modules.conv import _ConvTransposeNd
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.nn.utils.recomputed import Recomputed, refuse_second, take_away
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
@@ -19,7 +22,7 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     return weight.reshape(weight.shape[0], -1)
 
 
-def dim_of_outputs(module: Any, dim: int | None) -> int:
+def dim_of_outputs(module: Module, dim: int | None) -> int:
     """The dimension of outputs in a module's weight."""
     if dim is not None:
         return dim
@@ -88,7 +91,7 @@ def spectral_norm(
     return module
 
 
-def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
     """Makes the parameter what it was in the last call."""
     hook = take_away(module, SpectralNorm, name, "spectral_norm")
     with no_grad():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,8 +64,8 @@ def swapped(module: Module, values: dict[str, Tensor], tie_weights: bool) -> Ite
 
 def functional_call(
     module: Module,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
+    parameter_and_buffer_dicts: dict[str, Tensor],
+    args: Sequence[Tensor] | None = None,
     kwargs: dict[str, Any] | None = None,
     *,
     tie_weights: bool = True,
@@ -100,7 +100,7 @@ def functional_call(
         return module(*args, **(kwargs or {}))
 
 
-def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and the buffers of several like modules, stacked for `vmap`."""
     models = list(models)
     if not models:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.nn.parameter import Parameter, is_lazy
 from toytorch.nn.utils.recomputed import Recomputed, refuse_second, take_away
+
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
@@ -35,13 +38,13 @@ class WeightNorm(Recomputed):
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, -1 if dim is None else dim
 
-    def compute_weight(self, module: Any) -> Any:
+    def compute_weight(self, module: Module) -> Any:
         return weight_of(
             getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
         )
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Any:
     """Replaces a parameter by its length `<name>_g` and its direction `<name>_v`."""
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
@@ -64,7 +67,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     return module
 
 
-def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+def remove_weight_norm(module: Module, name: str = "weight") -> Any:
     """Makes the parameter one tensor again."""
     hook = take_away(module, WeightNorm, name, "weight_norm")
     weight = hook.compute_weight(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
+from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import contiguous_strides, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create
@@ -47,12 +49,12 @@ move: Op = general(
 
 def to(
     self: Tensor,
-    *args: Any,
+    *args: object,
     dtype: Any = None,
-    device: Any = None,
+    device: Device = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
     other: Any = None,
 ) -> Tensor:
     """The tensor with another type or on another device; itself where nothing changes.
@@ -99,7 +101,7 @@ def to(
     return result
 
 
-def _has_strides_of(self: Tensor, form: Any) -> bool:
+def _has_strides_of(self: Tensor, form: MemoryFormat) -> bool:
     """Whether the strides are those of a format, even where a dimension has one element."""
     same = is_contiguous(self, form)
     if not same or form.name not in rearrange.CHANNELS_LAST:
@@ -108,8 +110,8 @@ def _has_strides_of(self: Tensor, form: Any) -> bool:
     return bool(array.shape[1] > 1 or array.strides[1] == array.itemsize)
 
 
-def _caster(name: str, dtype: Any) -> Any:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+def _caster(name: str, dtype: DType | None) -> Any:
+    def method(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         return self if self.dtype is dtype else rearrange.cast.function(self, dtype=dtype)
 
     method.__name__ = name
@@ -140,13 +142,16 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other.dtype)
 
 
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in the CPU's memory."""
     return to(self, device="cpu")
 
 
 def cuda(
-    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    self: Tensor,
+    device: Device = None,
+    non_blocking: bool = False,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """The tensor on a GPU; RuntimeError where there is none."""
     target = device_class("cuda" if device is None else device)
@@ -154,7 +159,7 @@ def cuda(
     return to(self, device=target)
 
 
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+def is_contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> bool:
     """Whether elements in row-major order lie side by side in memory.
 
     With `memory_format=toytorch.channels_last` the order (N, H, W, C) of images (N, C, H, W).
@@ -175,7 +180,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     return is_row_major(array.shape, strides_of(array))
 
 
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in row-major memory, or that of a format; itself where it is so already."""
     form = CONTIGUOUS if memory_format is None else memory_format
     if is_contiguous(self, form):
@@ -189,7 +194,7 @@ CONTIGUOUS = format_class("contiguous_format")
 
 
 @takes_words()
-def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
+def view_(self: Tensor, *shape_: object, dtype: DType | None = None) -> Tensor:
     """The same memory in another shape, or read as another type."""
     if shape_ and shape_[0].__class__ is int and dtype is None:
         return view.view_.function(self, *shape_)
@@ -204,7 +209,9 @@ def view_(self: Tensor, *shape_: Any, dtype: Any = None) -> Tensor:
 
 
 @public("reshape")
-def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
+def reshape(
+    input: Tensor, *shape_: Sequence[int] | int, shape: Sequence[int] | None = None
+) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
@@ -219,9 +226,9 @@ def reshape(input: Tensor, *shape_: Any, shape: Any = None) -> Tensor:
         not array.flags.c_contiguous
         and view_strides(array.shape, strides_of(array), wanted) is None
     ):
-        wanted = given if state.shortcut is state.SLOW else wanted
+        wanted = given if state.fast_path is state.SLOW else wanted
         return view.unsafe_view.function(contiguous(input), wanted)
-    if state.shortcut is state.SLOW:  # a trace keeps the -1, which fits other sizes too
+    if state.fast_path is state.SLOW:  # a trace keeps the -1, which fits other sizes too
         wanted = given
     return view.view_.function(input, wanted)
 
@@ -237,14 +244,14 @@ def detach_(self: Tensor) -> Tensor:
             "please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as a solution."
         )
-    self._edge, self._rg = None, False
+    self._grad_edge, self._requires_grad = None, False
     return self
 
 
 @public("detach", creates=True, shares=True)
 def detach(self: Tensor) -> Tensor:
     """A tensor over the same memory, and of the same version, that no graph knows of."""
-    return _watched_detach(self) if state.shortcut is state.SLOW else _detach(self)
+    return _watched_detach(self) if state.fast_path is state.SLOW else _detach(self)
 
 
 def _detach(self: Tensor) -> Tensor:
@@ -265,12 +272,12 @@ def _new(name: str) -> Any:
 
     def method(
         self: Tensor,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
+        *size: Sequence[int] | float,
+        dtype: DType | None = None,
+        device: Device = None,
         requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: Any = False,
+        layout: Layout | None = None,
+        pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
         return factory(
@@ -288,7 +295,12 @@ def _new(name: str) -> Any:
 
 
 def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    data: Array | Scalar | Sequence[int],
+    *,
+    dtype: DType | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of data with the type and place of this tensor."""
     return create.tensor(
@@ -296,7 +308,7 @@ def new_tensor(
     )
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> create.tensor([1, 2]).new([3])
@@ -306,7 +318,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return to(made, device=self.device if device is None else device)
 
 
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes the elements of src, cast and broadcast to this tensor."""
     if not isinstance(src, Tensor):
         raise TypeError(
@@ -320,10 +332,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.shape
 
 
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: int, memory_format: MemoryFormat | None = None) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
     wanted = spread(sizes)
-    if self._rg:
+    if self._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     count = int(np.prod(wanted, dtype=np.int64))
     memory = self._memory()
@@ -337,12 +349,14 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+def resize_as_(
+    self: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None
+) -> Tensor:
     """`resize_` to the shape of another tensor."""
     return resize_(self, *the_template.shape)
 
 
-def _row_major(sizes: Any) -> tuple[int, ...]:
+def _row_major(sizes: Sequence[int]) -> tuple[int, ...]:
     return contiguous_strides(sizes)
 
 
@@ -357,11 +371,11 @@ def set_(self: Tensor, source: Any = None) -> Tensor:
 def new_empty_strided(
     self: Tensor,
     size: Any,
-    stride: Any,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: Any = False,
+    stride: Sequence[int],
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """`empty_strided` with the type and place of this tensor unless others are given."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,14 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import sparse_coo
+from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Nested, Scalar
 from toytorch.facts.size import copy_order
 from toytorch.ops.define import creating, public, takes_words
 
 _default_device: Any = None
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: Device) -> None:
     """Makes `device` the place of tensors for which none is named."""
     global _default_device
     _default_device = None if device is None else device_class(device)
@@ -34,7 +37,7 @@ def get_default_device() -> Any:
     return _default_device or device_class("cpu")
 
 
-def place(device: Any) -> tuple[Any, Any]:
+def place(device: Device) -> tuple[Any, Any]:
     """The array module of a device and a context that makes its arrays there."""
     device = _default_device if device is None else device
     if device is None:
@@ -44,7 +47,9 @@ def place(device: Any) -> tuple[Any, Any]:
     return backend.xp, backend.on(where)
 
 
-def finish(make: Any, device: Any, requires_grad: builtins.bool, name: str = "tensor") -> Tensor:
+def finish(
+    make: Callable[..., Any], device: Device, requires_grad: builtins.bool, name: str = "tensor"
+) -> Tensor:
     """The tensor of what `make(xp)` gives, on a device; a profiler shows it under `name`."""
     if state.profiler is not None:
         return state.profiler.around(  # it returns what we do
@@ -53,7 +58,7 @@ def finish(make: Any, device: Any, requires_grad: builtins.bool, name: str = "te
     return finish_here(make, device, requires_grad)
 
 
-def finish_here(make: Any, device: Any, requires_grad: builtins.bool) -> Tensor:
+def finish_here(make: Callable[..., Any], device: Device, requires_grad: builtins.bool) -> Tensor:
     """`finish` itself."""
     xp, context = place(device)
     if context is None:
@@ -64,7 +69,12 @@ def finish_here(make: Any, device: Any, requires_grad: builtins.bool) -> Tensor:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _size(args: Any, size: Any) -> tuple[int, ...]:
+def _size(
+    args: tuple[Sequence[int]]
+    | tuple[int | Sequence[int], ...]
+    | tuple[int | tuple[int, ...], ...],
+    size: Any,
+) -> tuple[int, ...]:
     shape = spread(args) if size is None else spread((size,))
     for n in shape:
         if n < 0:
@@ -74,7 +84,7 @@ def _size(args: Any, size: Any) -> tuple[int, ...]:
     return shape
 
 
-def _kind(dtype: Any) -> Any:
+def _kind(dtype: DType | None) -> Any:
     if dtype is None:
         return types.get_default_dtype().numpy
     if not isinstance(dtype, types.dtype):
@@ -95,11 +105,11 @@ def refuse_fill(fill: str) -> None:
 
 def without_entries(
     fill: str,
-    shape: Any,
-    dtype: Any,
-    device: Any = None,
+    shape: Sequence[int],
+    dtype: DType | None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    sparse_dim: Any = None,
+    sparse_dim: int | None = None,
 ) -> Tensor:
     """A sparse tensor of zeros, the only fill that needs no entries."""
     if fill not in ("zeros", "empty"):
@@ -111,16 +121,16 @@ def without_entries(
 
 def _filled(name: str, fill: str, doc: str) -> Any:
     def function(
-        *size: Any,
-        out: Any = None,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        *size: Sequence[int] | int,
+        out: Tensor | None = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: Device = None,
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
-        names: Any = None,
-        memory_format: Any = None,
-        **more: Any,
+        names: Sequence[str | None] | None = None,
+        memory_format: MemoryFormat | None = None,
+        **more: int,
     ) -> Tensor:
         if not size and "size" not in more:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
@@ -145,7 +155,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
     return creating(function)
 
 
-def put_out(made: Tensor, out: Any, names: Any = None) -> Tensor:
+def put_out(made: Tensor, out: Any, names: Sequence[str | None] | None = None) -> Tensor:
     """The made tensor, or `out` holding its elements."""
     if names is not None:
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
@@ -169,16 +179,16 @@ empty = _filled("empty", "empty", "A tensor whose memory has not been written to
 
 @creating
 def full(
-    size: Any,
-    fill_value: Any,
+    size: Sequence[int],
+    fill_value: Scalar,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
-    names: Any = None,
+    pin_memory: bool = False,
+    names: Sequence[str | None] | None = None,
 ) -> Tensor:
     """A tensor of one value.
 
@@ -207,12 +217,12 @@ def _like(name: str, fill: str) -> Any:
     def function(
         input: Tensor,
         *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: Device = None,
         requires_grad: builtins.bool = False,
-        pin_memory: Any = False,
-        memory_format: Any = None,
+        pin_memory: bool = False,
+        memory_format: MemoryFormat | None = None,
     ) -> Tensor:
         if (input.layout if layout is None else layout) is sparse_coo:
             refuse_fill(fill)
@@ -257,14 +267,14 @@ empty_like = _like("empty_like", "empty")
 @creating
 def full_like(
     input: Tensor,
-    fill_value: Any,
+    fill_value: Scalar,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
-    memory_format: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """A tensor of one value in the shape, type and place of another.
 
@@ -278,7 +288,7 @@ def full_like(
 
 
 def lying_as(
-    made: Tensor, input: Tensor, memory_format: Any, requires_grad: builtins.bool
+    made: Tensor, input: Tensor, memory_format: MemoryFormat | None, requires_grad: builtins.bool
 ) -> Tensor:
     """A new tensor in the order of memory of another, if no other is asked for."""
     if memory_format is None or memory_format.name == "preserve_format":
@@ -291,14 +301,14 @@ def lying_as(
 
 @creating
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor with given strides whose memory has not been written to.
 
@@ -313,14 +323,14 @@ def empty_strided(
 @public("empty_permuted", tensor_first=False)
 @creating
 def empty_permuted(
-    size: Any,
-    physical_layout: Any,
+    size: Sequence[int],
+    physical_layout: Sequence[int],
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor whose dimensions lie in memory in a given order, the outermost first.
 
@@ -353,10 +363,10 @@ def eye(
     n: int,
     m: int | None = None,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
     """The identity matrix.
@@ -398,7 +408,7 @@ def infer_dtype(data: Any) -> types.dtype:
     return best or types.get_default_dtype()
 
 
-def _no_number(values: Any, kind: types.dtype) -> Exception:
+def _no_number(values: Array, kind: types.dtype) -> Exception:
     """What to say of values that are not all numbers of a given dtype."""
     for value in values:
         if not isinstance(value, int | float | complex | np.number | np.bool_):
@@ -411,7 +421,7 @@ def _no_number(values: Any, kind: types.dtype) -> Exception:
     return RuntimeError("Overflow when unpacking long long")
 
 
-def _bad_data(value: Any) -> Exception:
+def _bad_data(value: Nested) -> Exception:
     if isinstance(value, str):
         return TypeError(f"new(): invalid data type '{type(value).__name__}'")
     if value is None:
@@ -458,7 +468,7 @@ def _plain(data: Any) -> Any:
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 
-def to_array(data: Any, dtype: Any) -> Any:
+def to_array(data: Any, dtype: DType | None) -> Any:
     """A NumPy array of data in the form of numbers, nested lists, arrays or tensors."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
@@ -491,7 +501,7 @@ def to_array(data: Any, dtype: Any) -> Any:
     return array.astype(_kind(kind))
 
 
-def _in_range(number: Any, kind: Any) -> Any:
+def _in_range(number: Any, kind: DType) -> Any:
     """A number that the type can hold: integers wrap in unsigned types, all else must fit."""
     if kind.rank != 1 or isinstance(number, (complex, str)):
         return number
@@ -507,11 +517,11 @@ def _in_range(number: Any, kind: Any) -> Any:
 def tensor(
     data: Any,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
-    names: Any = None,
+    pin_memory: bool = False,
+    names: Sequence[str | None] | None = None,
 ) -> Tensor:
     """A tensor with a copy of the data; the type is inferred from it.
 
@@ -519,8 +529,6 @@ def tensor(
     (torch.int64, torch.float32, torch.int64)
     """
     if isinstance(data, Tensor):
-        import warnings
-
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or sourceTensor.detach().clone()."
@@ -591,7 +599,7 @@ def frombuffer(
     return made.requires_grad_(True) if requires_grad else made
 
 
-def from_numpy(ndarray: Any) -> Tensor:
+def from_numpy(ndarray: Array) -> Tensor:
     """A tensor over the memory of a NumPy array: writing to one is seen in the other.
 
     >>> a = np.zeros(2)
@@ -613,8 +621,6 @@ def from_numpy(ndarray: Any) -> Tensor:
             "the numpy array to reallocate the memory."
         )
     if not ndarray.flags.writeable:
-        import warnings
-
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support "
             "non-writable tensors. This means writing to this tensor will result in "
@@ -629,7 +635,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     return made
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: Device = None) -> Tensor:
     """A tensor of the data, over the same memory where that is possible.
 
     >>> t = ones(2)
@@ -649,7 +655,11 @@ asarray = as_tensor
 @takes_words(s="value")
 @creating
 def scalar_tensor(
-    value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+    value: float,
+    *,
+    dtype: DType | None = None,
+    device: Device = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """A 0-d tensor of a number, in the default type unless one is given.
 

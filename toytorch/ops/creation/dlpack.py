@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array, ArrayModule
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -40,7 +42,7 @@ def __dlpack_device__(self: Tensor) -> tuple[DLDeviceType, int]:
 def __dlpack__(
     self: Tensor,
     *,
-    stream: Any = -1,
+    stream: int | str = -1,
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[Any, int] | None = None,
     copy: bool | None = None,
@@ -52,7 +54,7 @@ def __dlpack__(
     >>> x
     tensor([5., 2.])
     """
-    if self._rg:
+    if self._requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_sparse:
         raise BufferError("Can't export tensors with layout other than torch.strided")
@@ -71,7 +73,10 @@ def __dlpack__(
 
 
 def capsule_of(
-    tensor: Tensor, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    tensor: Tensor,
+    max_version: Sequence[int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
 ) -> Any:
     """NumPy's capsule for the memory of a CPU tensor."""
     if tensor.dtype.name == "bfloat16":
@@ -90,17 +95,17 @@ def to_dlpack(tensor: Tensor) -> Any:
 class Held:
     """A bare capsule in the form that array libraries ask for."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **how: Any) -> Any:
+    def __dlpack__(self, **how: Sequence[int] | None) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return device_in(self.capsule)
 
 
-def device_in(capsule: Any) -> tuple[int, int]:
+def device_in(capsule: object) -> tuple[int, int]:
     """Where the memory of a capsule is: the DLDevice in its DLTensor."""
     api = ctypes.pythonapi
     for name, skipped in ((b"dltensor", 0), (b"dltensor_versioned", 32)):
@@ -117,7 +122,7 @@ def device_in(capsule: Any) -> tuple[int, int]:
     )
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, or of a capsule.
 
     >>> theirs = np.zeros(2)
@@ -149,7 +154,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return made.clone() if copy else made
 
 
-def taken(xp: Any, theirs: Any) -> Any:
+def taken(xp: ArrayModule, theirs: Any) -> Any:
     """An array over somebody's memory, writable: PyTorch's tensors know no other kind."""
     if isinstance(theirs, np.ndarray):
         if theirs.dtype.kind not in "biufc" or not theirs.dtype.isnative:
@@ -163,11 +168,11 @@ def taken(xp: Any, theirs: Any) -> Any:
 class Writable:
     """Memory that NumPy holds to be read-only, as it does what old capsules bring."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         interface = array.__array_interface__
         self.array = array  # keeps the memory alive
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
-Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]
+Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]  # ops attach methods to the class

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.backends import base
 from toytorch.core.random import generator_of
@@ -13,14 +15,25 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, MemoryFormat
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
 from toytorch.ops.define import define, public, watched
 
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
+
+
 FLOATS = {"float32": np.float32, "float64": np.float64}
 
 
-def _draw(how: Any, shape: Any, dtype: Any, device: Any, generator: Any) -> Any:
+def _draw(
+    how: Callable[..., Any],
+    shape: Sequence[int],
+    dtype: DType | None,
+    device: Device,
+    generator: Generator | None,
+) -> Any:
     """An array from how(generator, shape, dtype) on a device."""
     where = device_class(device or create.get_default_device())
     kind = dtype or types.get_default_dtype()
@@ -35,20 +48,20 @@ def _draw(how: Any, shape: Any, dtype: Any, device: Any, generator: Any) -> Any:
         return array.astype(kind.numpy) if array.dtype != kind.numpy else array
 
 
-def _uniform(rng: Any, shape: Any, work: Any) -> Any:
+def _uniform(rng: Any, shape: Sequence[int], work: npt.DTypeLike) -> Any:
     return rng.random(shape, work)
 
 
-def _normal(rng: Any, shape: Any, work: Any) -> Any:
+def _normal(rng: Any, shape: Sequence[int], work: npt.DTypeLike) -> Any:
     return rng.standard_normal(shape, work)
 
 
-def _need_float(name: str, dtype: Any) -> None:
+def _need_float(name: str, dtype: DType | None) -> None:
     if dtype is not None and dtype.rank < 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
-def drawn(make: Any, name: str) -> Tensor:
+def drawn(make: Callable[..., Any], name: str) -> Tensor:
     """A tensor of random numbers; inside vmap the mode says how many, one for all or for each.
 
     `make(lead)` makes it, with more dimensions in front; a profiler shows it under `name`.
@@ -60,7 +73,7 @@ def drawn(make: Any, name: str) -> Tensor:
     return drawn_here(make)
 
 
-def drawn_here(make: Any) -> Tensor:
+def drawn_here(make: Callable[..., Any]) -> Tensor:
     """`drawn` itself."""
     for mode in reversed(state.local.modes):
         ask = getattr(mode, "on_random", None)
@@ -71,18 +84,18 @@ def drawn_here(make: Any) -> Tensor:
     return made
 
 
-def _factory(name: str, how: Any, kernel_name: str, doc: str) -> Any:
+def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> Any:
     def function(
-        *size: Any,
-        generator: Any = None,
-        out: Any = None,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        *size: int | Sequence[int],
+        generator: Generator | None = None,
+        out: Tensor | None = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: Device = None,
         requires_grad: builtins.bool = False,
-        pin_memory: Any = False,
-        names: Any = None,
-        **more: Any,
+        pin_memory: bool = False,
+        names: Sequence[str | None] | None = None,
+        **more: int | Sequence[int],
     ) -> Tensor:
         if not size and "size" not in more:
             raise TypeError(
@@ -109,13 +122,13 @@ def _like(name: str, factory: Any) -> Any:
     def function(
         input: Tensor,
         *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: Device = None,
         requires_grad: builtins.bool = False,
-        memory_format: Any = None,
-        generator: Any = None,
-        pin_memory: Any = False,
+        memory_format: MemoryFormat | None = None,
+        generator: Generator | None = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         made = factory(
             tuple(input.shape),
@@ -140,7 +153,7 @@ def randint(
     size: Any = None,
     *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | Sequence[Tensor] | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
@@ -176,14 +189,14 @@ def randint(
 @watched
 def randint_like(
     input: Tensor,
-    low: Any = 0,
-    high: Any = None,
+    low: int = 0,
+    high: int | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    layout: Any = None,
-    memory_format: Any = None,
+    layout: Layout | None = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """`randint` in the shape, type and place of another tensor."""
     low, high = (0, low) if high is None else (low, high)
@@ -197,13 +210,13 @@ def randint_like(
 def randperm(
     n: int,
     *,
-    generator: Any = None,
-    out: Any = None,
-    dtype: Any = types.int64,
-    layout: Any = None,
-    device: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType = types.int64,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The numbers 0 … n-1 in random order."""
     if n < 0:
@@ -214,7 +227,9 @@ def randperm(
     return create.put_out(made.requires_grad_() if requires_grad else made, out)
 
 
-def _normal_of(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
+def _normal_of(
+    xp: ArrayModule, mean: Array | float, std: Array | float, generator: Generator | None
+) -> Any:
     deviations = xp.asarray(std)
     if deviations.dtype.kind == "c":
         raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -229,7 +244,7 @@ def _normal_of(xp: Any, mean: Any, std: Any, generator: Any) -> Any:
     return (values * std + mean).astype(like.dtype)
 
 
-def _zero(g: Any) -> Any:
+def _zero(g: Tensor) -> Any:
     return g * 0
 
 
@@ -251,17 +266,17 @@ normal_of = define(
 
 @public("normal", tensor_first=False)
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
     *,
-    generator: Any = None,
-    out: Any = None,
-    dtype: Any = None,
-    device: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    layout: Any = None,
-    pin_memory: Any = False,
+    layout: Layout | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Normal numbers with given means and standard deviations (numbers or tensors).
 
@@ -290,8 +305,8 @@ def multinomial(
     num_samples: int,
     replacement: builtins.bool = False,
     *,
-    generator: Any = None,
-    out: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to weights."""
     if out is not None and out.dtype is not types.int64:
@@ -345,11 +360,11 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
     )
 
 
-def _in_type(a: Any, values: Any) -> Any:
+def _in_type(a: Array, values: Array) -> Any:
     return values.astype(a.dtype)
 
 
-def _only_floats(kernel: str, a: Any, distribution: str = "") -> None:
+def _only_floats(kernel: str, a: Array, distribution: str = "") -> None:
     """Refuses to fill integers with what is no integer."""
     if a.dtype.kind in "biu":
         name = types.from_numpy_dtype(a.dtype).legacy
@@ -362,18 +377,20 @@ def _only_floats(kernel: str, a: Any, distribution: str = "") -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
 
 
-def _rng(a: Any, generator: Any) -> Any:
+def _rng(a: Array | float, generator: Generator | None) -> Any:
     return generator_of(base.of_array(a).device(a), generator)
 
 
-def _refuse_bounds(low: Any, high: Any) -> None:
+def _refuse_bounds(low: float, high: float) -> None:
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
         )
 
 
-def _uniform_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
+def _uniform_fill(
+    xp: ArrayModule, a: Array, low: float, high: float, generator: Generator | None
+) -> Any:
     _refuse_bounds(low, high)
     _only_floats("check_uniform_bounds", a)
     work = np.float64 if a.dtype == np.float64 else np.float32
@@ -383,7 +400,9 @@ def _uniform_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
     return _in_type(a, values)
 
 
-def _normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
+def _normal_fill(
+    xp: ArrayModule, a: Array, mean: float, std: float, generator: Generator | None
+) -> Any:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     _only_floats("normal_kernel_cpu", a)
@@ -394,7 +413,9 @@ def _normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
     return _in_type(a, values)
 
 
-def _random_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
+def _random_fill(
+    xp: ArrayModule, a: Array, low: int | None, high: Any, generator: Generator | None
+) -> Any:
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -415,34 +436,40 @@ def _random_fill(xp: Any, a: Any, low: Any, high: Any, generator: Any) -> Any:
     return _in_type(a, _rng(a, generator).integers(low, high, a.shape))
 
 
-def _exponential_fill(xp: Any, a: Any, lambd: Any, generator: Any) -> Any:
+def _exponential_fill(xp: ArrayModule, a: Array, lambd: float, generator: Generator | None) -> Any:
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     _only_floats("exponential_", a, "Exponential")
     return _in_type(a, _rng(a, generator).standard_exponential(a.shape) / lambd)
 
 
-def _cauchy_fill(xp: Any, a: Any, median: Any, sigma: Any, generator: Any) -> Any:
+def _cauchy_fill(
+    xp: ArrayModule, a: Array, median: int, sigma: int, generator: Generator | None
+) -> Any:
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _only_floats("cauchy_", a, "Cauchy")
     return _in_type(a, median + sigma * _rng(a, generator).standard_cauchy(a.shape))
 
 
-def _log_normal_fill(xp: Any, a: Any, mean: Any, std: Any, generator: Any) -> Any:
+def _log_normal_fill(
+    xp: ArrayModule, a: Array, mean: int, std: int, generator: Generator | None
+) -> Any:
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _only_floats("log_normal_cpu", a)
     return _in_type(a, xp.exp(mean + std * _rng(a, generator).standard_normal(a.shape)))
 
 
-def _geometric_fill(xp: Any, a: Any, p: Any, generator: Any) -> Any:
+def _geometric_fill(xp: ArrayModule, a: Array, p: float, generator: Generator | None) -> Any:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     return _in_type(a, _rng(a, generator).geometric(p, a.shape))
 
 
-def _bernoulli_fill(xp: Any, a: Any, p: Any, generator: Any) -> Any:
+def _bernoulli_fill(
+    xp: ArrayModule, a: Array, p: Array | float, generator: Generator | None
+) -> Any:
     if xp.any(xp.asarray(p) < 0) or xp.any(xp.asarray(p) > 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return _in_type(a, _rng(a, generator).random(a.shape) < p)
@@ -486,7 +513,7 @@ bernoulli_fill = _filler(
 )
 
 
-def _bernoulli_of(xp: Any, a: Any, generator: Any) -> Any:
+def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
     if a.dtype.kind != "f":
         raise NotImplementedError(
             '"bernoulli_tensor_cpu_self_" not implemented for '
@@ -509,7 +536,13 @@ bernoulli_of = define(
 
 
 @public("bernoulli", method=True)
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+def bernoulli(
+    input: Tensor,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Ones with the probabilities given, and zeros elsewhere.
 
     >>> bernoulli(Tensor([0., 1.]))
@@ -522,7 +555,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     return bernoulli_of.function(input, generator=generator, out=out)
 
 
-def _poisson(xp: Any, a: Any, generator: Any) -> Any:
+def _poisson(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
     _only_floats("poisson_cpu", a)
     if a.size and float(a.min()) < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -540,7 +573,7 @@ poisson = define(
 )
 
 
-def _binomial(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
+def _binomial(xp: ArrayModule, count: Array, prob: Array, generator: Generator | None) -> Any:
     _only_floats("binomial_cpu", count)
     broadcast_pair(count.shape, prob.shape)
     return _in_type(count, _rng(count, generator).binomial(count.astype(np.int64), prob))

@@ -10,12 +10,13 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import ArrayModule, Device, DType, Layout
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
 
 
-def _steps_between(start: Any, end: Any, step: Any) -> int:
+def _steps_between(start: float, end: float, step: float) -> int:
     """How many steps lead from start to before end, after PyTorch's checks."""
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -32,16 +33,16 @@ def _steps_between(start: Any, end: Any, step: Any) -> int:
 @public("arange", tensor_first=False)
 @creating
 def arange(
-    start: Any = None,
+    start: float | None = None,
     end: Any = None,
     step: Any = 1,
     *,
     out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step, … before end.
 
@@ -70,7 +71,7 @@ def arange(
         if kind == np.int64:  # narrower ones are counted with the fractions
             count = _steps_between(start, end, step)
 
-    def make(xp: Any) -> Any:
+    def make(xp: ArrayModule) -> Any:
         if kind == np.int64 or (start, step) == (0, 1):
             return xp.arange(start, start + count * step, step, kind)
         return (start + xp.arange(count) * step).astype(kind)
@@ -85,10 +86,10 @@ def range(
     end: Any = None,
     step: Any = 1,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
     """start, start + step, … up to and with end (deprecated in PyTorch; use `arange`).
@@ -113,7 +114,7 @@ def range(
     )
 
 
-def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+def _end_points(name: str, start: Any, end: Any, steps: int) -> tuple[Any, Any]:
     """The ends as numbers."""
     for side, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value.ndim:
@@ -129,7 +130,7 @@ def _end_points(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     return tuple(v.item() if isinstance(v, Tensor) else v for v in (start, end))
 
 
-def _equally_spaced(xp: Any, start: Any, end: Any, steps: int, kind: Any) -> Any:
+def _equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
     """Numbers from start to end, in the type to work in; ends are cut to integers first."""
     work: Any
     if kind.kind in "iu":
@@ -154,12 +155,12 @@ def linspace(
     end: Any,
     steps: int,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`steps` values at equal distances from start to end.
 
@@ -184,17 +185,17 @@ def linspace(
 @public("logspace", tensor_first=False)
 @creating
 def logspace(
-    start: Any,
-    end: Any,
+    start: Tensor | int,
+    end: Tensor | int,
     steps: int,
     base: float = 10.0,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: builtins.bool = False,
-    pin_memory: Any = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Powers of a base at equal distances of the exponent.
 
@@ -206,7 +207,7 @@ def logspace(
         dtype = types.default_complex()
     kind = np.dtype(kind_of(dtype))
 
-    def make(xp: Any) -> Any:
+    def make(xp: ArrayModule) -> Any:
         exponents = _equally_spaced(xp, start, end, steps, kind)
         wide = np.complex128 if kind.kind == "c" else np.float64
         return (float(base) ** exponents.astype(wide)).astype(kind)
@@ -223,10 +224,10 @@ def _triangle(name: str, which: str) -> Any:
         col: int,
         offset: int = 0,
         *,
-        dtype: Any = types.int64,
-        device: Any = None,
-        layout: Any = None,
-        pin_memory: Any = False,
+        dtype: DType = types.int64,
+        device: Device = None,
+        layout: Layout | None = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         if row < 0 or col < 0:
             side, n = ("row", row) if row < 0 else ("col", col)

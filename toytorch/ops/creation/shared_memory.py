@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Device
 
 
 def is_shared(self: Tensor) -> bool:
@@ -46,12 +47,12 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-def is_pinned(self: Tensor, device: Any = None) -> bool:
+def is_pinned(self: Tensor, device: Device = None) -> bool:
     """Whether a GPU may copy from this memory while Python goes on: never, without one."""
     return False
 
 
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+def pin_memory(self: Tensor, device: Device = None) -> Tensor:
     """A copy from which a GPU may copy while Python goes on; raises RuntimeError without a GPU."""
     if not base.of_kind("cuda").is_available():
         raise RuntimeError("Cannot access accelerator device when none is available.")

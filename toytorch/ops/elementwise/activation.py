@@ -6,23 +6,28 @@ derivative there is PyTorch's choice.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import creating, general, pointwise, public
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.linalg.matmul import C_NAMES
 from toytorch.ops.shaping.rearrange import cat
 
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
+
 
 def _float(name: str) -> Any:
     """A check that refuses integers, as PyTorch's kernel `name` does."""
 
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if not common.is_floating_point:
             raise NotImplementedError(f"\"{name}\" not implemented for '{common.legacy}'")
 
@@ -44,7 +49,7 @@ leaky_relu = pointwise(
 )
 
 
-def _check_hardtanh(common: Any, args: Any) -> None:
+def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
     if common is types.bool or common.is_complex:
         raise NotImplementedError(
             f"\"hardtanh\" not implemented for '{common.legacy}'"
@@ -82,7 +87,7 @@ hardshrink = pointwise(
 )
 
 
-def _check_softshrink(common: Any, args: Any) -> None:
+def _check_softshrink(common: DType, args: Sequence[Any]) -> None:
     _float("softshrink_cpu")(common, args)
     if args[1] < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {args[1]:g}.")
@@ -191,7 +196,7 @@ selu: Op = pointwise(
 )
 
 
-def _check_celu(common: Any, args: Any) -> None:
+def _check_celu(common: DType, args: Sequence[Any]) -> None:
     _float("elu_cpu")(common, args)
     if args[1] == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -231,7 +236,7 @@ log_sigmoid = pointwise(
 )
 
 
-def _float_or_complex(common: Any, args: Any) -> None:
+def _float_or_complex(common: DType, args: Sequence[Any]) -> None:
     if not (common.is_floating_point or common.is_complex):
         raise NotImplementedError(f"\"silu_cpu\" not implemented for '{common.legacy}'")
 
@@ -264,7 +269,7 @@ mish = pointwise(
 )
 
 
-def _check_gelu(common: Any, args: Any) -> None:
+def _check_gelu(common: DType, args: Sequence[Any]) -> None:
     if args[1] not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     _float("GeluKernelImpl")(common, args)
@@ -307,7 +312,7 @@ rrelu_with_noise = pointwise(
 
 @creating
 def random_slopes(
-    input: Tensor, lower: float, upper: float, training: bool, generator: Any = None
+    input: Tensor, lower: float, upper: float, training: bool, generator: Generator | None = None
 ) -> Tensor:
     """The factors of a randomized relu: 1 above 0; below uniform, or their mean."""
     if lower > upper:
@@ -325,14 +330,14 @@ def rrelu(
     lower: float = 1 / 8,
     upper: float = 1 / 3,
     training: bool = False,
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """A leaky relu with random slopes in training; Xu et al. 2015."""
     noise = random_slopes(input, lower, upper, training, generator)
     return rrelu_with_noise.function(input, noise)
 
 
-def _halves(xp: Any, a: Any, dim: int) -> tuple[Any, Any]:
+def _halves(xp: ArrayModule, a: Array, dim: int) -> tuple[Any, Any]:
     if not a.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, a.ndim)
@@ -346,14 +351,14 @@ def _halves(xp: Any, a: Any, dim: int) -> tuple[Any, Any]:
     return first, second
 
 
-def _glu(xp: Any, a: Any, dim: int) -> Any:
+def _glu(xp: ArrayModule, a: Array, dim: int) -> Any:
     first, second = _halves(xp, a, dim)
     made = xp.exp(-second)
     made += 1
     return xp.divide(first, made, out=made)
 
 
-def _glu_gradient(g: Any, self: Any, dim: int) -> Any:
+def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Any:
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
     return cat.function([g * gate, g * first * (gate * (1 - gate))], dim)

@@ -8,19 +8,25 @@ g·conj(f'(x)). Rules that look at the conjugate itself say `holomorphic=False`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import flops
 from toytorch.ops.define import pointwise, underived
 from toytorch.ops.elementwise.operand_checks import one_tensor
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
 
 def _no_bool(hint: str) -> Any:
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common is types.bool:
             raise RuntimeError(hint)
 
@@ -32,7 +38,7 @@ def _scalar_variant(number: int, tensor: int) -> Any:
     return lambda self, other, *rest: tensor if hasattr(other, "dtype") else number
 
 
-def _check_alpha(common: Any, args: Any) -> None:
+def _check_alpha(common: Any, args: Sequence[Any]) -> None:
     alpha = args[2]
     if isinstance(alpha, bool) and common is not types.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -42,7 +48,7 @@ def _check_alpha(common: Any, args: Any) -> None:
         )
 
 
-def _check_difference(common: Any, args: Any) -> None:
+def _check_difference(common: DType, args: Sequence[Any]) -> None:
     """Refuses to subtract where an operand is a mask."""
     if common is types.bool:
         raise RuntimeError(
@@ -158,13 +164,13 @@ fmod = pointwise(
 )
 
 
-def _pow_self(g: Any, self: Any, other: Any) -> Any:
+def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
     if isinstance(other, (int, float, complex)):
         return g.new_zeros(g.shape) if other == 0 else g * (other * self ** (other - 1))
     return (g * (other * self ** (other - 1))).masked_fill(other == 0, 0)
 
 
-def _pow_other(g: Any, self: Any, other: Any, result: Any) -> Any:
+def _pow_other(g: Tensor, self: Tensor, other: Tensor, result: Tensor) -> Any:
     if not hasattr(self, "log"):
         if self == 0:
             return (g * 0).masked_fill(other < 0, math.nan) if not other.dtype.is_complex else g * 0
@@ -179,16 +185,16 @@ def _pow_other(g: Any, self: Any, other: Any, result: Any) -> Any:
     return (g * (result * self.to(result.dtype).log())).masked_fill(zero, 0)
 
 
-def _log_of(value: Any, like: Any) -> Any:
+def _log_of(value: Any, like: Tensor) -> Any:
     return like.new_tensor(value).log()
 
 
-def _no_fraction(common: Any, args: Any) -> None:
+def _no_fraction(common: DType, args: Sequence[Any]) -> None:
     if isinstance(args[1], int) and args[1] < 0 and common.rank < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-def _pow_variant(self: Any, other: Any) -> int:
+def _pow_variant(self: Tensor, other: Scalar | Tensor) -> int:
     return 0 if not hasattr(other, "dtype") else 1 if hasattr(self, "dtype") else 2
 
 
@@ -244,7 +250,7 @@ abs = pointwise(
 )
 
 
-def _sgn_gradient(g: Any, self: Any, result: Any) -> Any:
+def _sgn_gradient(g: Tensor, self: Tensor, result: Tensor) -> Any:
     if not self.dtype.is_complex:
         return g.new_zeros(g.shape)
     size = self.abs()
@@ -262,7 +268,7 @@ sgn = pointwise(
 )
 
 
-def _no_complex_sign(common: Any, args: Any) -> None:
+def _no_complex_sign(common: DType, args: Sequence[Any]) -> None:
     if common.is_complex:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex "
@@ -282,11 +288,11 @@ sign = pointwise(
 # -- complex numbers ------------------------------------------------------------------------------
 
 
-def _conjugate(xp: Any, a: Any) -> Any:
+def _conjugate(xp: ArrayModule, a: Array) -> Any:
     return xp.conjugate(a) if a.dtype.kind == "c" else a.copy()
 
 
-def _angle(xp: Any, a: Any) -> Any:
+def _angle(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind == "c":
         return xp.angle(a)
     return xp.where(xp.isnan(a), a, xp.where(a < 0, a.dtype.type(math.pi), a.dtype.type(0)))
@@ -313,7 +319,7 @@ angle = pointwise(
 )
 
 
-def _angle_gradient(g: Any, self: Any) -> Any:
+def _angle_gradient(g: Tensor, self: Tensor) -> Any:
     if not self.dtype.is_complex:
         return g.new_zeros(g.shape)
     size = self.abs()
@@ -333,7 +339,7 @@ sigmoid = pointwise(
 )
 
 
-def _no_relu(common: Any, args: Any) -> None:
+def _no_relu(common: DType, args: Sequence[Any]) -> None:
     if common is types.bool:
         raise RuntimeError("Boolean inputs not supported for relu")
     if common.is_complex:

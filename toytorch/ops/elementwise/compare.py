@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import comparison, general, pointwise
 from toytorch.ops.elementwise.operand_checks import one_tensor
 
 
 def _ordered(name: str) -> Any:
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common.is_complex:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
@@ -100,7 +102,7 @@ signbit = pointwise(
 )
 
 
-def _same_type(name: str, a: Any, b: Any) -> None:
+def _same_type(name: str, a: Array, b: Array) -> None:
     if a.dtype != b.dtype:
         from toytorch.facts.dtype import (
             from_numpy_dtype as kind,  # the name means something else in this file
@@ -109,7 +111,7 @@ def _same_type(name: str, a: Any, b: Any) -> None:
         raise RuntimeError(f"{kind(a.dtype).legacy} did not match {kind(b.dtype).legacy}")
 
 
-def _isclose(xp: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Any:
     _same_type("isclose", a, b)
     broadcast_pair(a.shape, b.shape)
     if rtol < 0 or atol < 0:
@@ -164,14 +166,14 @@ logical_xor = pointwise(
 
 
 def _integers(name: str, function: str = "") -> Any:
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common.rank > 1:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
     return one_tensor(function or name, check)
 
 
-def _invertible(common: Any, args: Any) -> None:
+def _invertible(common: DType, args: Sequence[Any]) -> None:
     if common.rank > 1:
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors"

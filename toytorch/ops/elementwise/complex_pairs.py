@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import pointwise, view
 
 
-def _as_real(xp: Any, a: Any) -> Any:
+def _as_real(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return xp.expand_dims(a, -1).view(a.real.dtype)
 
 
-def _as_complex(xp: Any, a: Any) -> Any:
+def _as_complex(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "f" or a.dtype.itemsize == 2:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, "
@@ -58,11 +60,11 @@ view_as_complex: Op = view(
 )
 
 # For writes through views of another kind (see core/inplace.py).
-Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]
-Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]
+Tensor._as_pairs = view_as_real.function  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor._of_pairs = view_as_complex.function  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
-def _polar(xp: Any, size: Any, angle: Any) -> Any:
+def _polar(xp: ArrayModule, size: Array, angle: Array) -> Any:
     made = xp.empty(
         np.broadcast_shapes(size.shape, angle.shape), np.result_type(size.dtype, np.complex64)
     )
@@ -71,7 +73,7 @@ def _polar(xp: Any, size: Any, angle: Any) -> Any:
     return made
 
 
-def _need_floats(common: Any, args: Any) -> None:
+def _need_floats(common: DType, args: Sequence[Any]) -> None:
     a, b = args[0].dtype, args[1].dtype
     for d in (a, b):
         if d.name not in ("float32", "float64", "float16"):

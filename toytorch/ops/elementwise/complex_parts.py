@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import pointwise as elementwise
 from toytorch.ops.define import public
@@ -14,7 +15,7 @@ from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping import view
 
 
-def _complex(xp: Any, real: Any, imag: Any) -> Any:
+def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
     if real.dtype.kind != "f" or imag.dtype.kind != "f":
         raise RuntimeError(
             "Expected both inputs to be Half, Float or Double tensors but got "
@@ -84,6 +85,6 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
-Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]
-Tensor.real = property(real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag)  # type: ignore[attr-defined]
+Tensor.resolve_neg = resolve_conj  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.real = property(real)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.imag = property(imag)  # type: ignore[attr-defined]  # ops attach methods to the class

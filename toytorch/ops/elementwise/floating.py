@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import define, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import no_complex, one_tensor, only_floats
@@ -40,7 +42,7 @@ nextafter = pointwise(
 )
 
 
-def _frexp(xp: Any, a: Any) -> Any:
+def _frexp(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = xp.frexp(a)
@@ -88,7 +90,7 @@ def ldexp_(self: Tensor, other: Any) -> Tensor:
     return dispatch.inplace(elementwise.mul, (self, power))
 
 
-def _need_one_type(common: Any, args: Any) -> None:
+def _need_one_type(common: DType, args: Sequence[Any]) -> None:
     if any(a.dtype.is_complex for a in args):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if args[0].dtype is not args[1].dtype:
@@ -246,7 +248,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return elementwise.pow.function(base, power, out=out)
 
 
-Tensor.float_power = float_power  # type: ignore[attr-defined]
+Tensor.float_power = float_power  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
 @public(method=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from toytorch.facts.hints import DType
 from toytorch.ops.define import pointwise
 
 
 def _only_integers(name: str) -> Any:
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common.rank != 1:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 

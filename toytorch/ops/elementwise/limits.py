@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import pointwise
 from toytorch.ops.linalg.matmul import C_NAMES
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 # -- choice between operands ----------------------------------------------------------------------
 
 
 def _no_complex(name: str) -> Any:
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common.is_complex:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
 
@@ -57,14 +63,14 @@ fmin = pointwise(
 )
 
 
-def _check_clamp(common: Any, args: Any) -> None:
+def _check_clamp(common: DType, args: Sequence[Any]) -> None:
     if args[1] is None and args[2] is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if common.is_complex:
         raise RuntimeError("clamp is not supported for complex types")
 
 
-def _clamp_variant(self: Any, min: Any, max: Any) -> int:
+def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
     return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
 
 
@@ -100,7 +106,7 @@ clamp_max = pointwise(
 )
 
 
-def _one_dtype(common: Any, args: Any) -> None:
+def _one_dtype(common: Any, args: Sequence[Any]) -> None:
     for name, a in zip(("end", "weight"), args[1:]):
         if name == "weight" and not getattr(a, "ndim", 0):
             continue  # as a number
@@ -133,7 +139,7 @@ addcmul = pointwise(
 )
 
 
-def _no_integer_quotient(common: Any, args: Any) -> None:
+def _no_integer_quotient(common: Any, args: Sequence[Any]) -> None:
     if all(a.dtype.rank < 2 for a in args[1:3]):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  "
@@ -152,7 +158,9 @@ addcdiv = pointwise(
 )
 
 
-def _nan_to_num(xp: Any, a: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _nan_to_num(
+    xp: ArrayModule, a: Array, nan: float | None, posinf: float | None, neginf: float | None
+) -> Any:
     kind = types.from_numpy_dtype(a.dtype)
     if kind.rank < 2:
         return a.copy()

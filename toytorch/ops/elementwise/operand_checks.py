@@ -5,15 +5,17 @@ Each is called with the type in which the operands meet, and with the arguments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import DType
 
 
 def one_tensor(name: str, check: Any = None) -> Any:
     """Refuses a call with numbers only; then looks further."""
 
-    def look(common: Any, args: Any) -> None:
+    def look(common: DType, args: Sequence[Any]) -> None:
         if not any(isinstance(a, Tensor) for a in args[:2]):
             kinds = ", ".join(type(a).__name__ for a in args[:2])
             raise TypeError(
@@ -30,7 +32,7 @@ def one_tensor(name: str, check: Any = None) -> Any:
 def only_floats(name: str) -> Any:
     """Refuses all but real floating-point numbers."""
 
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if not common.is_floating_point:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
@@ -40,7 +42,7 @@ def only_floats(name: str) -> Any:
 def no_complex(text: str) -> Any:
     """Refuses complex numbers, in the words given."""
 
-    def check(common: Any, args: Any) -> None:
+    def check(common: DType, args: Sequence[Any]) -> None:
         if common.is_complex:
             raise RuntimeError(text)
 

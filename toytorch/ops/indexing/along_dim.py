@@ -6,16 +6,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import copy_order, wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.ops.scalars import as_element
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 # -- an index vector ------------------------------------------------------------------------------
 
@@ -34,11 +39,11 @@ class Refusals:
     outside: Callable[[Any, int, int], Exception]
 
 
-def _outside(a: Any, d: int, bad: int) -> str:
+def _outside(a: Array, d: int, bad: int) -> str:
     return f"index {bad} is out of bounds for dimension {d} with size {a.shape[d] if a.ndim else 1}"
 
 
-def _vector_index(words: Refusals, a: Any, dim: int, i: Any) -> int:
+def _vector_index(words: Refusals, a: Array, dim: int, i: Array) -> int:
     """The dimension, counted from the front; refuses an index that is no vector of its places."""
     d = wrap_dim(dim, a.ndim)
     if i.ndim > 1:
@@ -51,17 +56,17 @@ def _vector_index(words: Refusals, a: Any, dim: int, i: Any) -> int:
     return d
 
 
-def _rows(d: int, i: Any) -> tuple[Any, ...]:
+def _rows(d: int, i: Array) -> tuple[Any, ...]:
     """The index of places i of dimension d."""
     return (slice(None),) * d + (i.reshape(-1),)
 
 
-def _line(a: Any) -> Any:
+def _line(a: Array) -> Any:
     """A 0-d array as one of a single element, over the same memory."""
     return a if a.ndim else a.reshape(1)
 
 
-def _outside_selected(a: Any, d: int, bad: int) -> Exception:
+def _outside_selected(a: Array, d: int, bad: int) -> Exception:
     n = a.shape[d] if a.ndim else 1
     if a.ndim > 1 and not n:
         return RuntimeError("index_select(): self indexing axis dim should be positive")
@@ -77,7 +82,7 @@ SELECTED = Refusals(
 )
 
 
-def _index_select(xp: Any, a: Any, dim: int, i: Any) -> Any:
+def _index_select(xp: ArrayModule, a: Array, dim: int, i: Array) -> Any:
     d = _vector_index(SELECTED, a, dim, i)
     if not a.ndim and i.size != 1:
         raise RuntimeError(
@@ -97,7 +102,7 @@ index_select = general(
 )
 
 
-def _check_source(name: str, a: Any, source: Any) -> None:
+def _check_source(name: str, a: Array, source: Array) -> None:
     if source.dtype != a.dtype:
         raise RuntimeError(
             f"{name}: self and source expected to have the same dtype, but got "
@@ -119,7 +124,7 @@ ADDED = Refusals(
 )
 
 
-def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> Any:
+def _index_add(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, alpha: int) -> Any:
     d = _vector_index(ADDED, a, dim, i)
     _check_source("index_add_()", a, source)
     result = a.copy()
@@ -140,7 +145,7 @@ def _index_add(xp: Any, a: Any, dim: int, i: Any, source: Any, alpha: Any) -> An
     return result
 
 
-def _add_rows(xp: Any, target: Any, d: int, i: Any, values: Any) -> None:
+def _add_rows(xp: ArrayModule, target: Array, d: int, i: Array, values: Array) -> None:
     """Adds slices of values to the slices of target that i names, some of them several times."""
     if attempt(xp, "add_slices", target, d, i, values) is None:
         add_at(xp, target, _rows(d, i), values)
@@ -168,7 +173,7 @@ FILLED = Refusals(
 )
 
 
-def _index_fill(xp: Any, a: Any, dim: int, i: Any, value: Any) -> Any:
+def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array) -> Any:
     d = _vector_index(FILLED, a, dim, i)
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError(
@@ -206,7 +211,7 @@ COPIED = Refusals(
 )
 
 
-def _index_copy(xp: Any, a: Any, dim: int, i: Any, source: Any) -> Any:
+def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) -> Any:
     d = _vector_index(COPIED, a, dim, i)
     _check_source("index_copy_()", a, source)
     wanted = (*a.shape[:d], i.size, *a.shape[d + 1 :])
@@ -246,7 +251,7 @@ index_copy = define(
 
 
 def places(
-    name: str, xp: Any, a: Any, dim: int, i: Any, source: Any = None, called: str = "self"
+    name: str, xp: ArrayModule, a: Any, dim: int, i: Any, source: Any = None, called: str = "self"
 ) -> Any:
     """The places in the flattened `a` of which the one at `dim` is `i`, after PyTorch's checks.
 
@@ -295,7 +300,7 @@ def places(
     return flat
 
 
-def _gather(xp: Any, a: Any, dim: int, i: Any, sparse_grad: bool) -> Any:
+def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) -> Any:
     flat = places("gather", xp, a, dim, i, called="input")
     if not i.size:
         return xp.empty(i.shape, a.dtype)
@@ -317,7 +322,7 @@ gather = general(
 )
 
 
-def cut(source: Any, i: Any) -> Any:
+def cut(source: Array | Tensor, i: Array | Tensor) -> Any:
     """The part of a source (an array or a tensor) that an index of its own size or less uses."""
     if tuple(source.shape) == tuple(i.shape) or not source.ndim:
         return source
@@ -330,7 +335,7 @@ def _same_dtype(name: str, a: Any, source: Any) -> None:
 
 
 def _writing(name: str, write: Any) -> Any:
-    def kernel(xp: Any, a: Any, dim: int, i: Any, src: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any) -> Any:
         if hasattr(src, "dtype"):
             _same_dtype("scatter", a, src)
         else:
@@ -345,16 +350,16 @@ def _writing(name: str, write: Any) -> Any:
     return kernel
 
 
-def _put(xp: Any, target: Any, at: Any, values: Any) -> None:
+def _put(xp: ArrayModule, target: Array, at: Array, values: Array) -> None:
     target[at] = values
 
 
-def back_to_source(g: Any, dim: int, index: Any, src_shape: Any) -> Any:
+def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...]) -> Any:
     """The gradient of what an index picked, in the shape of the source."""
     return padded(g.gather(dim, index), src_shape)
 
 
-def padded(part: Any, shape: Any) -> Any:
+def padded(part: Tensor, shape: tuple[int, ...]) -> Any:
     """A gradient of a source's first part, with zeros for the rest."""
     if tuple(part.shape) == tuple(shape):
         return part
@@ -393,7 +398,7 @@ scatter_add = define(
 # -- places in the flattened tensor ---------------------------------------------------------------
 
 
-def _flat_index(name: str, a: Any, i: Any) -> Any:
+def _flat_index(name: str, a: Array, i: Array) -> Any:
     if i.dtype != np.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {type_name(i)}")
     n = a.size
@@ -406,11 +411,11 @@ def _flat_index(name: str, a: Any, i: Any) -> Any:
     return i
 
 
-def _take(xp: Any, a: Any, i: Any) -> Any:
+def _take(xp: ArrayModule, a: Array, i: Array) -> Any:
     return xp.take(a, _flat_index("take()", a, i))
 
 
-def _take_gradient(g: Any, self_shape: Any, index: Any) -> Any:
+def _take_gradient(g: Tensor, self_shape: tuple[int, ...], index: Tensor) -> Any:
     return g.new_zeros(self_shape).put(index, g, True)
 
 
@@ -424,7 +429,7 @@ take = general(
 )
 
 
-def _put_flat(xp: Any, a: Any, i: Any, source: Any, accumulate: bool) -> Any:
+def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bool) -> Any:
     i = _flat_index("put_()", a, i).reshape(-1)
     if source.dtype != a.dtype:
         raise RuntimeError(

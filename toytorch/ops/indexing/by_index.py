@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
 from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.rearrange import cat
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
+
+def add_at(
+    xp: ArrayModule, target: Array, places: Array | tuple[Array | slice, ...], values: Array
+) -> None:
     """target[places] += values, counting every place as often as it comes."""
     xp.add.at(target, places, values)
 
@@ -23,12 +30,12 @@ def add_at(xp: Any, target: Any, places: Any, values: Any) -> None:
 # -- x[...] ---------------------------------------------------------------------------------------
 
 
-def full_places(a: Any, indices: Any) -> tuple[Any, ...]:
+def full_places(a: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     """Index arrays with full slices where there is none."""
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def _check_bounds(a: Any, indices: Any) -> None:
+def _check_bounds(a: Array, indices: Sequence[Array | None]) -> None:
     if any(i is None and n == 0 for i, n in zip(indices, a.shape)):
         return  # nothing is read, so nothing is out of bounds
     picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
@@ -40,7 +47,7 @@ def _check_bounds(a: Any, indices: Any) -> None:
                 raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
 
 
-def _index(xp: Any, a: Any, indices: Any) -> Any:
+def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = [None if i is None else i._array for i in indices]
     _check_bounds(a, arrays)
     try:
@@ -52,7 +59,7 @@ def _index(xp: Any, a: Any, indices: Any) -> Any:
         raise
 
 
-def raise_index(error: Any, arrays: Any) -> None:
+def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> None:
     """PyTorch's words for index arrays that do not broadcast."""
     if "indexing arrays" in str(error):
         shapes = ", ".join(str(list(i.shape)) for i in arrays if i is not None)
@@ -74,11 +81,13 @@ index = general(
 )
 
 
-def _put(zeros: Any, indices: Any, g: Any) -> Any:
+def _put(zeros: Tensor, indices: Sequence[Tensor | None], g: Tensor) -> Any:
     return index_put.function(zeros, indices, g, True)
 
 
-def _index_put(xp: Any, a: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+def _index_put(
+    xp: ArrayModule, a: Array, indices: Sequence[Tensor | None], values: Array, accumulate: bool
+) -> Any:
     arrays = [None if i is None else i._array for i in indices]
     _check_bounds(a, arrays)
     try:
@@ -126,12 +135,12 @@ index_put: Op = define(
 )
 
 
-def type_name(a: Any) -> str:
+def type_name(a: Array) -> str:
     """A type as error messages name it."""
     return from_numpy_dtype(a.dtype).legacy
 
 
-def _product(shape: Any) -> int:
+def _product(shape: tuple[int, ...]) -> int:
     n = 1
     for s in shape:
         n *= s
@@ -141,14 +150,14 @@ def _product(shape: Any) -> int:
 # -- masks ----------------------------------------------------------------------------------------
 
 
-def _need_mask(name: str, mask: Any) -> None:
+def _need_mask(name: str, mask: Array) -> None:
     if mask.dtype != np.bool_:
         raise RuntimeError(
             f"{name} only supports boolean masks, but got mask with dtype {type_name(mask)}"
         )
 
 
-def _masked_fill(xp: Any, a: Any, mask: Any, value: Any) -> Any:
+def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array) -> Any:
     _need_mask("masked_fill_", mask)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
@@ -177,14 +186,14 @@ masked_fill = define(
 )
 
 
-def _masked_select(xp: Any, a: Any, mask: Any) -> Any:
+def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_pair(a.shape, mask.shape)
     return xp.broadcast_to(a, shape)[xp.broadcast_to(mask, shape)]
 
 
-def _masked_select_gradient(g: Any, self_shape: Any, mask: Any) -> Any:
+def _masked_select_gradient(g: Tensor, self_shape: tuple[int, ...], mask: Tensor) -> Any:
     shape = broadcast_pair(self_shape, mask.shape)
     return g.new_zeros(shape).masked_scatter(mask.expand(shape), g)
 
@@ -201,7 +210,7 @@ masked_select = general(
 )
 
 
-def _masked_scatter(xp: Any, a: Any, mask: Any, source: Any) -> Any:
+def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> Any:
     _need_mask("masked_scatter_", mask)
     shape = broadcast_pair(a.shape, mask.shape)
     result, mask = xp.broadcast_to(a, shape).copy(), xp.broadcast_to(mask, shape)
@@ -215,13 +224,13 @@ def _masked_scatter(xp: Any, a: Any, mask: Any, source: Any) -> Any:
     return result
 
 
-def _masked_scatter_source(g: Any, mask: Any, source_shape: Any) -> Any:
+def _masked_scatter_source(g: Tensor, mask: Tensor, source_shape: tuple[int, ...]) -> Any:
     n = _product(source_shape)
     picked = g.masked_select(mask)
     return _pad_end(picked, n).reshape(source_shape)
 
 
-def _pad_end(values: Any, n: int) -> Any:
+def _pad_end(values: Tensor, n: int) -> Any:
     return cat.function([values, values.new_zeros(n - values.shape[0])], 0)
 
 
@@ -252,7 +261,7 @@ where = pointwise(
 )
 
 
-def _nonzero(xp: Any, a: Any) -> Any:
+def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         return xp.zeros((int(bool(a)), 0), np.int64)
     return xp.argwhere(a).astype(np.int64)

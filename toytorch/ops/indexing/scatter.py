@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core import dispatch
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array
 from toytorch.facts.size import broadcast_shapes, wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing import along_dim
@@ -17,7 +19,9 @@ from toytorch.ops.indexing.scatter_reduce import scatter_reduce
 # -- scatter --------------------------------------------------------------------------------------
 
 
-def _reducing(self: Tensor, dim: int, index: Any, source: Any, reduce: str) -> Any:
+def _reducing(
+    self: Tensor, dim: int, index: Tensor, source: Array | Tensor | float, reduce: str
+) -> Any:
     """The record and arguments of `scatter(reduce=…)`, the older form of scatter_reduce."""
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -33,11 +37,11 @@ def scatter(
     input: Tensor,
     dim: int,
     index: Tensor,
-    src: Any = None,
+    src: Tensor | float | None = None,
     *,
     value: Any = None,
     reduce: str | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy with src (or a value) written at the places that index names."""
     source = value if src is None else src
@@ -52,7 +56,7 @@ def scatter_(
     self: Tensor,
     dim: int,
     index: Tensor,
-    src: Any = None,
+    src: Tensor | float | None = None,
     *,
     value: Any = None,
     reduce: str | None = None,
@@ -69,7 +73,10 @@ def scatter_(
 
 @public("index_put", method=True)
 def index_put(
-    input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = False
+    input: Tensor,
+    indices: list[Any] | tuple[Tensor, ...] | None,
+    values: Tensor,
+    accumulate: builtins.bool = False,
 ) -> Tensor:
     """A copy with values written at index tensors."""
     return indexed.index_put.function(
@@ -82,7 +89,10 @@ def index_put(
 
 @public("index_put_", method=True)
 def index_put_(
-    self: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = False
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: builtins.bool = False,
 ) -> Tensor:
     """Writes values at index tensors."""
     return dispatch.inplace(
@@ -100,13 +110,15 @@ def _full_indices(x: Tensor, indices: Any) -> list[Any]:
     return found
 
 
-def _held(x: Tensor, indices: Any) -> list[Any]:
+def _held(x: Tensor, indices: Sequence[Tensor]) -> list[Any]:
     """Indices held inside their dimensions."""
     return [None if i is None else i.clamp(-n, n - 1) for i, n in zip(indices, x.shape)]
 
 
 @public("_unsafe_masked_index")
-def unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+def unsafe_masked_index(
+    input: Tensor, mask: Tensor, indices: Sequence[Tensor], fill: float
+) -> Tensor:
     """Elements at index tensors, and `fill` where the mask does not hold, whatever the index."""
     if input.numel() == 0:
         shape = broadcast_shapes(*[i.shape for i in indices if i is not None])
@@ -114,7 +126,7 @@ def unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) ->
     return input[tuple(_slices(_held(input, indices)))].masked_fill(~mask, fill)
 
 
-def _slices(indices: Any) -> list[Any]:
+def _slices(indices: Sequence[Tensor]) -> list[Any]:
     return [slice(None) if i is None else i for i in indices]
 
 
@@ -134,7 +146,7 @@ def unsafe_masked_index_put_accumulate(
 
 @public("take_along_dim", method=True)
 def take_along_dim(
-    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """Elements at indices along a dimension, with the other dimensions broadcast."""
     if indices.dtype is not types.int64:

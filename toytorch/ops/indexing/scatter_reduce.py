@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
 from toytorch.ops.indexing.along_dim import back_to_source, cut, padded, places
 from toytorch.ops.indexing.by_index import add_at, type_name
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
+
 # Where a reduction starts if what was there before does not count.
 NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}
 
 
-def _neutral(how: str, kind: Any) -> Any:
+def _neutral(how: str, kind: np.dtype[Any]) -> Any:
     if how in ("amax", "amin") and kind.kind != "f":
         limits = (False, True) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
         return limits[how == "amin"]
     return NEUTRAL[how]
 
 
-def reduce_at(xp: Any, flat: Any, at: Any, values: Any, how: str, include: bool) -> None:
+def reduce_at(
+    xp: ArrayModule, flat: Array, at: Array, values: Array, how: str, include: bool
+) -> None:
     """Reduces values into flat[at], which are counted or not."""
     touched = xp.unique(at)
     if not include:
@@ -43,7 +50,9 @@ def reduce_at(xp: Any, flat: Any, at: Any, values: Any, how: str, include: bool)
         )
 
 
-def _scatter_reduce(xp: Any, a: Any, dim: int, i: Any, src: Any, how: str, include: bool) -> Any:
+def _scatter_reduce(
+    xp: ArrayModule, a: Array, dim: int, i: Array, src: Array, how: str, include: bool
+) -> Any:
     if how not in NEUTRAL:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {how}"
@@ -60,14 +69,16 @@ def _scatter_reduce(xp: Any, a: Any, dim: int, i: Any, src: Any, how: str, inclu
 # -- derivatives ----------------------------------------------------------------------------------
 
 
-def _ties(self: Any, dim: int, index: Any, part: Any, result: Any) -> tuple[Any, Any, Any]:
+def _ties(
+    self: Tensor, dim: int, index: Tensor, part: Tensor, result: Tensor
+) -> tuple[Any, Any, Any]:
     """Where self and the source are the extreme, and how many share it."""
     mine = (self == result).to(result.dtype)
     theirs = (part == result.gather(dim, index)).to(result.dtype)
     return mine, theirs, mine.scatter_add(dim, index, theirs)
 
 
-def _number(g: Any, dim: int, index: Any, include: bool) -> Any:
+def _number(g: Tensor, dim: int, index: Tensor, include: bool) -> Any:
     """How many values met at each place (1 where none did)."""
     start = g.new_ones(g.shape) if include else g.new_zeros(g.shape)
     ones = g.new_ones(index.shape)
@@ -76,7 +87,14 @@ def _number(g: Any, dim: int, index: Any, include: bool) -> Any:
 
 
 def _to_self(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+    g: Tensor,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    result: Tensor,
 ) -> Any:
     if reduce == "mean":
         g = g / _number(g, dim, index, include_self)
@@ -92,7 +110,14 @@ def _to_self(
 
 
 def _to_source(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+    g: Tensor,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    result: Tensor,
 ) -> Any:
     if reduce == "sum":
         return back_to_source(g, dim, index, src.shape)
@@ -132,7 +157,7 @@ scatter_reduce: Op = define(
 # -- with an index vector -------------------------------------------------------------------------
 
 
-def _spread_index(index: Any, dim: int, shape: Any) -> Any:
+def _spread_index(index: Tensor, dim: int, shape: tuple[int, ...]) -> Any:
     """An index vector as the index of each element of a source."""
     if not shape:
         return index.reshape(())
@@ -140,7 +165,9 @@ def _spread_index(index: Any, dim: int, shape: Any) -> Any:
     return index.reshape([-1 if k == d else 1 for k in range(len(shape))]).expand(shape)
 
 
-def _index_reduce(xp: Any, a: Any, dim: int, i: Any, source: Any, how: str, include: bool) -> Any:
+def _index_reduce(
+    xp: ArrayModule, a: Array, dim: int, i: Array, source: Array, how: str, include: bool
+) -> Any:
     if how not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {how}."
@@ -174,28 +201,28 @@ def _index_reduce(xp: Any, a: Any, dim: int, i: Any, source: Any, how: str, incl
 
 
 def _index_to_self(
-    g: Any,
-    self: Any,
+    g: Tensor,
+    self: Tensor,
     dim: int,
-    index: Any,
-    source: Any,
+    index: Tensor,
+    source: Tensor,
     reduce: str,
     include_self: bool,
-    result: Any,
+    result: Tensor,
 ) -> Any:
     wide = _spread_index(index, dim, source.shape)
     return _to_self(g, self, dim, wide, source, reduce, include_self, result)
 
 
 def _index_to_source(
-    g: Any,
-    self: Any,
+    g: Tensor,
+    self: Tensor,
     dim: int,
-    index: Any,
-    source: Any,
+    index: Tensor,
+    source: Tensor,
     reduce: str,
     include_self: bool,
-    result: Any,
+    result: Tensor,
 ) -> Any:
     wide = _spread_index(index, dim, source.shape)
     return _to_source(g, self, dim, wide, source, reduce, include_self, result)

@@ -22,7 +22,7 @@ from toytorch.ops.shaping.view import alias, select, slice_, unsqueeze
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 
 
-def as_tuple(index: Any) -> tuple[Any, ...]:
+def as_tuple(index: object) -> tuple[Any, ...]:
     """The parts of an index; a list that holds slices or tensors counts as a tuple, as it did."""
     if isinstance(index, tuple):
         return index
@@ -36,7 +36,7 @@ def as_tuple(index: Any) -> tuple[Any, ...]:
     return (index,)
 
 
-def as_index(part: Any) -> Any:
+def as_index(part: object) -> Any:
     """A part of an index in one of its basic forms: int, slice, None, Ellipsis, bool or tensor."""
     if part is None or part is Ellipsis or part.__class__ in (int, slice, bool):
         return part
@@ -135,7 +135,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                         f"not match the shape of the indexed tensor {list(x.shape)} at"
                         f" index {dim + k}"
                     )
-            if state.shortcut is state.SLOW and part.ndim:  # whoever watches sees its origin
+            if state.fast_path is state.SLOW and part.ndim:  # whoever watches sees its origin
                 tensors += gathering.nonzero.function(part).unbind(1)
             else:
                 places = (
@@ -174,7 +174,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     try:
         target, tensors = apply_views(x, parts)
     except IndexError as error:
-        if x._rg and "shape of the mask" in str(error):
+        if x._requires_grad and "shape of the mask" in str(error):
             writing.check(x, True)  # PyTorch looks at masks when it writes
         if isinstance(value, complex):
             as_element(np, value, x.dtype.numpy)
@@ -210,6 +210,6 @@ def delitem(x: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-Tensor.__delitem__ = delitem  # type: ignore[attr-defined]
+Tensor.__delitem__ = delitem  # type: ignore[attr-defined]  # ops attach methods to the class
 Tensor.__getitem__ = getitem
 Tensor.__setitem__ = setitem

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int64
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping.rearrange import _common, cat
 
 
 @public("kron", method=True)
-def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker's product: every element of input times the whole of other.
 
     >>> import toytorch as torch
@@ -29,7 +31,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return put_out((a * b).reshape([p * q for p, q in zip(left, right)]), out)
 
 
-def _block_diag(xp: Any, blocks: Any) -> Any:
+def _block_diag(xp: ArrayModule, blocks: Sequence[Array]) -> Any:
     for i, b in enumerate(blocks):
         if b.ndim > 2:
             raise RuntimeError(
@@ -52,7 +54,7 @@ def _as_block(shape: Any) -> tuple[int, int]:
     return (1,) * (2 - len(shape)) + tuple(shape)
 
 
-def _block_gradients(g: Any, tensors_shape: Any) -> list[Any]:
+def _block_gradients(g: Tensor, tensors_shape: Sequence[tuple[int, ...]]) -> list[Any]:
     parts, row, column = [], 0, 0
     for shape in tensors_shape:
         m, n = _as_block(shape)
@@ -73,7 +75,7 @@ block_diag_op = general(
 
 
 @public("block_diag", tensor_first=False)
-def block_diag(*tensors: Any) -> Tensor:
+def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """Matrices along the diagonal of a larger one, zeros elsewhere."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])

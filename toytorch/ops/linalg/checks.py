@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array
 from toytorch.ops.creation.create import eye
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.named_results import return_type
@@ -20,7 +22,7 @@ PUBLIC["linalg.LinAlgError"] = LinAlgError
 BLOCK = 32  # columns that are factored one by one before a matrix product updates the rest
 
 
-def need_float(name: str, a: Any, kernel: str = "") -> None:
+def need_float(name: str, a: Array, kernel: str = "") -> None:
     """Refuses integers, and half precision (in the words of the kernel that has none)."""
     if a.dtype.kind not in "fc" and from_numpy_dtype(a.dtype).rank < 2:
         raise RuntimeError(
@@ -35,7 +37,7 @@ def need_float(name: str, a: Any, kernel: str = "") -> None:
         )
 
 
-def need_kernel(kernel: str, a: Any) -> None:
+def need_kernel(kernel: str, a: Array) -> None:
     """Refuses types for which there is no method, as PyTorch's table of kernels does."""
     if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
         raise NotImplementedError(
@@ -43,13 +45,13 @@ def need_kernel(kernel: str, a: Any) -> None:
         )
 
 
-def need_matrix(name: str, a: Any, argument: str = "A") -> None:
+def need_matrix(name: str, a: Array, argument: str = "A") -> None:
     """Refuses what has fewer than two dimensions."""
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
 
 
-def need_square(name: str, a: Any, argument: str = "A") -> None:
+def need_square(name: str, a: Array, argument: str = "A") -> None:
     """Refuses what is no batch of square matrices."""
     need_matrix(name, a, argument)
     m, n = a.shape[-2:]
@@ -60,7 +62,7 @@ def need_square(name: str, a: Any, argument: str = "A") -> None:
         )
 
 
-def need_same_dtype(name: str, a: Any, b: Any, first: str = "A", second: str = "B") -> None:
+def need_same_dtype(name: str, a: Array, b: Array, first: str = "A", second: str = "B") -> None:
     """Refuses two types."""
     if a.dtype != b.dtype:
         x, y = (from_numpy_dtype(v.dtype).legacy for v in (a, b))
@@ -70,7 +72,7 @@ def need_same_dtype(name: str, a: Any, b: Any, first: str = "A", second: str = "
         )
 
 
-def need_fit(name: str, a: Any, b: Any, left: bool = True) -> None:
+def need_fit(name: str, a: Array, b: Array, left: bool = True) -> None:
     """Refuses an equation AX = B (or XA = B) whose sizes do not match."""
     need_square(name, a)
     need_matrix(name, b, "B")
@@ -82,7 +84,7 @@ def need_fit(name: str, a: Any, b: Any, left: bool = True) -> None:
         )
 
 
-def raise_first(name: str, info: Tensor, text: str, error: Any = LinAlgError) -> None:
+def raise_first(name: str, info: Tensor, text: str, error: type = LinAlgError) -> None:
     """Raises an error where an info is not 0, naming the first such matrix of a batch.
 
     `text` may hold {info}, the number of the row that stopped the method.
@@ -97,7 +99,7 @@ def raise_first(name: str, info: Tensor, text: str, error: Any = LinAlgError) ->
 
 def absent(g: Any) -> bool:
     """Whether no gradient came for a result (the engine puts constant zeros in its place)."""
-    return g is None or (not g._rg and not g._array.any())
+    return g is None or (not g._requires_grad and not g._array.any())
 
 
 def real_diagonal(x: Tensor) -> Tensor:
@@ -106,11 +108,11 @@ def real_diagonal(x: Tensor) -> Tensor:
     return d.real if d.dtype.is_complex else d
 
 
-def named(name: str, names: str, results: Any) -> Any:
+def named(name: str, names: str, results: Sequence[Tensor]) -> Any:
     """Results with names, such as (U, S, Vh)."""
     return return_type(name, results, tuple(names.split()))
 
 
-def identity(like: Any, m: int, n: int | None = None) -> Any:
+def identity(like: Tensor, m: int, n: int | None = None) -> Any:
     """The identity matrix, in the type and place of another tensor."""
     return eye(m, m if n is None else n, dtype=like.dtype, device=like.device)

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import named, need_float, need_kernel, need_square, raise_first
@@ -20,7 +21,7 @@ NOT_POSITIVE = (
 )
 
 
-def _column_by_column(xp: Any, a: Any) -> tuple[Any, Any]:
+def _column_by_column(xp: ArrayModule, a: Array) -> tuple[Any, Any]:
     """(L, info) where LAPACK failed: info is the order of the first minor that is not positive."""
     x, n = xp.tril(a), a.shape[-1]
     info = xp.zeros(a.shape[:-2], np.int32)
@@ -35,7 +36,7 @@ def _column_by_column(xp: Any, a: Any) -> tuple[Any, Any]:
     return x, info
 
 
-def _cholesky(xp: Any, a: Any, upper: bool) -> Any:
+def _cholesky(xp: ArrayModule, a: Array, upper: bool) -> Any:
     need_square("linalg.cholesky", a)
     need_float("linalg.cholesky", a, "cholesky_cpu")
     lower = a.swapaxes(-1, -2).conj() if upper else a
@@ -72,7 +73,7 @@ cholesky_op: Op = general(
 
 @public("linalg.cholesky_ex", returns="(Tensor L, Tensor info)")
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Tensor | None = None
 ) -> Any:
     """(L, info): `linalg.cholesky` that reports failures instead of raising."""
     made = cholesky_op.function(A, upper=upper, out=out)
@@ -82,7 +83,7 @@ def cholesky_ex(
 
 
 @public("linalg.cholesky")
-def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """L of A = LLᴴ (or U of A = UᴴU) for positive definite matrices.
 
     >>> import toytorch as torch
@@ -97,7 +98,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tenso
 
 @public("cholesky", method=True)
 @cast_to("float32")
-def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """`linalg.cholesky` under its older name."""
     need_square("cholesky", input._array)
     need_kernel("cholesky_cpu", input._array)
@@ -106,7 +107,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     return put_out(factor, out)
 
 
-def _cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool) -> Any:
+def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> Any:
     for name, x in (("b", b), ("u", factor)):
         if x.ndim < 2:
             raise RuntimeError(
@@ -129,7 +130,7 @@ def _cholesky_solve(xp: Any, b: Any, factor: Any, upper: bool) -> Any:
     return triangular(xp, high, triangular(xp, lower, b, False), True)
 
 
-def _factor_share(g: Any, input2: Any, result: Any, upper: bool) -> Any:
+def _factor_share(g: Tensor, input2: Tensor, result: Tensor, upper: bool) -> Any:
     both = cholesky_solve_op.function(g, input2, upper) @ result.mH
     both = both + both.mH
     return -(input2 @ both if upper else both @ input2)
@@ -147,14 +148,14 @@ cholesky_solve_op: Op = general(
 )
 
 
-def _cholesky_inverse(xp: Any, factor: Any, upper: bool) -> Any:
+def _cholesky_inverse(xp: ArrayModule, factor: Array, upper: bool) -> Any:
     need_square("cholesky_inverse", factor)
     need_kernel("cholesky_inverse_out_cpu", factor)
     eye = xp.eye(factor.shape[-1], dtype=factor.dtype)
     return _cholesky_solve(xp, xp.broadcast_to(eye, factor.shape), factor, upper)
 
 
-def _inverse_gradient(g: Any, self: Any, result: Any, upper: bool) -> Any:
+def _inverse_gradient(g: Tensor, self: Tensor, result: Tensor, upper: bool) -> Any:
     both = result @ (g + g.mH) @ result
     return -(self @ both) if upper else -(both @ self)
 

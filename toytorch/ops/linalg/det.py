@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import absent, identity, named, need_float, need_square
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import svd
 
 
-def _det(xp: Any, a: Any) -> Any:
+def _det(xp: ArrayModule, a: Array) -> Any:
     need_float("linalg.det", a, "lu_cpu")
     need_square("linalg.det", a)
     return xp.linalg.det(a)
 
 
-def _det_gradient(g: Any, A: Any, result: Any) -> Any:
+def _det_gradient(g: Tensor, A: Tensor, result: Tensor) -> Any:
     if not A.numel():
         return A.new_zeros(A.shape)
     if not (result._array == 0).any():
@@ -48,7 +50,7 @@ det_op: Op = general(
 
 
 @public("linalg.det", "det", method=True)
-def det(A: Tensor, *, out: Any = None) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices.
 
     >>> import toytorch as torch
@@ -58,13 +60,13 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
     return det_op.function(A, out=out)
 
 
-def _slogdet(xp: Any, a: Any) -> Any:
+def _slogdet(xp: ArrayModule, a: Array) -> Any:
     need_float("linalg.slogdet", a)
     need_square("linalg.slogdet", a)
     return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
 
 
-def _slogdet_gradient(gs: Any, A: Any, result0: Any) -> Any:
+def _slogdet_gradient(gs: Sequence[Tensor], A: Tensor, result0: Tensor) -> Any:
     share = gs[1]
     if A.dtype.is_complex:
         share = share.to(A.dtype)
@@ -91,7 +93,7 @@ slogdet_op = general(
 
 
 @public("linalg.slogdet", "slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
-def slogdet(A: Tensor, *, out: Any = None) -> Any:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
     return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import LinAlgError, absent, named, need_kernel, need_square
 from toytorch.ops.linalg.solve import solve_op
@@ -25,7 +27,7 @@ def _need_triangle(UPLO: str) -> None:
         raise RuntimeError("Expected UPLO argument to be 'L' or 'U', but got " + UPLO)
 
 
-def _eigh(xp: Any, a: Any, UPLO: str) -> Any:
+def _eigh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
     need_square("linalg.eigh", a)
     need_kernel("linalg_eigh_cpu", a)
     _need_triangle(UPLO)
@@ -35,7 +37,7 @@ def _eigh(xp: Any, a: Any, UPLO: str) -> Any:
         raise LinAlgError(NO_END.format("linalg.eigh")) from None
 
 
-def _eigh_gradient(gs: Any, result0: Any, result1: Any) -> Any:
+def _eigh_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any:
     # V·[(VᴴgV)/E + gL]·Vᴴ with E[i, j] = λⱼ - λᵢ.
     g, v = gs[1], result1
     if absent(g):
@@ -62,7 +64,7 @@ eigh_op: Op = general(
 
 
 @public("linalg.eigh", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
     >>> import toytorch as torch
@@ -72,7 +74,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     return named("linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(A, UPLO, out=out))
 
 
-def _eigvalsh(xp: Any, a: Any, UPLO: str) -> Any:
+def _eigvalsh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
     need_square("linalg.eigh", a)
     need_kernel("linalg_eigh_cpu", a)
     _need_triangle(UPLO)
@@ -82,7 +84,7 @@ def _eigvalsh(xp: Any, a: Any, UPLO: str) -> Any:
         raise LinAlgError(NO_END.format("linalg.eigvalsh")) from None
 
 
-def _eigvalsh_gradient(g: Any, A: Any, UPLO: str) -> Any:
+def _eigvalsh_gradient(g: Tensor, A: Tensor, UPLO: str) -> Any:
     v = eigh_op.function(A, UPLO)[1]
     return (v * g.unsqueeze(-2)) @ v.mH
 
@@ -102,18 +104,18 @@ eigvalsh = general(
 )
 
 
-def _complex(dtype: Any) -> Any:
+def _complex(dtype: np.dtype[Any]) -> Any:
     return np.result_type(dtype, np.complex64)
 
 
-def _need_general(name: str, a: Any) -> None:
+def _need_general(name: str, a: Array) -> None:
     need_square(name, a)
     if a.dtype.kind in "biu":
         raise RuntimeError(f"Unknown Complex ScalarType for {from_numpy_dtype(a.dtype).legacy}")
     need_kernel("linalg_eig_out_cpu", a)
 
 
-def _eig(xp: Any, a: Any) -> Any:
+def _eig(xp: ArrayModule, a: Array) -> Any:
     _need_general("linalg.eig", a)
     _need_finite("torch.linalg.eig", xp, a)
     try:
@@ -123,12 +125,12 @@ def _eig(xp: Any, a: Any) -> Any:
     return values.astype(_complex(a.dtype)), vectors.astype(_complex(a.dtype))
 
 
-def _need_finite(name: str, xp: Any, a: Any) -> None:
+def _need_finite(name: str, xp: ArrayModule, a: Array) -> None:
     if not xp.isfinite(a).all():
         raise RuntimeError(f"{name}: input tensor should not contain infs or NaNs.")
 
 
-def _eig_gradient(gs: Any, result0: Any, result1: Any) -> Any:
+def _eig_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any:
     # V⁻ᴴ·[(VᴴgV - VᴴV·Re diag(VᴴgV))/Ē + gL]·Vᴴ: vectors stay on the unit sphere.
     values, v, g = result0, result1, gs[1]
     middle = gs[0].diag_embed()
@@ -155,12 +157,12 @@ eig_op = general(
 
 
 @public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
-def eig(A: Tensor, *, out: Any = None) -> Any:
+def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
     return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(A, out=out))
 
 
-def _eigvals(xp: Any, a: Any) -> Any:
+def _eigvals(xp: ArrayModule, a: Array) -> Any:
     _need_general("linalg.eigvals", a)
     _need_finite("torch.linalg.eigvals", xp, a)
     try:
@@ -169,7 +171,7 @@ def _eigvals(xp: Any, a: Any) -> Any:
         raise LinAlgError(NO_END.format("linalg.eigvals")) from None
 
 
-def _eigvals_gradient(g: Any, self: Any) -> Any:
+def _eigvals_gradient(g: Tensor, self: Tensor) -> Any:
     v = eig_op.function(self)[1]
     return solve_op.function(v.mH, g.diag_embed() @ v.mH)[0]
 

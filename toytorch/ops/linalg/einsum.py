@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
@@ -57,7 +60,7 @@ def parse(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
     return labels, out
 
 
-def diagonals(x: Any, labels: list[str]) -> tuple[Any, list[str]]:
+def diagonals(x: Tensor, labels: list[str]) -> tuple[Any, list[str]]:
     """Repeated labels of one operand taken along the diagonal."""
     labels = list(labels)
     while True:
@@ -75,7 +78,9 @@ def diagonals(x: Any, labels: list[str]) -> tuple[Any, list[str]]:
         labels = [c for k, c in enumerate(labels) if k not in (i, j)] + [twice]
 
 
-def contract(a: Any, la: list[str], b: Any, lb: list[str], keep: set[str]) -> tuple[Any, list[str]]:
+def contract(
+    a: Tensor, la: list[str], b: Tensor, lb: list[str], keep: set[str]
+) -> tuple[Any, list[str]]:
     """Two operands as one batched matrix product over the labels that end here."""
     same = a.dtype is b.dtype
     a, la = drop(a, la, keep | set(lb))
@@ -106,13 +111,13 @@ def contract(a: Any, la: list[str], b: Any, lb: list[str], keep: set[str]) -> tu
     return left.bmm(right).reshape([sizes[c] for c in labels]), labels
 
 
-def arranged(x: Any, labels: list[str], wanted: list[str], sizes: dict[str, int]) -> Any:
+def arranged(x: Tensor, labels: list[str], wanted: list[str], sizes: dict[str, int]) -> Any:
     """Dimensions in a wanted order, those of size 1 expanded."""
     x = x.permute([labels.index(c) for c in wanted]) if wanted else x
     return x.expand([sizes[c] for c in wanted]) if wanted else x
 
 
-def drop(x: Any, labels: list[str], keep: set[str]) -> tuple[Any, list[str]]:
+def drop(x: Tensor, labels: list[str], keep: set[str]) -> tuple[Any, list[str]]:
     """Sums over labels that nothing else needs."""
     dims = [i for i, c in enumerate(labels) if c not in keep]
     if not dims:

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import need_square
 
@@ -38,7 +39,7 @@ PADE = {
 BOUND = {"d": 5.371920351148152, "f": 3.925724783138660}  # for orders 13 and 7
 
 
-def _pade(xp: Any, a: Any, order: int) -> Any:
+def _pade(xp: ArrayModule, a: Array, order: int) -> Any:
     """(V - U)⁻¹(V + U), with the odd and even terms of the numerator."""
     b = [a.real.dtype.type(c / PADE[order][0]) for c in PADE[order]]
     eye = xp.eye(a.shape[-1], dtype=a.dtype)
@@ -57,7 +58,7 @@ def _pade(xp: Any, a: Any, order: int) -> Any:
     return xp.linalg.solve(v - u, v + u)
 
 
-def _matrix_exp(xp: Any, a: Any) -> Any:
+def _matrix_exp(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind not in "fc":
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as "
@@ -82,7 +83,7 @@ def _matrix_exp(xp: Any, a: Any) -> Any:
     return xp.where(finite[..., None, None], made, xp.nan)
 
 
-def _gradient(g: Any, self: Any) -> Any:
+def _gradient(g: Tensor, self: Tensor) -> Any:
     # The derivative of e^A along G is the upper right block of exp [[A, G], [0, A]].
     from toytorch.ops.shaping.rearrange import cat
 

@@ -13,23 +13,24 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import named, need_fit, need_float, need_square, raise_first
 
 ALPHA = (1 + 17**0.5) / 8  # keeps the growth of elements smallest
 
 
-def _size(x: Any) -> Any:
+def _size(x: Array) -> Any:
     """|re| + |im|, by which LAPACK compares complex numbers."""
     return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else abs(x)
 
 
-def factor(a: Any, hermitian: bool) -> tuple[Any, Any, int]:
+def factor(a: Array, hermitian: bool) -> tuple[Any, Any, int]:
     """(LD, pivots, info) of one matrix, whose lower triangle is read and overwritten."""
     n, info = a.shape[0], 0
     pivots = np.zeros(n, np.int32)
 
-    def conj(x: Any) -> Any:
+    def conj(x: Array) -> Any:
         return x.conj() if hermitian else x
 
     k = 0
@@ -87,7 +88,7 @@ def factor(a: Any, hermitian: bool) -> tuple[Any, Any, int]:
 ZERO = "The factorization could not be completed because D[{info},{info}] is exactly zero."
 
 
-def _ldl_factor(xp: Any, a: Any, hermitian: bool) -> Any:
+def _ldl_factor(xp: ArrayModule, a: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_factor_ex"
     need_float(name, a, "ldl_factor_kernel_cpu")
     need_square(name, a)
@@ -115,7 +116,7 @@ ldl_factor_op = general(
 
 @public("linalg.ldl_factor_ex", returns="(Tensor LD, Tensor pivots, Tensor info)")
 def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Tensor | None = None
 ) -> Any:
     """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
     made = ldl_factor_op.function(A, hermitian=hermitian, out=out)
@@ -125,18 +126,18 @@ def ldl_factor_ex(
 
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
     made = ldl_factor_op.function(A, hermitian=hermitian)
     raise_first("torch.linalg.ldl_factor", made[2], ZERO)
     return named("linalg_ldl_factor", "LD pivots", made[:2])
 
 
-def solve_one(ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
     """X of LDLᵀX = B for one matrix; b is overwritten."""
     n, k, blocks = ld.shape[0], 0, []
 
-    def conj(x: Any) -> Any:
+    def conj(x: Array) -> Any:
         return x.conj() if hermitian else x
 
     while k < n:  # forwards through L, dividing by D
@@ -163,7 +164,7 @@ def solve_one(ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     return b
 
 
-def _ldl_solve(xp: Any, ld: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+def _ldl_solve(xp: ArrayModule, ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_solve"
     need_float(name, ld)
     need_fit(name, ld, b)

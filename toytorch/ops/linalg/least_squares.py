@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import absent, named
@@ -17,7 +18,7 @@ from toytorch.ops.linalg.triangular import triangular
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _check(a: Any, b: Any, driver: Any) -> None:
+def _check(a: Array, b: Array, driver: str) -> None:
     name = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -47,7 +48,7 @@ def _check(a: Any, b: Any, driver: Any) -> None:
         )
 
 
-def full_rank(xp: Any, a: Any, b: Any) -> Any:
+def full_rank(xp: ArrayModule, a: Array, b: Array) -> Any:
     """X by QR, as LAPACK's gels finds it: the rank is taken as full."""
     if a.shape[-2] >= a.shape[-1]:
         q, r = xp.linalg.qr(a)
@@ -56,7 +57,7 @@ def full_rank(xp: Any, a: Any, b: Any) -> Any:
     return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
 
 
-def _lstsq(xp: Any, a: Any, b: Any, rcond: Any, driver: Any) -> Any:
+def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str) -> Any:
     _check(a, b, driver)
     driver = driver or "gelsy"
     vector = is_vector(a.shape, b.shape)
@@ -120,7 +121,7 @@ lstsq_op = general(
     words={"b": "B"},
     returns="(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
 )
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """(solution, residuals, rank, singular_values) of min ‖AX - B‖."""
     made = lstsq_op.function(A, B, rcond, driver=driver)
     return named("linalg_lstsq", "solution residuals rank singular_values", made)

@@ -7,6 +7,7 @@ one column after the other, and a matrix product brings the rest up to date.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     BLOCK,
@@ -29,7 +31,7 @@ from toytorch.ops.linalg.triangular import solve_with, triangular
 from toytorch.ops.shaping.rearrange import cat
 
 
-def lu_kernel(xp: Any, a: Any, pivot: bool = True) -> tuple[Any, Any, Any]:
+def lu_kernel(xp: ArrayModule, a: Array, pivot: bool = True) -> tuple[Any, Any, Any]:
     """(L and U in one matrix, the row each step exchanged with, the first zero of U's diagonal)."""
     m, n = a.shape[-2:]
     k, batch = min(m, n), a.shape[:-2]
@@ -62,7 +64,7 @@ def lu_kernel(xp: Any, a: Any, pivot: bool = True) -> tuple[Any, Any, Any]:
     return x.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
 
 
-def order_of(xp: Any, pivots: Any, m: int) -> Any:
+def order_of(xp: ArrayModule, pivots: Array, m: int) -> Any:
     """The rows in the order in which a series of exchanges leaves them."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
     rows = xp.broadcast_to(xp.arange(m), (flat.shape[0], m)).copy()
@@ -73,12 +75,12 @@ def order_of(xp: Any, pivots: Any, m: int) -> Any:
     return rows.reshape(*pivots.shape[:-1], m)
 
 
-def permutation(xp: Any, pivots: Any, m: int, dtype: Any) -> Any:
+def permutation(xp: ArrayModule, pivots: Array, m: int, dtype: np.dtype[Any]) -> Any:
     """P of A = PLU."""
     return xp.eye(m, dtype=dtype)[order_of(xp, pivots, m)].swapaxes(-1, -2)
 
 
-def split_lu(xp: Any, lu: Any) -> tuple[Any, Any]:
+def split_lu(xp: ArrayModule, lu: Array) -> tuple[Any, Any]:
     """L with ones on its diagonal, and U."""
     m, n = lu.shape[-2:]
     k = min(m, n)
@@ -88,7 +90,7 @@ def split_lu(xp: Any, lu: Any) -> tuple[Any, Any]:
     return lower, xp.triu(lu[..., :k, :])
 
 
-def factor_gradient(gl: Any, gu: Any, p: Any, lower: Any, upper: Any) -> Any:
+def factor_gradient(gl: Tensor, gu: Tensor, p: Tensor, lower: Tensor, upper: Tensor) -> Any:
     """The gradient of A = PLU from those of L and U.
 
     For square matrices P·L⁻ᴴ·[tril(Lᴴ·gL, -1) + triu(gU·Uᴴ)]·U⁻ᴴ; what a wide (tall) matrix has
@@ -112,18 +114,18 @@ def factor_gradient(gl: Any, gu: Any, p: Any, lower: Any, upper: Any) -> Any:
     return p @ solve_with(u1.mH, phi, False, False)
 
 
-def _beside(parts: Any, dim: int) -> Any:
+def _beside(parts: Sequence[Tensor], dim: int) -> Any:
     return cat.function(parts, dim)
 
 
-def _need_two_dims(name: str, a: Any) -> None:
+def _need_two_dims(name: str, a: Array) -> None:
     if a.ndim < 2:
         raise RuntimeError(
             f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(a.shape)} instead"
         )
 
 
-def _lu(xp: Any, a: Any, pivot: bool) -> Any:
+def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("linalg.lu", a)
     need_kernel("lu_cpu", a)
     lu, pivots, _ = lu_kernel(xp, a, pivot)
@@ -131,7 +133,9 @@ def _lu(xp: Any, a: Any, pivot: bool) -> Any:
     return p, *split_lu(xp, lu)
 
 
-def _lu_gradient(gs: Any, pivot: bool, result0: Any, result1: Any, result2: Any) -> Any:
+def _lu_gradient(
+    gs: Sequence[Tensor], pivot: bool, result0: Tensor, result1: Tensor, result2: Tensor
+) -> Any:
     p = result0 if pivot else identity(result1, result1.shape[-2])
     return factor_gradient(gs[1], gs[2], p, result1, result2)
 
@@ -149,7 +153,7 @@ lu_op = general(
 
 
 @public("linalg.lu", returns="(Tensor P, Tensor L, Tensor U)")
-def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+def lu(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> Any:
     """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
     return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out))
 
@@ -161,13 +165,13 @@ ZERO = (
 )
 
 
-def _lu_factor(xp: Any, a: Any, pivot: bool) -> Any:
+def _lu_factor(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("torch.lu_factor", a)
     need_kernel("lu_cpu", a)
     return lu_kernel(xp, a, pivot)
 
 
-def _lu_factor_gradient(gs: Any, pivot: bool, result0: Any, result1: Any) -> Any:
+def _lu_factor_gradient(gs: Any, pivot: bool, result0: Tensor, result1: Tensor) -> Any:
     p, lower, upper = lu_unpack(result0, result1, unpack_pivots=pivot)
     p = p if pivot else identity(lower, lower.shape[-2])
     k = lower.shape[-1]
@@ -189,7 +193,7 @@ lu_factor_op = general(
 
 @public("linalg.lu_factor_ex", returns="(Tensor LU, Tensor pivots, Tensor info)")
 def lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Tensor | None = None
 ) -> Any:
     """(LU, pivots, info): `linalg.lu_factor` that reports a zero of U instead of raising."""
     made = lu_factor_op.function(A, pivot=pivot, out=out)
@@ -213,7 +217,7 @@ def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return tuple(made[: 3 if get_infos else 2])
 
 
-def _lu_unpack(xp: Any, lu: Any, pivots: Any, data: bool, order: bool) -> Any:
+def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: bool) -> Any:
     if order and pivots.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
@@ -226,7 +230,9 @@ def _lu_unpack(xp: Any, lu: Any, pivots: Any, data: bool, order: bool) -> Any:
     return p, *split_lu(xp, lu)
 
 
-def _lu_unpack_gradient(gs: Any, LU_data_shape: Any, unpack_data: bool) -> Any:
+def _lu_unpack_gradient(
+    gs: Sequence[Tensor], LU_data_shape: tuple[int, ...], unpack_data: bool
+) -> Any:
     if not unpack_data:
         return None
     m, n = LU_data_shape[-2:]
@@ -260,14 +266,16 @@ def lu_unpack(
     unpack_data: bool = True,
     unpack_pivots: bool = True,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """(P, L, U) from what `linalg.lu_factor` gives."""
     made = lu_unpack_op.function(LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
     return named("lu_unpack", "P L U", made)
 
 
-def _lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, left: bool, adjoint: bool) -> Any:
+def _lu_solve(
+    xp: ArrayModule, lu: Array, pivots: Array, b: Array, left: bool, adjoint: bool
+) -> Any:
     name = "torch.linalg.lu_solve"
     need_float(name, lu, "linalg.lu_solve_cpu")
     need_same_dtype("linalg.lu_solve", lu, b, "LU")
@@ -300,7 +308,9 @@ def _lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, left: bool, adjoint: bool) 
     return x if left else x.swapaxes(-1, -2).conj()
 
 
-def _lu_solve_gradient(g: Any, LU: Any, pivots: Any, left: bool, adjoint: bool, result: Any) -> Any:
+def _lu_solve_gradient(
+    g: Tensor, LU: Tensor, pivots: Tensor, left: bool, adjoint: bool, result: Tensor
+) -> Any:
     # With A = PLU: gA = -gB·Xᴴ where gB solves the adjoint equation; then L and U share gA.
     p, lower, upper = lu_unpack(LU, pivots)
     gb = lu_solve_op.function(LU, pivots, g, left=left, adjoint=not adjoint)
@@ -326,6 +336,6 @@ lu_solve_op: Op = general(
 
 @public("lu_solve", method=True)
 @cast_to("float32")
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """X of AX = B: the older form of `linalg.lu_solve`."""
     return lu_solve_op.function(LU_data, LU_pivots, b, out=out)

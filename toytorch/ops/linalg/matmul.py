@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.ops import batching, flops, named_dims
@@ -16,8 +17,11 @@ from toytorch.ops.define import general
 from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.view import _expand
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def _names(a: Any, b: Any) -> tuple[str, str]:
+
+def _names(a: Array, b: Array) -> tuple[str, str]:
     return from_numpy_dtype(a.dtype).name, from_numpy_dtype(b.dtype).name
 
 
@@ -37,7 +41,7 @@ C_NAMES = {
 }
 
 
-def same_dtype(a: Any, b: Any) -> None:
+def same_dtype(a: Array, b: Array) -> None:
     """Refuses operands of two types: products do not promote."""
     if a.dtype != b.dtype:
         x, y = _names(a, b)
@@ -46,7 +50,7 @@ def same_dtype(a: Any, b: Any) -> None:
         )
 
 
-def _product(xp: Any, a: Any, b: Any) -> Any:
+def _product(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.dtype.kind == "b" and a.ndim == 2 and a.size and b.size:
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if len(a) >= LEAST and a.ndim == 2:
@@ -56,7 +60,7 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b)
 
 
-def check_factors(a: Any, b: Any) -> None:
+def check_factors(a: Array, b: Array) -> None:
     """Refuses matrices whose inner sizes differ."""
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(
@@ -65,7 +69,7 @@ def check_factors(a: Any, b: Any) -> None:
         )
 
 
-def _mm(xp: Any, a: Any, b: Any) -> Any:
+def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
     fits = a.ndim == 2 == b.ndim and a.shape[1] == b.shape[0] and a.dtype is b.dtype
     if not fits:  # or, rarely, equal types that are two objects
         for name, m in (("self", a), ("mat2", b)):
@@ -76,7 +80,7 @@ def _mm(xp: Any, a: Any, b: Any) -> Any:
     return _product(xp, a, b)
 
 
-def left_share(g: Any, mat2: Any, work: Any = None) -> Any:
+def left_share(g: Tensor, mat2: Tensor, work: dict[Any, Any] | None = None) -> Any:
     """The gradient of the left factor: g·mat2ᵀ."""
     made = g.mm(mat2.t())
     if work is not None and made.numel() >= SYMMETRIC:
@@ -84,7 +88,9 @@ def left_share(g: Any, mat2: Any, work: Any = None) -> Any:
     return made
 
 
-def right_share(g: Any, mat1: Any, column_major: Any, work: Any = None) -> Any:
+def right_share(
+    g: Tensor, mat1: Tensor, column_major: bool, work: dict[str, tuple[Tensor, ...]] | None = None
+) -> Any:
     """The gradient of the right factor, mat1ᵀ·g, in that factor's own order of memory.
 
     The weight of a linear layer comes in transposed; its gradient then lies as the weight does.
@@ -117,7 +123,7 @@ mm = general(
 )
 
 
-def _bmm(xp: Any, a: Any, b: Any) -> Any:
+def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
     for name, m in (("batch1", a), ("batch2", b)):
         if m.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -145,7 +151,7 @@ bmm = general(
 )
 
 
-def _mv(xp: Any, a: Any, v: Any) -> Any:
+def _mv(xp: ArrayModule, a: Array, v: Array) -> Any:
     if not a.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     if a.ndim != 2 or v.ndim != 1:
@@ -172,7 +178,7 @@ mv = general(
 )
 
 
-def _dot(xp: Any, a: Any, b: Any) -> Any:
+def _dot(xp: ArrayModule, a: Array, b: Array) -> Any:
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
     if a.dtype != b.dtype:
@@ -203,7 +209,7 @@ dot = general(
 )
 
 
-def _outer(xp: Any, a: Any, b: Any) -> Any:
+def _outer(xp: ArrayModule, a: Array, b: Array) -> Any:
     for name, v in (("self", a), ("vec2", b)):
         if v.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {v.ndim}-D")
@@ -222,7 +228,7 @@ outer = general(
 )
 
 
-def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def plus(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -> Any:
     """beta·a + alpha·product, in the product's memory."""
     if broadcast_or_none(a.shape, product.shape) != product.shape:
         _expand(xp, a, product.shape)  # raises PyTorch's error
@@ -236,7 +242,7 @@ def plus(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return product
 
 
-def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
+def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: int) -> Any:
     for name, m in (("mat1", m1), ("mat2", m2)):
         if m.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {m.ndim}-D tensor")
@@ -250,7 +256,7 @@ def _addmm(xp: Any, a: Any, m1: Any, m2: Any, beta: Any, alpha: Any) -> Any:
     return plus(xp, a, _product(xp, m1, m2), beta, alpha)
 
 
-def broadcast_or_none(a: Any, b: Any) -> Any:
+def broadcast_or_none(a: tuple[int, ...], b: tuple[int, ...]) -> Any:
     """The common shape, or None where there is none."""
     try:
         return broadcast_pair(a, b)
@@ -258,7 +264,7 @@ def broadcast_or_none(a: Any, b: Any) -> Any:
         return None
 
 
-def scaled(g: Any, factor: Any) -> Any:
+def scaled(g: Tensor, factor: float) -> Any:
     """g·factor, without work for 1."""
     return g if factor == 1 else g * factor
 
@@ -280,7 +286,7 @@ addmm = general(
 )
 
 
-def _baddbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha: int) -> Any:
     for d, m in ((0, b1), (1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
     product = _bmm(xp, b1, b2)
@@ -316,7 +322,7 @@ baddbmm = general(
 )
 
 
-def _linear(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
+def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if x.shape[1] != weight.shape[1]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from toytorch.core import dispatch
 from toytorch.core.tensor import Tensor
@@ -18,7 +18,7 @@ from toytorch.ops.shaping import view
 
 
 @public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
-def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
     >>> matmul_(create.eye(2), create.tensor([3., 4.]))
@@ -81,7 +81,9 @@ def matmul_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @takes_words()
 @composed(layer=True)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """x·Wᵀ + b."""
     if out is not None:
         return create.put_out(linear(input, weight, bias), out)
@@ -107,7 +109,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
 
 
 @public("tensordot", tensor_first=False)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Sequence[list[int]] = 2, out: Tensor | None = None
+) -> Tensor:
     """Products summed over pairs of dimensions."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
@@ -150,7 +154,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
 
 @public("einsum", tensor_first=False)
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Einstein's summation over named dimensions.
 
     >>> einsum("ij,jk->ik", create.ones(2, 3), create.ones(3, 1))
@@ -163,7 +167,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
 
 @public("inner", method=True)
-def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Σ over the last dimension of both."""
     if input.ndim == 0 or other.ndim == 0:
         return arithmetic.mul.function(input, other, out=out)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -18,7 +20,7 @@ from toytorch.ops.reductions import reduce
 ORDERS = ("fro", "nuc")
 
 
-def _convert(A: Any, dtype: Any, name: str) -> Any:
+def _convert(A: Any, dtype: DType | None, name: str) -> Any:
     """A in the type asked for, which must be as complex and as wide as A's own."""
     if dtype is None:
         return A
@@ -40,7 +42,7 @@ def _convert(A: Any, dtype: Any, name: str) -> Any:
     return A.to(dtype)
 
 
-def _two_dims(A: Any, dim: Any, name: str) -> tuple[int, int]:
+def _two_dims(A: Tensor, dim: Sequence[int], name: str) -> tuple[int, int]:
     if A.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if dim is None or isinstance(dim, int) or len(dim) != 2:
@@ -52,7 +54,7 @@ def _two_dims(A: Any, dim: Any, name: str) -> tuple[int, int]:
     return d0, d1
 
 
-def _refuse_integers(A: Any, name: str) -> None:
+def _refuse_integers(A: Tensor, name: str) -> None:
     if not (A.dtype.is_floating_point or A.dtype.is_complex):
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.legacy}"
@@ -63,11 +65,11 @@ def _refuse_integers(A: Any, name: str) -> None:
 def matrix_norm(
     A: Tensor,
     ord: Any = "fro",
-    dim: Any = (-2, -1),
+    dim: Sequence[int] = (-2, -1),
     keepdim: bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | Sequence[Tensor] | None = None,
 ) -> Tensor:
     """A norm of matrices: "fro" √Σ|a|², "nuc" ΣS, ±2 largest or smallest S, ±1, ±inf sums.
 
@@ -107,11 +109,11 @@ def matrix_norm(
 def norm(
     A: Tensor,
     ord: Any = None,
-    dim: Any = None,
+    dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     *,
-    out: Any = None,
-    dtype: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """A norm of vectors (one dimension) or of matrices (two); without an order √Σ|a|².
 
@@ -146,7 +148,7 @@ def norm(
 
 
 @public("linalg.cond")
-def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number ‖A‖·‖A⁻¹‖; S₀/Sₖ for p=None or 2.
 
     >>> import toytorch as torch
@@ -180,7 +182,7 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
 
 
 @public("dist", method=True)
-def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """‖input - other‖ₚ over all elements."""
     difference = input - other
     return reduce.vector_norm.function(difference, p)
@@ -196,7 +198,7 @@ MODES = (
 MANY_ROWS = 25  # from here on PyTorch computes Euclidean distances by a matrix product
 
 
-def _pairs(xp: Any, a: Any, b: Any, p: float) -> Any:
+def _pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
     """‖aᵢ - bⱼ‖ₚ for rows aᵢ and bⱼ, a block of rows at a time."""
     rows, n = b.shape[-2:]
     made = xp.empty((*a.shape[:-1], rows), a.dtype)
@@ -218,14 +220,14 @@ def _pairs(xp: Any, a: Any, b: Any, p: float) -> Any:
     return made
 
 
-def _euclidean(xp: Any, a: Any, b: Any) -> Any:
+def _euclidean(xp: ArrayModule, a: Array, b: Array) -> Any:
     """√(|a|² - 2ab + |b|²), by a matrix product."""
     square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :]
     square -= 2 * (a @ b.swapaxes(-1, -2))
     return xp.sqrt(xp.maximum(square, 0))
 
 
-def _cdist(xp: Any, a: Any, b: Any, p: float, mode: int) -> Any:
+def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
     for label, x in (("X1", a), ("X2", b)):
         if x.dtype.kind != "f":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {label} got: {x.dtype}")
@@ -245,7 +247,7 @@ def _cdist(xp: Any, a: Any, b: Any, p: float, mode: int) -> Any:
     return _pairs(xp, a, b, p)
 
 
-def _row_shares(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
+def _row_shares(g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
     """The gradient of the rows of x1; that of x2 is the same with everything turned round."""
     if p == 0:
         return x1 * 0
@@ -298,12 +300,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) 
 EPSILON = 1e-7  # PyTorch's, beside the norm that renorm divides by
 
 
-def _renorm_dims(shape: Any, dim: int) -> list[int]:
+def _renorm_dims(shape: tuple[int, ...], dim: int) -> list[int]:
     d = wrap_dim(dim, len(shape))
     return [i for i in range(len(shape)) if i != d]
 
 
-def _renorm(xp: Any, a: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm(xp: ArrayModule, a: Array, p: float, dim: int, maxnorm: float) -> Any:
     if isinstance(p, complex) or not p > 0:
         raise RuntimeError("renorm: non-positive norm not supported")
     if isinstance(maxnorm, complex):
@@ -317,7 +319,7 @@ def _renorm(xp: Any, a: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     return a * scale.astype(size.dtype)
 
 
-def _renorm_gradient(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm_gradient(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     dims = _renorm_dims(self.shape, dim)
     size = reduce.vector_norm.function(self, p, dims, True)
     over = size > maxnorm

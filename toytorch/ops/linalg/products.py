@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -27,14 +29,14 @@ from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.view import _expand
 
 
-def added(xp: Any, a: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def added(xp: ArrayModule, a: Array, product: Array, beta: float, alpha: float) -> Any:
     """beta·a + alpha·product, for an `a` of the product's type."""
     if a.dtype != product.dtype:
         same_dtype(a, product)
     return plus(xp, a, product, beta, alpha)
 
 
-def _addmv(xp: Any, a: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: float) -> Any:
     if mat.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {a.ndim}, {mat.ndim}, {vec.ndim}"
@@ -55,7 +57,7 @@ addmv = general(
 )
 
 
-def _addbmm(xp: Any, a: Any, b1: Any, b2: Any, beta: Any, alpha: Any) -> Any:
+def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha: int) -> Any:
     for d, m in ((1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
     if (
@@ -91,15 +93,15 @@ _addbmm_inplace = Tensor.addbmm_  # type: ignore[attr-defined]  # attached by th
 
 
 def addbmm_(
-    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1
 ) -> Tensor:
     """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
     made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
     if self.shape != made and broadcast_or_none(self.shape, made) == made:
-        writing.check(self, self._rg)
+        writing.check(self, self._requires_grad)
         grown = addbmm.function(self, batch1, batch2, beta=beta, alpha=alpha)
         self._array, self._storage = grown._array, grown._storage
-        self._edge, self._rg = grown._edge, grown._rg
+        self._grad_edge, self._requires_grad = grown._grad_edge, grown._requires_grad
         writing.bump(self)
         return self
     return _addbmm_inplace(
@@ -111,10 +113,10 @@ def addbmm_(
     )
 
 
-Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]
+Tensor.addbmm_ = addbmm_  # type: ignore[attr-defined]  # ops attach methods to the class
 
 
-def _addr(xp: Any, a: Any, v: Any, w: Any, beta: Any, alpha: Any) -> Any:
+def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: float) -> Any:
     for i, x in ((1, v), (2, w)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {x.ndim}-D")
@@ -147,7 +149,7 @@ addr = general(
 )
 
 
-def _vdot(xp: Any, a: Any, b: Any) -> Any:
+def _vdot(xp: ArrayModule, a: Array, b: Array) -> Any:
     return _dot(xp, a.conj() if a.dtype.kind == "c" else a, b)
 
 
@@ -161,7 +163,7 @@ vdot = general(
 )
 
 
-def _cross(xp: Any, a: Any, b: Any, dim: int) -> Any:
+def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = wrap_dim(dim, a.ndim)
@@ -280,8 +282,6 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
 @public("chain_matmul", tensor_first=False)
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
-    import warnings
-
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch "
         "release. Use torch.linalg.multi_dot instead, which accepts a list of two or "

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     identity,
@@ -21,7 +22,7 @@ from toytorch.ops.shaping.rearrange import cat
 MODES = ("reduced", "complete", "r")
 
 
-def _qr(xp: Any, a: Any, mode: str) -> Any:
+def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
     need_matrix("linalg.qr", a)
     need_float("linalg.qr", a, "geqrf_cpu")
     if mode not in MODES:
@@ -42,7 +43,9 @@ def _tall_gradient(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     return solve_with(r.mH, gq + q @ x, False, False)
 
 
-def _qr_gradient(gs: Any, self_shape: Any, mode: str, result0: Any, result1: Any, self: Any) -> Any:
+def _qr_gradient(
+    gs: Any, self_shape: tuple[int, ...], mode: str, result0: Any, result1: Any, self: Any
+) -> Any:
     m, n = self_shape[-2:]
     if mode == "r":
         raise RuntimeError(
@@ -98,7 +101,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 # -- reflections ----------------------------------------------------------------------------------
 
 
-def _geqrf(xp: Any, a: Any) -> Any:
+def _geqrf(xp: ArrayModule, a: Array) -> Any:
     if a.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     need_kernel("geqrf_cpu", a)
@@ -129,7 +132,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     return named("geqrf", "a tau", geqrf_op.function(input, out=out))
 
 
-def reflectors(xp: Any, a: Any, k: int) -> Any:
+def reflectors(xp: ArrayModule, a: Array, k: int) -> Any:
     """The vectors of k reflections: unit lower triangle of the first k columns."""
     v = xp.tril(a[..., :k], -1)
     index = xp.arange(k)
@@ -137,7 +140,7 @@ def reflectors(xp: Any, a: Any, k: int) -> Any:
     return v
 
 
-def reflect(xp: Any, a: Any, tau: Any, c: Any, transpose: bool) -> Any:
+def reflect(xp: ArrayModule, a: Array, tau: Array, c: Array, transpose: bool) -> Any:
     """H₁H₂…Hₖ·C (or the adjoint) with Hᵢ = I - τᵢvᵢvᵢᴴ, as I - V·T·Vᴴ with a triangular T."""
     k = tau.shape[-1]
     v = reflectors(xp, a, k)
@@ -154,7 +157,7 @@ def reflect(xp: Any, a: Any, tau: Any, c: Any, transpose: bool) -> Any:
     return c - v @ (t @ (h @ c))
 
 
-def _householder(xp: Any, a: Any, tau: Any) -> Any:
+def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
     name = "torch.linalg.householder_product"
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -233,11 +236,11 @@ householder_op = general(
     amp="float32",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
-Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]
+Tensor.orgqr = householder_op.function  # type: ignore[attr-defined]  # ops attach methods to the class
 public("orgqr")(householder_op.function)
 
 
-def _ormqr(xp: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bool) -> Any:
+def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpose: bool) -> Any:
     if a.ndim < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     if c.ndim < 2:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -30,12 +32,12 @@ NO_INVERSE = (
 )
 
 
-def is_vector(a: Any, b: Any) -> bool:
+def is_vector(a: tuple[int, ...], b: Sequence[int]) -> bool:
     """Whether B of AX = B is a vector, or a batch of them, by the shapes of A and B."""
     return len(b) == 1 or (len(b) == len(a) - 1 and tuple(b) == tuple(a[:-1]))
 
 
-def _system(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _system(xp: ArrayModule, a: Array, b: Array) -> tuple[Any, Any]:
     """(X, info) of AX = B by LAPACK; by our own LU where some matrix of the batch is singular."""
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     info = xp.zeros(a.shape[:-2], np.int32)
@@ -51,7 +53,7 @@ def _system(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return x, info
 
 
-def _at_least_one(xp: Any, lu: Any, info: Any) -> Any:
+def _at_least_one(xp: ArrayModule, lu: Array, info: Array) -> Any:
     """The info, where rounding hid from our LU the zero that LAPACK met: its smallest pivot."""
     if info.any() or not info.size:
         return info
@@ -60,7 +62,7 @@ def _at_least_one(xp: Any, lu: Any, info: Any) -> Any:
     return xp.where(worst.any(-1), worst.argmax(-1) + 1, 0).astype(np.int32)
 
 
-def _solve(xp: Any, a: Any, b: Any, left: bool) -> Any:
+def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     name = "linalg.solve"
     need_float(name, a, "lu_cpu")
     need_square(name, a)
@@ -82,7 +84,7 @@ def _solve(xp: Any, a: Any, b: Any, left: bool) -> Any:
     return x[..., 0] if vector else x, info
 
 
-def _right_share(gs: Any, A: Any, B_shape: Any, left: bool) -> Any:
+def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
     if not gs[0].numel():
         return gs[0]
     g = gs[0].unsqueeze(-1) if is_vector(A.shape, B_shape) else gs[0]
@@ -90,7 +92,9 @@ def _right_share(gs: Any, A: Any, B_shape: Any, left: bool) -> Any:
     return gb.squeeze(-1) if g is not gs[0] else gb
 
 
-def _matrix_share(gs: Any, A: Any, B_shape: Any, left: bool, result0: Any) -> Any:
+def _matrix_share(
+    gs: list[Tensor | None], A: Any, B_shape: tuple[int, ...], left: bool, result0: Tensor
+) -> Any:
     gb = _right_share(gs, A, B_shape, left)
     if is_vector(A.shape, B_shape):
         return -(gb.unsqueeze(-1) @ result0.unsqueeze(-1).mH)
@@ -113,7 +117,12 @@ solve_op: Op = general(
 
 @public("linalg.solve_ex", returns="(Tensor result, Tensor info)")
 def solve_ex(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    check_errors: bool = False,
+    out: Tensor | None = None,
 ) -> Any:
     """(result, info): `linalg.solve` that reports singular matrices instead of raising."""
     made = solve_op.function(A, B, left=left, out=out)
@@ -123,7 +132,7 @@ def solve_ex(
 
 
 @public("linalg.solve")
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """X of AX = B, or of XA = B where left=False; LinAlgError where A is singular.
 
     >>> import toytorch as torch
@@ -138,7 +147,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
 # -- inverses -------------------------------------------------------------------------------------
 
 
-def _inv(xp: Any, a: Any) -> Any:
+def _inv(xp: ArrayModule, a: Array) -> Any:
     need_float("linalg.inv", a)
     need_square("linalg.inv", a)
     try:
@@ -162,7 +171,7 @@ inv_op = general(
 
 
 @public("linalg.inv_ex", returns="(Tensor inverse, Tensor info)")
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> Any:
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)
     if check_errors:
@@ -171,7 +180,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
 
 
 @public("linalg.inv", "inverse", method="inverse")
-def inv(A: Tensor, *, out: Any = None) -> Tensor:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices; LinAlgError where there is none.
 
     >>> import toytorch as torch
@@ -188,7 +197,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @public("linalg.tensorinv")
-def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse for `tensordot`: the first `ind` dimensions are the rows of a matrix."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -206,7 +215,9 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 
 @public("linalg.tensorsolve", words={"other": "B", "x2": "B"})
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+def tensorsolve(
+    A: Tensor, B: Tensor, dims: tuple[int, ...] | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A go to its end first."""
     if dims is not None:
         moved = [d % A.ndim for d in dims]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -26,7 +28,7 @@ NO_END = (
 )
 
 
-def _refuse_driver(driver: Any) -> None:
+def _refuse_driver(driver: str | None) -> None:
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
@@ -34,7 +36,7 @@ def _refuse_driver(driver: Any) -> None:
         )
 
 
-def _svd(xp: Any, a: Any, full_matrices: bool) -> Any:
+def _svd(xp: ArrayModule, a: Array, full_matrices: bool) -> Any:
     need_float("linalg.svd", a, "linalg_svd_cpu")
     need_matrix("linalg.svd", a)
     try:
@@ -43,18 +45,18 @@ def _svd(xp: Any, a: Any, full_matrices: bool) -> Any:
         raise LinAlgError(NO_END.format("linalg.svd")) from None
 
 
-def skew(x: Any) -> Any:
+def skew(x: Tensor) -> Any:
     """X - Xᴴ."""
     return x - x.mH
 
 
-def differences(values: Any) -> Any:
+def differences(values: Tensor) -> Any:
     """E[i, j] = vⱼ - vᵢ, with ones on the diagonal."""
     made = values.unsqueeze(-2) - values.unsqueeze(-1)
     return made + identity(values, values.shape[-1])
 
 
-def need_free_phase(product: Any, name: str, what: str) -> None:
+def need_free_phase(product: Tensor, name: str, what: str) -> None:
     """Refuses a loss that depends on the phase of the vectors, which nothing determines."""
     if not product.dtype.is_complex:
         return
@@ -68,7 +70,7 @@ def need_free_phase(product: Any, name: str, what: str) -> None:
         )
 
 
-def svd_gradient(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
+def svd_gradient(gu: Tensor, gs: Tensor, gvh: Tensor, u: Tensor, s: Tensor, vh: Tensor) -> Any:
     """The gradient of A = USVᴴ.
 
     U·[(skew(UᴴgU)/E)·S + S·(skew(VᴴgV)/E) + gS]·Vᴴ with E[i, j] = Sⱼ² - Sᵢ², and beside it
@@ -104,7 +106,9 @@ def svd_gradient(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
     return total
 
 
-def _svd_gradient(gs: Any, full_matrices: bool, result0: Any, result1: Any, result2: Any) -> Any:
+def _svd_gradient(
+    gs: Sequence[Tensor], full_matrices: bool, result0: Tensor, result1: Tensor, result2: Tensor
+) -> Any:
     k = result1.shape[-1]
     u, vh = result0[..., :k], result2[..., :k, :]
     return svd_gradient(gs[0][..., :k], gs[1], gs[2][..., :k, :], u, result1, vh)
@@ -126,7 +130,7 @@ svd_op: Op = general(
 
 @public("linalg.svd", returns="(Tensor U, Tensor S, Tensor Vh)")
 def svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None
 ) -> Any:
     """(U, S, Vh) with A = U·diag(S)·Vh.
 
@@ -138,7 +142,7 @@ def svd(
     return named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out))
 
 
-def _svdvals(xp: Any, a: Any) -> Any:
+def _svdvals(xp: ArrayModule, a: Array) -> Any:
     need_float("linalg.svd", a, "linalg_svd_cpu")
     need_matrix("linalg.svd", a)
     try:
@@ -147,7 +151,7 @@ def _svdvals(xp: Any, a: Any) -> Any:
         raise LinAlgError(NO_END.format("linalg.svdvals")) from None
 
 
-def _svdvals_gradient(g: Any, A: Any) -> Any:
+def _svdvals_gradient(g: Tensor, A: Tensor) -> Any:
     u, _, vh = svd_op.function(A, False)
     return (u * g.unsqueeze(-2)) @ vh
 
@@ -168,7 +172,7 @@ svdvals_op: Op = general(
 
 
 @public("linalg.svdvals")
-def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values in falling order."""
     _refuse_driver(driver)
     return svdvals_op.function(A, out=out)
@@ -176,7 +180,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
 
 @public("svd", method="svd", returns="(Tensor U, Tensor S, Tensor V)")
 def svd_legacy(
-    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None
+    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Tensor | None = None
 ) -> Any:
     """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`."""
     if input.ndim < 2:
@@ -197,7 +201,9 @@ def svd_legacy(
 # -- the pseudo-inverse and the rank --------------------------------------------------------------
 
 
-def tolerance(xp: Any, s: Any, shape: Any, atol: Any, rtol: Any) -> Any:
+def tolerance(
+    xp: ArrayModule, s: Array, shape: tuple[int, ...], atol: float | None, rtol: float | None
+) -> Any:
     """The size below which singular values count as 0, for each matrix: max(atol, rtol·S₀)."""
     if rtol is None:
         given = atol is not None and xp.asarray(atol) > 0
@@ -208,7 +214,9 @@ def tolerance(xp: Any, s: Any, shape: Any, atol: Any, rtol: Any) -> Any:
     return (bound if atol is None else xp.maximum(xp.asarray(atol), bound)).astype(s.dtype)
 
 
-def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv(
+    xp: ArrayModule, a: Array, atol: float | None, rtol: float | None, hermitian: bool
+) -> Any:
     if a.ndim < 2 or a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
         raise RuntimeError(
             f"linalg.pinv({from_numpy_dtype(a.dtype).legacy}{{{list(a.shape)}}}): "
@@ -231,7 +239,7 @@ def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return (vh.swapaxes(-1, -2).conj() * inverse[..., None, :]) @ h
 
 
-def pinv_gradient(g: Any, a: Any, p: Any) -> Any:
+def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Any:
     """The gradient of P = A⁺, for matrices of constant rank (Golub and Pereyra 1973).
 
     -(P·gᴴ·P)ᴴ + (I - AP)·gᴴ·P·Pᴴ + Pᴴ·P·gᴴ·(I - PA), multiplied out in an order whose middle
@@ -265,12 +273,12 @@ pinv_op = general(
 @public("linalg.pinv")
 def pinv(
     A: Tensor,
-    rcond: Any = None,
+    rcond: float | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The pseudo-inverse: singular values up to max(atol, rtol·S₀) count as 0.
 
@@ -322,12 +330,12 @@ matrix_rank_op = general(
 @public("linalg.matrix_rank")
 def matrix_rank(
     A: Tensor,
-    tol: Any = None,
+    tol: float | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """How many singular values are above max(atol, rtol·S₀)."""
     if tol is not None:

@@ -7,11 +7,12 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel, need_same_dtype
 
 
-def substitute(xp: Any, a: Any, b: Any, upper: bool) -> Any:
+def substitute(xp: ArrayModule, a: Array, b: Array, upper: bool) -> Any:
     """X of AX = B row by row; a zero on the diagonal gives infinities, as BLAS does."""
     n = a.shape[-1]
     batch = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -23,7 +24,7 @@ def substitute(xp: Any, a: Any, b: Any, upper: bool) -> Any:
     return x
 
 
-def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
+def triangular(xp: ArrayModule, a: Array, b: Array, upper: bool, unit: bool = False) -> Any:
     """X of AX = B for the upper or lower triangle of A; `unit` takes its diagonal as ones."""
     n = a.shape[-1]
     if n > BLOCK:
@@ -45,7 +46,9 @@ def triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
         return substitute(xp, t, b, upper)
 
 
-def _solve_triangular(xp: Any, a: Any, b: Any, upper: bool, left: bool, unit: bool) -> Any:
+def _solve_triangular(
+    xp: ArrayModule, a: Array, b: Array, upper: bool, left: bool, unit: bool
+) -> Any:
     name = "linalg.solve_triangular"
     need_fit(name, a, b, left)
     need_same_dtype(name, a, b)
@@ -68,7 +71,7 @@ def solve_with(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool 
 
 
 def _triangular_gradient(
-    g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, result: Any
+    g: Tensor, self: Tensor, upper: bool, left: bool, unitriangular: bool, result: Tensor
 ) -> Any:
     gb = solve_with(self.mH, g, not upper, left, unitriangular)
     ga = gb @ result.mH if left else result.mH @ gb

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
@@ -15,7 +16,7 @@ from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.windows import sizes_text
 
 
-def _safe_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+def _safe_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     d = wrap_dim(dim, a.ndim)
     a = a if dtype is None else a.astype(dtype.numpy)
     if a.dtype.kind in "iub":
@@ -28,7 +29,7 @@ def _safe_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     return xp.divide(e, xp.where(total == 0, 1, total), out=e)
 
 
-def _softmax_share(g: Any, result: Any, dim: int) -> Any:
+def _softmax_share(g: Tensor, result: Tensor, dim: int) -> Any:
     weighted = g * result
     return weighted - result * weighted.sum(dim, True)
 
@@ -47,7 +48,7 @@ safe_softmax = reduction(
 
 @public("_softmax_backward_data", "aten._softmax_backward_data")
 def softmax_backward_data(
-    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType
 ) -> Tensor:
     """The gradient of softmax, from that of its result."""
     share = _softmax_share(grad_output, output, dim)
@@ -62,7 +63,9 @@ def additive_mask(mask: Tensor, like: Tensor) -> Tensor:
     return where.function(mask, zero, zero - math.inf)
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, is_causal: bool) -> None:
+def _check(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool
+) -> None:
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got "

@@ -10,10 +10,12 @@ windows lay); that of W is g·colsᵀ. So three kernels are closed under differe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops import flops
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.matmul import C_NAMES, _names
@@ -28,15 +30,15 @@ from toytorch.ops.nn.windows import sizes_text
 
 
 def _convolution(
-    xp: Any,
-    x: Any,
-    w: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
     transposed: bool,
-    extra: Any,
+    extra: tuple[int, ...],
     groups: int,
 ) -> Any:
     n = w.ndim - 2
@@ -53,12 +55,12 @@ def _convolution(
 
 
 def _gradient_of_input(
-    g: Any,
-    input_shape: Any,
-    weight: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    g: Tensor,
+    input_shape: tuple[int, ...],
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -75,25 +77,25 @@ def _gradient_of_input(
     return _cropped(made, input_shape)
 
 
-def _cropped(made: Any, shape: Any) -> Any:
+def _cropped(made: Tensor, shape: tuple[int, ...]) -> Any:
     """The first windows: output_padding may have room for more."""
     for d, size in enumerate(shape[2:], 2):
         made = made.narrow(d, 0, size) if made.shape[d] != size else made
     return made
 
 
-def _conv_transposed(g: Any, weight: Any, *rest: Any) -> Any:
+def _conv_transposed(g: Tensor, weight: Tensor, *rest: int | Sequence[int]) -> Any:
     stride, padding, dilation, extra, groups = rest
     return convolution.function(g, weight, None, stride, padding, dilation, True, extra, groups)
 
 
 def _gradient_of_weight(
-    g: Any,
-    input: Any,
-    weight_shape: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    g: Tensor,
+    input: Tensor,
+    weight_shape: tuple[int, ...],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -121,7 +123,14 @@ convolution: Op = general(
 
 
 def _weight_gradient(
-    xp: Any, x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    g: Array,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
 ) -> Any:
     n = len(kernel)
     stride, padding, dilation = (v * n if len(v) == 1 else v for v in (stride, padding, dilation))
@@ -129,12 +138,12 @@ def _weight_gradient(
 
 
 def _weight_gradient_input(
-    g: Any,
-    input_shape: Any,
-    grad_output: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    g: Tensor,
+    input_shape: tuple[int, ...],
+    grad_output: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     groups: int,
 ) -> Any:
     return _gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
@@ -161,14 +170,14 @@ weight_gradient: Op = general(
 
 
 def _check(
-    x: Any,
-    w: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     transposed: bool,
-    extra: Any,
+    extra: Sequence[int],
     groups: int,
 ) -> None:
     """Raises PyTorch's errors."""
@@ -266,7 +275,9 @@ def _batched(name: str, input: Tensor, n: int) -> tuple[Tensor, bool]:
     return (input.unsqueeze(0), True) if input.ndim == n + 1 else (input, False)
 
 
-def _same(input: Tensor, weight: Tensor, stride: Any, dilation: Any) -> tuple[Tensor, Any]:
+def _same(
+    input: Tensor, weight: Tensor, stride: tuple[int, ...], dilation: tuple[int, ...]
+) -> tuple[Tensor, Any]:
     """What padding="same" means: the input, padded where it must be lopsided, and the padding."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
@@ -281,10 +292,10 @@ def convolve(
     n: int,
     input: Tensor,
     weight: Tensor,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | str | Sequence[int],
+    dilation: int | Sequence[int],
     groups: int,
 ) -> Tensor:
     """Convolution over n dimensions, of one image or a batch."""
@@ -324,12 +335,12 @@ def convolve_transposed(
     n: int,
     input: Tensor,
     weight: Tensor,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    output_padding: int | Sequence[int],
     groups: int,
-    dilation: Any,
+    dilation: int | Sequence[int],
 ) -> Tensor:
     """Transposed convolution over n dimensions, of one image or a batch."""
     name = f"conv_transpose{n}d"
@@ -352,9 +363,9 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, L) with (O, C/groups, K)."""
@@ -366,9 +377,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, H, W) with (O, C/groups, KH, KW).
@@ -385,9 +396,9 @@ def conv3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, D, H, W) with (O, C/groups, KD, KH, KW)."""
@@ -399,11 +410,11 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: int = 1,
 ) -> Tensor:
     """The gradient of conv1d as a layer: (B, C, L) with (C, O/groups, K)."""
     return convolve_transposed(
@@ -416,11 +427,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: int | Sequence[int] = 1,
 ) -> Tensor:
     """The gradient of conv2d as a layer: (B, C, H, W) with (C, O/groups, KH, KW)."""
     return convolve_transposed(
@@ -433,11 +444,11 @@ def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: int | Sequence[int] = 1,
 ) -> Tensor:
     """The gradient of conv3d as a layer: (B, C, D, H, W) with (C, O/groups, KD, KH, KW)."""
     return convolve_transposed(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.nn.windows import inner, padded, tap_slices, taps, windows
 
@@ -24,13 +26,19 @@ def _batches(images: int, each: int) -> Any:
     return (slice(i, i + step) for i in range(0, images, step))
 
 
-def _is_pointwise(kernel: Any, stride: Any) -> bool:
+def _is_pointwise(kernel: Sequence[int], stride: Sequence[int]) -> bool:
     """Whether the windows are the elements themselves."""
     return all(k == 1 for k in kernel) and all(s == 1 for s in stride)
 
 
 def _columns(
-    xp: Any, x: Any, kernel: Any, stride: Any, dilation: Any, out: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
+    groups: int,
 ) -> Any:
     """The windows of padded images (B, C, …) as matrices (B, groups, C/groups·K, P)."""
     if not _is_pointwise(kernel, stride):
@@ -41,7 +49,9 @@ def _columns(
 # -- the compiled kernels -------------------------------------------------------------------------
 
 
-def _direct(xp: Any, name: str, arrays: Any, sizes: Any, *rest: Any) -> Any:
+def _direct(
+    xp: Any, name: str, arrays: Sequence[Array], sizes: tuple[Sequence[int], ...], *rest: Any
+) -> Any:
     """The kernel of that name on images or lines, which are images of height 1; or None."""
     n = arrays[0].ndim - 2
     if n > 2:
@@ -58,7 +68,7 @@ def _direct(xp: Any, name: str, arrays: Any, sizes: Any, *rest: Any) -> Any:
     return None if made is None else made[:, :, 0]
 
 
-def _in_order_of(x: Any, made: Any) -> Any:
+def _in_order_of(x: Array, made: Array) -> Any:
     """The images in the order of memory that x has."""
     if not channels_last(x):
         return made
@@ -69,7 +79,14 @@ def _in_order_of(x: Any, made: Any) -> Any:
 
 
 def conv_arrays(
-    xp: Any, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    bias: Array | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
     y = _direct(xp, "convolution", (x, w), (stride, padding, dilation), groups, bias)
@@ -82,7 +99,13 @@ def conv_arrays(
 
 
 def _multiplied(
-    xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """The convolution as products of matrices."""
     kernel, outputs = w.shape[2:], w.shape[0]
@@ -102,7 +125,9 @@ def _multiplied(
     return y
 
 
-def _depthwise(xp: Any, x: Any, w: Any, stride: Any, dilation: Any, y: Any) -> Any:
+def _depthwise(
+    xp: Any, x: Any, w: Any, stride: Sequence[int], dilation: Sequence[int], y: Any
+) -> Any:
     """Each channel with a kernel of its own: the sum over the places of the kernel."""
     term = xp.empty_like(y)
     ones = (1,) * (w.ndim - 2)
@@ -117,7 +142,12 @@ def _depthwise(xp: Any, x: Any, w: Any, stride: Any, dilation: Any, y: Any) -> A
 
 
 def transposed_sizes(
-    sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, extra: Any
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    extra: Sequence[int],
 ) -> tuple[int, ...]:
     """The sizes from which a convolution makes `sizes`."""
     return tuple(
@@ -127,7 +157,14 @@ def transposed_sizes(
 
 
 def transposed_arrays(
-    xp: Any, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, extra: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    extra: Sequence[int],
+    groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
@@ -139,14 +176,14 @@ def transposed_arrays(
 
 
 def _spread(
-    xp: Any,
-    x: Any,
-    w: Any,
-    sizes: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    extra: Any,
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    sizes: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    extra: Sequence[int],
     groups: int,
 ) -> Any:
     """The transposed convolution as products of matrices."""
@@ -171,7 +208,14 @@ def _spread(
     return xp.ascontiguousarray(inner(wide, padding))
 
 
-def add_columns(wide: Any, columns: Any, kernel: Any, stride: Any, dilation: Any, out: Any) -> None:
+def add_columns(
+    wide: Any,
+    columns: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    out: tuple[int, ...],
+) -> None:
     """Adds windows (B, C, *kernel, *out) where they lie in padded images."""
     for place in itertools.product(*map(range, kernel)):
         wide[tap_slices(place, stride, dilation, out)] += columns[
@@ -180,7 +224,14 @@ def add_columns(wide: Any, columns: Any, kernel: Any, stride: Any, dilation: Any
 
 
 def weight_arrays(
-    xp: Any, x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    xp: ArrayModule,
+    x: Array,
+    g: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
     out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups

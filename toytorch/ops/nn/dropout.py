@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array
 from toytorch.kernels import rows
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.creation.create import empty_like
@@ -23,7 +25,7 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
 
 
 @watched
-def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
+def dropout_factors(input: Tensor, p: float, shape: Sequence[int] | None = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another.
 
     One number is drawn from the generator; the rest follows from it (`rows.mask`). Types
@@ -42,7 +44,7 @@ def dropout_factors(input: Tensor, p: float, shape: Any = None) -> Tensor:
     return drawn(make, "bernoulli_")
 
 
-def in_order_of(array: Any, made: Any) -> Any:
+def in_order_of(array: Array, made: Array) -> Any:
     """Random numbers in the order of memory that an array has; where they stand is all the same."""
     if array.flags.c_contiguous or array.shape != made.shape or not channels_last(array):
         return made
@@ -62,7 +64,7 @@ def _by_channel(input: Tensor) -> list[int]:
     return [*input.shape[:2], *(1,) * (input.ndim - 2)]
 
 
-def _times(input: Tensor, factor: Any, inplace: bool) -> Tensor:
+def _times(input: Tensor, factor: Tensor | int, inplace: bool) -> Tensor:
     return input.mul_(factor) if inplace else input * factor
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 
-def _indices(name: str, indices: Any, argument: str = "argument #1 'indices'") -> None:
+def _indices(name: str, indices: Array, argument: str = "argument #1 'indices'") -> None:
     if indices.dtype not in (np.int64, np.int32):
         raise RuntimeError(
             f"Expected tensor for {argument} to have one of the following scalar "
@@ -24,7 +25,12 @@ def _indices(name: str, indices: Any, argument: str = "argument #1 'indices'") -
 
 
 def _embedding(
-    xp: Any, weight: Any, indices: Any, padding_idx: int, by_frequency: bool, sparse: bool
+    xp: ArrayModule,
+    weight: Array,
+    indices: Array,
+    padding_idx: int,
+    by_frequency: bool,
+    sparse: bool,
 ) -> Any:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -37,7 +43,7 @@ def _embedding(
     return xp.take(weight, indices, 0)
 
 
-def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
+def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
     """The sums (count, D) of rows (M, D) with the same number."""
     found = attempt(xp, "add_rows", rows, numbers, count)
     if found is not None:
@@ -57,7 +63,7 @@ def sum_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
 
 
 def _embedding_backward(
-    xp: Any, g: Any, indices: Any, count: int, padding_idx: int, by_frequency: bool
+    xp: ArrayModule, g: Array, indices: Array, count: int, padding_idx: int, by_frequency: bool
 ) -> Any:
     flat = indices.reshape(-1)
     rows = g.reshape(flat.size, g.shape[-1])
@@ -70,7 +76,7 @@ def _embedding_backward(
 
 
 def _embedding_backward_gradient(
-    g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool
+    g: Tensor, indices: Any, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
     made = embedding_record.function(g, indices, -1, False, False)
     if scale_grad_by_freq:
@@ -110,7 +116,9 @@ dense_backward: Op = general(
 )
 
 
-def sparse_backward(g: Any, indices: Any, count: int, padding_idx: int, by_frequency: bool) -> Any:
+def sparse_backward(
+    g: Tensor, indices: Tensor, count: int, padding_idx: int, by_frequency: bool
+) -> Any:
     """The gradient as a sparse tensor with one entry, a row, for each index."""
     if by_frequency:
         raise RuntimeError(
@@ -136,7 +144,7 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 # -- bags -----------------------------------------------------------------------------------------
 
 
-def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> tuple[Any, int]:
+def bag_numbers(offsets: Tensor, count: int, include_last_offset: bool) -> tuple[Any, int]:
     """For each index the bag it lies in, and the number of bags."""
     starts = offsets._array
     bags = len(starts) - include_last_offset
@@ -199,7 +207,7 @@ def embedding_bag(
     return made, which, wrap(sizes), which.new_zeros([bags if mode == 2 else 0])
 
 
-def _bag_max(rows: Any, index: Any, empty: Any) -> Any:
+def _bag_max(rows: Tensor, index: Tensor, empty: Tensor) -> Any:
     """The maxima of bags; of several equal elements the first takes the gradient."""
     values, numbers = rows._array, index._array
     if not len(values):

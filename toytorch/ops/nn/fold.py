@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
 
 
-def _plan(size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
+def _plan(
+    size: Sequence[int],
+    kernel: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> tuple[int, ...]:
     """How many windows there are in each direction, or PyTorch's error."""
     for what, values in (("kernel size", kernel), ("dilation", dilation), ("stride", stride)):
         if min(values) <= 0:
@@ -25,7 +33,14 @@ def _plan(size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> t
     return tuple(map(taps, size, kernel, stride, padding, dilation))
 
 
-def _im2col(xp: Any, a: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def _im2col(
+    xp: ArrayModule,
+    a: Array,
+    kernel: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
     if a.ndim not in (3, 4) or 0 in a.shape[a.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
@@ -45,7 +60,13 @@ def _im2col(xp: Any, a: Any, kernel: Any, dilation: Any, padding: Any, stride: A
 
 
 def _col2im(
-    xp: Any, a: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any
+    xp: ArrayModule,
+    a: Array,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
 ) -> Any:
     if a.ndim not in (2, 3) or 0 in a.shape[a.ndim - 2 :]:
         raise RuntimeError(
@@ -105,7 +126,7 @@ col2im: Op = general(
 # -- shuffles -------------------------------------------------------------------------------------
 
 
-def _shuffle_check(name: str, a: Any, factor: int, what: str) -> None:
+def _shuffle_check(name: str, a: Array, factor: int, what: str) -> None:
     if a.ndim < 3:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with"
@@ -115,7 +136,7 @@ def _shuffle_check(name: str, a: Any, factor: int, what: str) -> None:
         raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
 
 
-def _pixel_shuffle(xp: Any, a: Any, r: int) -> Any:
+def _pixel_shuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     _shuffle_check("pixel_shuffle", a, r, "upscale_factor")
     *lead, c, h, w = a.shape
     if c % (r * r):
@@ -130,7 +151,7 @@ def _pixel_shuffle(xp: Any, a: Any, r: int) -> Any:
     return parts.transpose(order).reshape(*lead, c // (r * r), h * r, w * r)
 
 
-def _pixel_unshuffle(xp: Any, a: Any, r: int) -> Any:
+def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     _shuffle_check("pixel_unshuffle", a, r, "downscale_factor")
     *lead, c, h, w = a.shape
     for name, size in (("height", h), ("width", w)):
@@ -166,7 +187,7 @@ pixel_unshuffle: Op = general(
 )
 
 
-def _channel_shuffle(xp: Any, a: Any, groups: int) -> Any:
+def _channel_shuffle(xp: ArrayModule, a: Array, groups: int) -> Any:
     if a.ndim < 3:
         raise RuntimeError(
             "channel_shuffle expects input with > 2 dims, but got input with sizes "

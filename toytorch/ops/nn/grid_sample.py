@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -23,7 +24,7 @@ def _unnormalized(x: Tensor, size: int, align_corners: bool) -> Any:
     return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
 
 
-def _held(x: Any, size: int, padding: int, align_corners: bool) -> Any:
+def _held(x: Tensor, size: int, padding: int, align_corners: bool) -> Any:
     """Coordinates outside the image, moved to its border or mirrored."""
     if padding == 0:
         return x
@@ -41,7 +42,7 @@ def _held(x: Any, size: int, padding: int, align_corners: bool) -> Any:
     return x.clamp(0, size - 1)
 
 
-def _read(images: Any, places: Any, sizes: Any) -> Any:
+def _read(images: Tensor, places: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
     """Elements (N, C, P) of flat images at whole coordinates, and 0 outside."""
     inside: Any = None
     flat: Any = None
@@ -56,7 +57,7 @@ def _read(images: Any, places: Any, sizes: Any) -> Any:
     return values * inside.reshape([n, 1, -1]).to(values.dtype)
 
 
-def _linear(images: Any, points: Any, sizes: Any) -> Any:
+def _linear(images: Tensor, points: Sequence[Tensor], sizes: tuple[int, ...]) -> Any:
     """The 2ⁿ neighbours of points, weighted by nearness."""
     lows = [x.detach().floor() for x in points]
     parts = [x - low for x, low in zip(points, lows)]
@@ -71,20 +72,26 @@ def _linear(images: Any, points: Any, sizes: Any) -> Any:
     return total
 
 
-def _cubic_weights(part: Any) -> list[Any]:
+def _cubic_weights(part: Tensor) -> list[Any]:
     """The weights of four neighbours, for a point `part` behind the second (Keys, a = -0.75)."""
     a = -0.75
 
-    def near(d: Any) -> Any:
+    def near(d: Tensor) -> Any:
         return ((a + 2) * d - (a + 3)) * d * d + 1
 
-    def far(d: Any) -> Any:
+    def far(d: Tensor) -> Any:
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
     return [far(part + 1), near(part), near(1 - part), far(2 - part)]
 
 
-def _cubic(images: Any, points: Any, sizes: Any, padding: int, align_corners: bool) -> Any:
+def _cubic(
+    images: Tensor,
+    points: Sequence[Tensor],
+    sizes: tuple[int, ...],
+    padding: int,
+    align_corners: bool,
+) -> Any:
     lows = [x.detach().floor() for x in points]
     weights = [_cubic_weights(x - low) for x, low in zip(points, lows)]
     total = None

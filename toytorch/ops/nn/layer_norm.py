@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.normalize import at_once, centered, need_float, standardized, taken, through
@@ -20,7 +22,14 @@ from toytorch.ops.nn.windows import sizes_text
 # -- over the last dimensions ---------------------------------------------------------------------
 
 
-def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def _layer_norm(
+    xp: ArrayModule,
+    a: Array,
+    shape: Sequence[int],
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+) -> Any:
     shape = tuple(shape)
     _check_layer(a, shape, weight, bias)
     need_float("LayerNormKernelImpl", a)
@@ -40,7 +49,7 @@ def _layer_norm(xp: Any, a: Any, shape: Any, weight: Any, bias: Any, eps: float)
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
 
 
-def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:
+def _check_layer(a: Array, shape: Any, *parameters: Any) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., "
@@ -61,12 +70,18 @@ def _check_layer(a: Any, shape: Any, *parameters: Any) -> None:
         )
 
 
-def _last(normalized_shape: Any) -> list[int]:
+def _last(normalized_shape: Sequence[int]) -> list[int]:
     return list(range(-len(normalized_shape), 0))
 
 
 def _layer_norm_input(
-    gs: Any, input: Any, normalized_shape: Any, weight: Any, eps: float, result1: Any, result2: Any
+    gs: Sequence[Tensor],
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    eps: float,
+    result1: Tensor,
+    result2: Tensor,
 ) -> Any:
     made = at_once({}, "layer_norm_input", gs[0], input, weight, result1, result2)
     if made:
@@ -77,7 +92,13 @@ def _layer_norm_input(
 
 
 def _layer_norm_weight(
-    gs: Any, input: Any, normalized_shape: Any, eps: float, result1: Any, result2: Any, work: Any
+    gs: Sequence[Tensor],
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    eps: float,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[Any, Any],
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     if made:
@@ -87,7 +108,12 @@ def _layer_norm_weight(
 
 
 def _layer_norm_at_once(
-    gs: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, work: Any
+    gs: Sequence[Tensor],
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     """The gradients of weight and bias in one compiled loop; or None."""
     shape = tuple(normalized_shape)
@@ -95,13 +121,18 @@ def _layer_norm_at_once(
 
 
 def _layer_norm_bias(
-    gs: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, work: Any
+    gs: Sequence[Tensor],
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     made = _layer_norm_at_once(gs, input, normalized_shape, result1, result2, work)
     return taken(made, 1) if made else _sum_lead(gs[0], len(normalized_shape))
 
 
-def _sum_lead(g: Any, n: int) -> Any:
+def _sum_lead(g: Tensor, n: int) -> Any:
     """The sum over all dimensions but the last n."""
     return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
 
@@ -124,9 +155,9 @@ native_layer_norm = general(
 @public("layer_norm")
 def layer_norm(
     input: Tensor,
-    normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
@@ -143,7 +174,15 @@ def layer_norm(
 
 
 def _group_norm(
-    xp: Any, a: Any, weight: Any, bias: Any, n: int, c: int, area: int, group: int, eps: float
+    xp: ArrayModule,
+    a: Array,
+    weight: Array | None,
+    bias: Array | None,
+    n: int,
+    c: int,
+    area: int,
+    group: int,
+    eps: float,
 ) -> Any:
     need_float("GroupNormKernelImpl", a)
     _check_group(a, c, group, weight, bias)
@@ -167,7 +206,7 @@ def _group_norm(
     return made, mean.reshape(n, group), rstd.reshape(n, group)
 
 
-def _check_group(a: Any, channels: int, group: int, *parameters: Any) -> None:
+def _check_group(a: Array, channels: int, group: int, *parameters: Array | None) -> None:
     if group <= 0 or channels % group:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but"
@@ -183,17 +222,17 @@ def _check_group(a: Any, channels: int, group: int, *parameters: Any) -> None:
 
 
 def _group_norm_input(
-    gs: Any,
-    input: Any,
-    weight: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
     N: int,
     C: int,
     HxW: int,
     group: int,
     eps: float,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[Any, Any],
 ) -> Any:
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
@@ -213,7 +252,14 @@ def _group_norm_input(
 
 
 def _group_norm_at_once(
-    gs: Any, input: Any, weight: Any, n: int, c: int, mean: Any, rstd: Any, work: Any
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
+    n: int,
+    c: int,
+    mean: Tensor,
+    rstd: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     """All gradients in compiled loops, where only the result has one; or None."""
     if tuple(input.shape[:2]) != (n, c) or (
@@ -224,17 +270,17 @@ def _group_norm_at_once(
 
 
 def _group_norm_weight(
-    gs: Any,
-    input: Any,
-    weight: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor,
     N: int,
     C: int,
     HxW: int,
     group: int,
     eps: float,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     if made:
@@ -250,15 +296,15 @@ def _group_norm_weight(
 
 
 def _group_norm_bias(
-    gs: Any,
-    input: Any,
-    weight: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor,
     N: int,
     C: int,
     HxW: int,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
     return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
@@ -283,8 +329,8 @@ native_group_norm = general(
 def group_norm(
     input: Tensor,
     num_groups: int,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
@@ -303,7 +349,10 @@ def group_norm(
 
 @public("rms_norm")
 def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     shape = tuple(normalized_shape)

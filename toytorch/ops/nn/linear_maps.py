@@ -7,13 +7,14 @@ output, the places of these inputs and their weights; the derivative is the tran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from toytorch.backends.base import attempt
+from toytorch.facts.hints import ArrayModule
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +27,7 @@ class Map(NamedTuple):
     size: int  # of the input
 
 
-def apply(xp: Any, a: Any, axis: int, m: Map) -> Any:
+def apply(xp: ArrayModule, a: Any, axis: int, m: Map) -> Any:
     """The map along one dimension of an array."""
     if m.weights is None:
         return xp.take(a, xp.asarray(m.places[:, 0]), axis)
@@ -48,7 +49,7 @@ def apply(xp: Any, a: Any, axis: int, m: Map) -> Any:
     return total
 
 
-def apply_transposed(xp: Any, g: Any, axis: int, m: Map) -> Any:
+def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
     """The derivative of `apply`: every output's gradient goes to the inputs it came from."""
     if m.weights is not None and (m.size <= 64 or m.places.shape[1] > 8):
         made = _product(xp, g, axis, dense(m).T)
@@ -84,7 +85,7 @@ def dense(m: Map) -> Array:
     return matrix
 
 
-def _product(xp: Any, a: Any, axis: int, matrix: Array) -> Any:
+def _product(xp: ArrayModule, a: Any, axis: int, matrix: Array) -> Any:
     """A matrix times one dimension of an array."""
     kind = a.dtype if a.dtype.kind in "fc" else np.float64
     factor = xp.asarray(matrix.astype(kind))
@@ -95,7 +96,7 @@ def _product(xp: Any, a: Any, axis: int, matrix: Array) -> Any:
     return xp.matmul(factor, rows).reshape(shape)
 
 
-def apply_all(xp: Any, a: Any, maps: Any, transposed: bool = False) -> Any:
+def apply_all(xp: ArrayModule, a: Any, maps: Sequence[Map], transposed: bool = False) -> Any:
     """Maps along the last dimensions, one after the other, the shrinking ones first."""
     n = len(maps)
     run = apply_transposed if transposed else apply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general
 
 
-def _mse(xp: Any, a: Any, b: Any, reduction: str) -> Any:
+def _mse(xp: ArrayModule, a: Array, b: Array, reduction: str) -> Any:
     broadcast_pair(a.shape, b.shape)
     half = None
     if a.dtype != b.dtype or a.dtype.char not in "fd":
@@ -33,7 +35,7 @@ def _same_type(a: Any, b: Any) -> tuple[Any, Any, Any]:
     return a.astype(work), b.astype(work), half
 
 
-def _mse_of(xp: Any, d: Any, reduction: str) -> Any:
+def _mse_of(xp: ArrayModule, d: Array, reduction: str) -> Any:
     if reduction == "none":
         return d * d
     if reduction not in ("mean", "sum"):
@@ -44,7 +46,7 @@ def _mse_of(xp: Any, d: Any, reduction: str) -> Any:
     return total / d.dtype.type(d.size) if d.size else d.dtype.type("nan")
 
 
-def _mse_share(g: Any, a: Any, b: Any, reduction: str) -> Any:
+def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     d = a - b
     factor = 2 / max(d.numel(), 1) if reduction == "mean" else 2
     return g * (d * factor)
@@ -65,12 +67,14 @@ mse = general(
 )
 
 
-def _rows(logs: Any) -> Any:
+def _rows(logs: Array) -> Any:
     """(N, C, d…) as (N·d…, C)."""
     return np.moveaxis(logs, 1, -1).reshape(-1, logs.shape[1])
 
 
-def _nll(xp: Any, logs: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
+def _nll(
+    xp: ArrayModule, logs: Array, target: Array, weight: Array | None, ignore: int, reduction: str
+) -> Any:
     classes = logs.shape[1]
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
         mean = attempt(xp, "picked_mean", logs, target)
@@ -120,7 +124,13 @@ nll_loss = general(
 
 
 def _nll_backward(
-    xp: Any, g: Any, shape: Any, target: Any, weight: Any, ignore: int, reduction: str
+    xp: ArrayModule,
+    g: Array,
+    shape: Sequence[int],
+    target: Array,
+    weight: Array | None,
+    ignore: int,
+    reduction: str,
 ) -> Any:
     flat = target.reshape(-1)
     if len(shape) == 2 and weight is None and reduction == "mean" and ignore < 0 and flat.size:
@@ -156,7 +166,9 @@ nll_backward = general(
 )
 
 
-def nll(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
+def nll(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Tensor:
     """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 
 
-def _texts(targets: Any, lengths: Any, blank: int) -> Any:
+def _texts(targets: Array, lengths: Array, blank: int) -> Any:
     """The texts with blanks: (N, 2·longest + 1)."""
     longest = int(lengths.max(initial=0))
     padded = np.full((len(lengths), longest), blank, np.int64)
@@ -31,13 +32,13 @@ def _texts(targets: Any, lengths: Any, blank: int) -> Any:
     return texts
 
 
-def _log_add(*values: Any) -> Any:
+def _log_add(*values: Array) -> Any:
     most = functools.reduce(np.maximum, values)
     most = np.where(np.isfinite(most), most, np.zeros((), most.dtype))
     return np.log(sum(np.exp(v - most) for v in values)) + most
 
 
-def _forward(logs: Any, texts: Any, places: Any, steps: Any, blank: int) -> Any:
+def _forward(logs: Array, texts: Array, places: Array, steps: Array, blank: int) -> Any:
     """alpha (T, N, S), frozen after each sample's last step."""
     n, s = texts.shape
     emitted = np.take_along_axis(logs, np.broadcast_to(texts, (len(logs), n, s)), 2)
@@ -59,7 +60,7 @@ def _forward(logs: Any, texts: Any, places: Any, steps: Any, blank: int) -> Any:
     return alpha, emitted, skip
 
 
-def _ends(alpha: Any, steps: Any, places: Any) -> Any:
+def _ends(alpha: Array, steps: Array, places: Array) -> Any:
     """-log of the probability to be at the last blank or the last letter after the last step."""
     rows = np.arange(len(steps))
     last = alpha[np.maximum(steps - 1, 0), rows]
@@ -70,7 +71,9 @@ def _ends(alpha: Any, steps: Any, places: Any) -> Any:
     return np.where(steps == 0, none, loss).astype(alpha.dtype)
 
 
-def _ctc(xp: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int) -> Any:
+def _ctc(
+    xp: ArrayModule, logs: Array, targets: Array, steps: Array, lengths: Array, blank: int
+) -> Any:
     if not 0 <= blank < logs.shape[2]:
         raise RuntimeError("blank must be in label range")
     if len(steps) != logs.shape[1]:
@@ -94,12 +97,12 @@ def _ctc(xp: Any, logs: Any, targets: Any, steps: Any, lengths: Any, blank: int)
 
 
 def _ctc_backward(
-    xp: Any,
-    g: Any,
-    logs: Any,
-    targets: Any,
-    steps: Any,
-    lengths: Any,
+    xp: ArrayModule,
+    g: Array,
+    logs: Array,
+    targets: Array,
+    steps: Array,
+    lengths: Array,
     blank: int,
     zero_infinity: bool,
 ) -> Any:

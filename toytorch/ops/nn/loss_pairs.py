@@ -6,19 +6,24 @@ gradient of x is g·∂ℓ/∂x, divided by the number of elements for the mean.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general, watched
 from toytorch.ops.indexing.by_index import where
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def reduced_array(xp: Any, loss: Any, reduction: str) -> Any:
+
+def reduced_array(xp: ArrayModule, loss: Array, reduction: str) -> Any:
     """A loss per element, its mean or its sum."""
     if reduction == "none":
         return loss
@@ -30,12 +35,12 @@ def reduced_array(xp: Any, loss: Any, reduction: str) -> Any:
     return total / loss.dtype.type(loss.size) if loss.size else loss.dtype.type("nan")
 
 
-def share(g: Any, slope: Any, reduction: str) -> Any:
+def share(g: Tensor, slope: Tensor, reduction: str) -> Any:
     """The gradient of an input: g times the slope, shared out for a mean."""
     return slope * (g / max(slope.numel(), 1) if reduction == "mean" else g)
 
 
-def _common(name: str, arrays: Any) -> Any:
+def _common(name: str, arrays: Sequence[Array | None]) -> Any:
     """The operands in their common type, which must be one of floating-point numbers."""
     kind = None
     for a in arrays:
@@ -47,10 +52,12 @@ def _common(name: str, arrays: Any) -> Any:
     return [a if a is None or a.dtype == kind.numpy else a.astype(kind.numpy) for a in arrays]
 
 
-def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slopes: Any) -> Op:
+def _loss(
+    name: str, params: str, kernel: Callable[..., Any], kernel_name: str, doc: str, **slopes: Any
+) -> Op:
     """A record from a kernel (xp, x, t, *parameters) of each element."""
 
-    def forward(xp: Any, x: Any, t: Any, *rest: Any) -> Any:
+    def forward(xp: ArrayModule, x: Any, t: Any, *rest: Any) -> Any:
         shape = broadcast_pair(x.shape, t.shape)
         arrays = [r for r in rest[:-1] if r is None or isinstance(r, xp.ndarray)]
         for a in arrays:
@@ -74,13 +81,13 @@ def _loss(name: str, params: str, kernel: Any, kernel_name: str, doc: str, **slo
 # -- between squares and distances ----------------------------------------------------------------
 
 
-def _smooth_l1(xp: Any, x: Any, t: Any, beta: Any) -> Any:
+def _smooth_l1(xp: ArrayModule, x: Array, t: Array, beta: float) -> Any:
     kind = x.dtype.type
     d = xp.abs(x - t)
     return xp.where(d < beta, d * d * kind(0.5 / beta), d - kind(0.5 * beta))
 
 
-def _smooth_l1_slope(self: Any, target: Any, beta: Any) -> Any:
+def _smooth_l1_slope(self: Tensor, target: Tensor, beta: float) -> Any:
     return ((self - target) / beta).clamp(-1, 1)
 
 
@@ -100,7 +107,7 @@ smooth_l1 = _loss(
 )
 
 
-def _huber(xp: Any, x: Any, t: Any, delta: Any) -> Any:
+def _huber(xp: ArrayModule, x: Array, t: Array, delta: float) -> Any:
     kind = x.dtype.type
     d = xp.abs(x - t)
     return xp.where(d <= delta, d * d * kind(0.5), kind(delta) * (d - kind(0.5 * delta)))
@@ -123,22 +130,22 @@ huber = _loss(
 # -- probabilities --------------------------------------------------------------------------------
 
 
-def _weighted(loss: Any, weight: Any) -> Any:
+def _weighted(loss: Array | Tensor, weight: Array | Tensor | None) -> Any:
     return loss if weight is None else loss * weight
 
 
-def _cross_entropy(xp: Any, x: Any, t: Any, weight: Any) -> Any:
+def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) -> Any:
     if x.size and (not x.min() >= 0 or not x.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
     return _weighted(loss.astype(x.dtype), weight)
 
 
-def _cross_entropy_slope(self: Any, target: Any, weight: Any) -> Any:
+def _cross_entropy_slope(self: Tensor, target: Tensor, weight: Tensor | None) -> Any:
     return _weighted((self - target) / ((1 - self) * self).clamp_min(1e-12), weight)
 
 
-def _cross_entropy_target(self: Any, weight: Any) -> Any:
+def _cross_entropy_target(self: Tensor, weight: Tensor | None) -> Any:
     return _weighted((-self).log1p().clamp_min(-100) - self.log().clamp_min(-100), weight)
 
 
@@ -157,21 +164,25 @@ cross_entropy_of_two = _loss(
 )
 
 
-def _with_logits(xp: Any, x: Any, t: Any, weight: Any, pos_weight: Any) -> Any:
+def _with_logits(
+    xp: ArrayModule, x: Array, t: Array, weight: Array | None, pos_weight: Array | None
+) -> Any:
     log_sigmoid = xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))  # of x; of -x it is that - x
     scale = 1 if pos_weight is None else (pos_weight - 1) * t + 1
     loss = (1 - t) * x - scale * log_sigmoid
     return _weighted(loss.astype(x.dtype), weight)
 
 
-def _with_logits_slope(self: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
+def _with_logits_slope(
+    self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Array | None
+) -> Any:
     if pos_weight is None:
         return _weighted(self.sigmoid() - target, weight)
     hit = pos_weight * target
     return _weighted((hit + 1 - target) * self.sigmoid() - hit, weight)
 
 
-def _with_logits_target(self: Any, weight: Any, pos_weight: Any) -> Any:
+def _with_logits_target(self: Tensor, weight: Tensor | None, pos_weight: Array | None) -> Any:
     if pos_weight is None:
         return _weighted(-self, weight)
     from toytorch.ops.elementwise.activation import (
@@ -197,7 +208,7 @@ with_logits = _loss(
 )
 
 
-def _refuse_target(g: Any) -> Any:
+def _refuse_target(g: Tensor) -> Any:
     raise RuntimeError(
         "The function 'soft_margin_loss' is not differentiable with respect to "
         "argument 'target'. This input cannot have requires_grad True."
@@ -220,7 +231,7 @@ soft_margin = _loss(
 
 
 @watched
-def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
+def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
     z = (margin - x.gather(-1, y) + x).clamp_min(0)
@@ -232,7 +243,7 @@ def margins(x: Any, target: Any, p: int, margin: float, weight: Any) -> Any:
 
 
 @watched
-def label_margins(x: Any, target: Any) -> tuple[Any, Any]:
+def label_margins(x: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Σ_{i in, j out} max(0, 1 - x[i] + x[j])/C for rows, and which classes are in.
 
     The classes of a row are listed in `target` up to the first -1.

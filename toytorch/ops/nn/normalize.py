@@ -12,6 +12,7 @@ x, so where a gradient will be differentiated again x̂ is made anew, of x itsel
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,17 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.indexing.by_index import type_name
 
 
-def need_float(name: str, a: Any) -> None:
+def need_float(name: str, a: Array) -> None:
     if a.dtype.kind != "f":
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
 
 
-def product_sum(xp: Any, a: Any, b: Any, dims: Any) -> Any:
+def product_sum(xp: ArrayModule, a: Array, b: Array, dims: tuple[int, ...]) -> Any:
     """Σ a·b over dimensions, which stay with size 1; without a product in memory."""
     letters = "abcdefgh"[: a.ndim]
     left = "".join(c for d, c in enumerate(letters) if d not in dims)
@@ -41,7 +43,9 @@ def product_sum(xp: Any, a: Any, b: Any, dims: Any) -> Any:
     return summed.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
 
 
-def centered(xp: Any, x: Any, dims: Any, eps: float) -> tuple[Any, Any, Any, Any]:
+def centered(
+    xp: ArrayModule, x: Array, dims: tuple[int, ...], eps: float
+) -> tuple[Any, Any, Any, Any]:
     """(x - mean, mean, variance, rstd) over dimensions."""
     count = math.prod(x.shape[d] for d in dims)
     mean = xp.mean(x, axis=dims, keepdims=True)
@@ -51,7 +55,9 @@ def centered(xp: Any, x: Any, dims: Any, eps: float) -> tuple[Any, Any, Any, Any
     return rest, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
 
 
-def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+def _norm_backward(
+    xp: ArrayModule, g: Array, x: Array, mean: Array, rstd: Array, dims: tuple[int, ...], eps: float
+) -> Any:
     dims = tuple(dims)
     count = math.prod(x.shape[d] for d in dims)
     made = x - mean
@@ -65,7 +71,13 @@ def _norm_backward(xp: Any, g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps
 
 
 def _norm_backward_input(
-    g: Any, grad_output: Any, input: Any, mean: Any, rstd: Any, dim: Any, eps: float
+    g: Tensor,
+    grad_output: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    dim: tuple[int, ...],
+    eps: float,
 ) -> Any:
     """With u and v the two gradients and ⟨,⟩ sums over the n elements: the derivative of
 
@@ -82,7 +94,9 @@ def _norm_backward_input(
     return (whole * rstd * hat + crossed) * (rstd / -n)
 
 
-def through(g: Any, x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> Any:
+def through(
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, dims: Sequence[int], eps: float
+) -> Any:
     """The gradient of x, given that of x̂."""
     return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
 
@@ -102,9 +116,11 @@ norm_backward: Op = general(
 )
 
 
-def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[Any, Any]:
+def standardized(
+    x: Tensor, mean: Tensor, rstd: Tensor, dims: Sequence[int], eps: float
+) -> tuple[Any, Any]:
     """(x̂, rstd); made of x itself where it will be differentiated."""
-    if state.local.grad and x._rg:
+    if state.local.grad and x._requires_grad:
         rest = x - x.mean(dims, True)
         rstd = ((rest * rest).mean(dims, True) + eps).rsqrt()
         return rest * rstd, rstd
@@ -115,12 +131,12 @@ def standardized(x: Any, mean: Any, rstd: Any, dims: Any, eps: float) -> tuple[A
 
 
 def _batch_norm(
-    xp: Any,
-    a: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    xp: ArrayModule,
+    a: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Tensor,
+    running_var: Tensor,
     training: bool,
     momentum: float,
     eps: float,
@@ -154,12 +170,12 @@ def _batch_norm(
 
 
 def _compiled_batch_norm(
-    xp: Any,
+    xp: ArrayModule,
     x: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Tensor,
+    running_var: Tensor,
     training: bool,
     momentum: float,
     eps: float,
@@ -181,7 +197,12 @@ def _compiled_batch_norm(
 
 
 def _update_both(
-    running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float
+    running_mean: Array | Tensor | None,
+    running_var: Array | Tensor | None,
+    mean: Array,
+    variance: Array,
+    count: int,
+    momentum: float,
 ) -> None:
     """Moves the running statistics, whose variance is that of a sample."""
     _update(running_mean, mean, momentum)
@@ -195,7 +216,7 @@ def _update(running: Any, value: Any, momentum: float) -> None:
         running += (value.reshape(-1) * momentum).astype(running.dtype)
 
 
-def _channels(x: Any) -> tuple[Any, list[int]]:
+def _channels(x: Tensor) -> tuple[Any, list[int]]:
     """Images as (N, C, P), and the dimensions that batch norm takes together."""
     return x.reshape([*x.shape[:2], -1]), [0, 2]
 
@@ -209,7 +230,7 @@ def _statistics(
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
 
 
-def at_once(work: Any, name: str, *given: Any) -> Any:
+def at_once(work: dict[str, Sequence[Tensor | None] | None], name: str, *given: object) -> Any:
     """What a kernel makes of tensors and plain arguments, as tensors; once for all derivatives of
     a node.
 
@@ -231,16 +252,16 @@ def taken(made: list[Any], k: int) -> Any:
 
 
 def _batch_norm_input(
-    gs: Any,
-    input: Any,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     eps: float,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[Any, Any],
 ) -> Any:
     made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     if made:
@@ -254,16 +275,16 @@ def _batch_norm_input(
 
 
 def _batch_norm_weight(
-    gs: Any,
-    input: Any,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
     training: bool,
     eps: float,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     if made:
@@ -275,13 +296,13 @@ def _batch_norm_weight(
 
 
 def _batch_norm_bias(
-    gs: Any,
-    input: Any,
-    weight: Any,
+    gs: Sequence[Tensor],
+    input: Tensor,
+    weight: Tensor,
     training: bool,
-    result1: Any,
-    result2: Any,
-    work: Any,
+    result1: Tensor,
+    result2: Tensor,
+    work: dict[str, Sequence[Tensor | None] | None],
 ) -> Any:
     made = training and at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
@@ -307,10 +328,10 @@ native_batch_norm = general(
 
 def normalize_batch(
     input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -340,10 +361,10 @@ def normalize_batch(
 
 def normalize_half_batch(
     input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -367,8 +388,8 @@ public("native_batch_norm")(normalize_batch)
 @public("_native_batch_norm_legit", "aten._native_batch_norm_legit")
 def native_batch_norm_legit(
     input: Tensor,
-    weight: Any,
-    bias: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
     *rest: Any,
     training: Any = None,
     momentum: Any = None,
@@ -388,10 +409,10 @@ def native_batch_norm_legit(
 @public("_batch_norm_with_update", "aten._batch_norm_with_update")
 def batch_norm_with_update(
     input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     momentum: float,
     eps: float,
 ) -> Any:
@@ -403,10 +424,10 @@ def batch_norm_with_update(
 @public("batch_norm")
 def batch_norm(
     input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -432,10 +453,10 @@ def batch_norm(
 @public("instance_norm")
 def instance_norm(
     input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     use_input_stats: bool,
     momentum: float,
     eps: float,

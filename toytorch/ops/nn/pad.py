@@ -5,17 +5,19 @@ Pads are written as PyTorch writes them: pairs (before, after) from the last dim
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked
 from toytorch.ops.nn.windows import sizes_text
 
 
-def _constant_pad(xp: Any, a: Any, pad: Any, value: Any) -> Any:
+def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -> Any:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > a.ndim:
@@ -70,7 +72,7 @@ def _around(size: int, before: int, after: int) -> Any:
     return low + steps % max(high - low, 1)
 
 
-def _maps(places: Any, sizes: Any, pad: Any) -> list[Map]:
+def _maps(places: Callable[..., Any], sizes: tuple[int, ...], pad: Sequence[int]) -> list[Map]:
     """For each padded dimension, the places that its elements come from."""
     n = len(pad) // 2
     return [
@@ -79,7 +81,7 @@ def _maps(places: Any, sizes: Any, pad: Any) -> list[Map]:
     ]
 
 
-def _check_reflection(a: Any, pad: Any, name: str) -> None:
+def _check_reflection(a: Array, pad: Sequence[int], name: str) -> None:
     n = len(pad) // 2
     for k in range(n):
         d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
@@ -91,7 +93,7 @@ def _check_reflection(a: Any, pad: Any, name: str) -> None:
             )
 
 
-def _check_circular(a: Any, pad: Any, name: str) -> None:
+def _check_circular(a: Array, pad: tuple[int, ...], name: str) -> None:
     for k in range(len(pad) // 2):
         d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         if before > a.shape[d] or after > a.shape[d]:
@@ -100,7 +102,7 @@ def _check_circular(a: Any, pad: Any, name: str) -> None:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
 
 
-def _check_sizes(a: Any, pad: Any, name: str) -> None:
+def _check_sizes(a: Array, pad: Sequence[int], name: str) -> None:
     n = len(pad) // 2
     if a.ndim not in (n + 1, n + 2) or not all(a.shape[-n - 1 :]):
         raise RuntimeError(
@@ -110,7 +112,7 @@ def _check_sizes(a: Any, pad: Any, name: str) -> None:
         )
 
 
-def _made_sizes(a: Any, pad: Any) -> None:
+def _made_sizes(a: Array, pad: Sequence[int]) -> None:
     n = len(pad) // 2
     sizes = [a.shape[a.ndim - 1 - k] + pad[2 * k] + pad[2 * k + 1] for k in range(n)]
     if min(sizes) < 1:
@@ -120,12 +122,12 @@ def _made_sizes(a: Any, pad: Any) -> None:
         raise RuntimeError(f"input ({was}) is too small. Calculated output {now}")
 
 
-def narrow(pad: Any) -> bool:
+def narrow(pad: Sequence[int]) -> bool:
     """Whether a border has few enough lines to be copied one by one, round a block."""
     return bool(min(pad) >= 0 and sum(pad) <= 32)
 
 
-def _lines(maps: list[Map], pad: Any, ndim: int) -> list[tuple[Any, Any]]:
+def _lines(maps: list[Map], pad: Sequence[int], ndim: int) -> list[tuple[Any, Any]]:
     """The lines of the border and the lines they repeat, as indices: dimension by dimension."""
     found = []
     for k, m in enumerate(maps):
@@ -137,7 +139,7 @@ def _lines(maps: list[Map], pad: Any, ndim: int) -> list[tuple[Any, Any]]:
     return found
 
 
-def _inner(maps: list[Map], pad: Any, ndim: int) -> tuple[Any, ...]:
+def _inner(maps: list[Map], pad: Sequence[int], ndim: int) -> tuple[Any, ...]:
     """Where the tensor itself lies inside its border."""
     n = len(maps)
     return (slice(None),) * (ndim - n) + tuple(
@@ -145,7 +147,7 @@ def _inner(maps: list[Map], pad: Any, ndim: int) -> tuple[Any, ...]:
     )
 
 
-def _framed(xp: Any, a: Any, maps: list[Map], pad: Any) -> Any:
+def _framed(xp: ArrayModule, a: Array, maps: list[Map], pad: Sequence[int]) -> Any:
     """The array with its border: one copy of the block, then the lines around it."""
     shape = (*a.shape[: a.ndim - len(maps)], *(len(m.places) for m in maps))
     made = xp.empty(shape, a.dtype)
@@ -155,7 +157,7 @@ def _framed(xp: Any, a: Any, maps: list[Map], pad: Any) -> Any:
     return made
 
 
-def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
+def _unframed(g: Array, maps: list[Map], pad: Sequence[int]) -> Any:
     """The derivative of `_framed`: every line is added to the one it repeats, last ones first."""
     total = g.copy()
     for line, source in reversed(_lines(maps, pad, g.ndim)):
@@ -166,7 +168,7 @@ def _unframed(g: Any, maps: list[Map], pad: Any) -> Any:
 def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
 
-    def forward(xp: Any, a: Any, pad: Any) -> Any:
+    def forward(xp: ArrayModule, a: Array, pad: Sequence[int]) -> Any:
         if places is not _around:
             _check_sizes(a, pad, name)
         if check is not None:
@@ -176,7 +178,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
             return _framed(xp, a, _maps(places, a.shape, pad), pad)
         return apply_all(xp, a, _maps(places, a.shape, pad))
 
-    def backward(xp: Any, g: Any, shape: Any, pad: Any) -> Any:
+    def backward(xp: ArrayModule, g: Array, shape: tuple[int, ...], pad: Sequence[int]) -> Any:
         if narrow(pad):
             return _unframed(g, _maps(places, shape, pad), pad)
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)

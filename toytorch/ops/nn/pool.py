@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
@@ -24,6 +26,10 @@ from toytorch.ops.nn.pool_arrays import (
 )
 from toytorch.ops.nn.windows import sizes_text
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
+
 COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
@@ -37,7 +43,12 @@ def full(name: str, what: str, value: Any, n: int) -> tuple[int, ...]:
 
 
 def arguments(
-    name: str, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any
+    name: str,
+    n: int,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] | int,
 ) -> tuple[Any, Any, Any, Any]:
     """A pool's sizes, each as n ints; the stride is the kernel's size if not given."""
     kernel = full(name, "kernel_size", kernel, n)
@@ -51,12 +62,12 @@ def arguments(
 
 def out_sizes(
     name: str,
-    a: Any,
+    a: Array,
     n: int,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     ceil_mode: bool,
 ) -> tuple[int, ...]:
     """The sizes a pool makes, or PyTorch's error."""
@@ -101,17 +112,17 @@ def out_sizes(
     return out
 
 
-def _need(name: str, a: Any, kinds: str) -> None:
+def _need(name: str, a: Array, kinds: str) -> None:
     if a.dtype.kind not in kinds:
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
 
 
-def _as(a: Any, made: Any) -> Any:
+def _as(a: Array, made: Array) -> Any:
     """Images in the order of memory of others: channels lie last where they did."""
     return in_order(made, True) if channels_last(a) else made
 
 
-def _picked(g: Any, indices: Any, n: int) -> Any:
+def _picked(g: Tensor, indices: Tensor, n: int) -> Any:
     """The elements of images (…, *sizes) at flat places."""
     return g.flatten(-n).gather(-1, indices.flatten(-n)).view(indices.shape)
 
@@ -120,7 +131,13 @@ def _max_pool(n: int) -> Op:
     name = f"max_pool{n}d"
 
     def forward(
-        xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+        xp: ArrayModule,
+        a: Array,
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        ceil_mode: bool,
     ) -> Any:
         _need(name, a, "fiu")
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
@@ -134,15 +151,15 @@ def _max_pool(n: int) -> Op:
         return tuple(_as(a, v) for v in made)
 
     def backward(
-        xp: Any,
-        g: Any,
-        a: Any,
-        kernel: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        xp: ArrayModule,
+        g: Array,
+        a: Array,
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
         ceil_mode: bool,
-        indices: Any,
+        indices: Array,
     ) -> Any:
         kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
         found = (
@@ -192,7 +209,13 @@ MAX = {n: _max_pool(n) for n in (2, 3)}
 
 @functools.lru_cache(256)
 def factors(
-    sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool, divisor: Any
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    out: Sequence[int],
+    include: bool,
+    divisor: int | None,
 ) -> Any:
     """What the sum of each window of an average pool is multiplied with."""
     if divisor is not None:
@@ -205,7 +228,13 @@ def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
 
     def plan(
-        sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include: bool, divisor: Any
+        sizes: Sequence[int],
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        out: Sequence[int],
+        include: bool,
+        divisor: int | None,
     ) -> tuple[Any, Any]:
         maps, counts = average_maps(sizes, kernel, stride, padding, out, include)
         if divisor is not None:
@@ -214,14 +243,14 @@ def _average_pool(n: int) -> Op:
         return weighted, 1.0
 
     def forward(
-        xp: Any,
-        a: Any,
-        kernel: Any,
-        stride: Any,
-        padding: Any,
+        xp: ArrayModule,
+        a: Array,
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
         ceil_mode: bool,
         include: bool,
-        divisor: Any,
+        divisor: int | None,
     ) -> Any:
         _need(name, a, "fi")
         if divisor == 0:
@@ -253,15 +282,15 @@ def _average_pool(n: int) -> Op:
         return made if rest == 1 else made / made.dtype.type(rest)
 
     def backward(
-        xp: Any,
-        g: Any,
-        shape: Any,
-        kernel: Any,
-        stride: Any,
-        padding: Any,
+        xp: ArrayModule,
+        g: Array,
+        shape: tuple[int, ...],
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
         ceil_mode: bool,
         include: bool,
-        divisor: Any,
+        divisor: int | None,
     ) -> Any:
         kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
         found = (
@@ -352,7 +381,7 @@ PUT = {n: _put_record(n) for n in (2, 3)}
 
 
 def _adaptive_max(n: int) -> Op:
-    def forward(xp: Any, a: Any, out: Any) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: Sequence[int]) -> Any:
         _need(f"adaptive_max_pool{n}d", a, "f")
         return adaptive_max_arrays(xp, a, out)
 
@@ -377,7 +406,9 @@ ADAPTIVE_MAX = {n: _adaptive_max(n) for n in (2, 3)}
 
 
 def _fractional_max(n: int) -> Op:
-    def forward(xp: Any, a: Any, kernel: Any, out: Any, samples: Any) -> Any:
+    def forward(
+        xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
+    ) -> Any:
         _need(f"fractional_max_pool{n}d", a, "f")
         for size, k, o in zip(a.shape[-n:], kernel, out):
             if o + k - 1 > size:
@@ -408,7 +439,7 @@ FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 
 
 def _max_unpool(n: int) -> Op:
-    def forward(xp: Any, a: Any, indices: Any, out: Any) -> Any:
+    def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
         if indices.dtype != np.int64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if a.shape != indices.shape:

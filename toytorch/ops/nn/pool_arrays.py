@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.nn.linear_maps import Map
 
 
@@ -20,13 +23,19 @@ def pooled_size(
     return n - 1 if ceil_mode and (n - 1) * stride >= size + pad else n
 
 
-def lowest(kind: Any) -> Any:
+def lowest(kind: np.dtype[Any]) -> Any:
     """What no element is below."""
     return -np.inf if kind.kind == "f" else np.iinfo(kind).min
 
 
 def max_arrays(
-    xp: Any, a: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, out: Any
+    xp: ArrayModule,
+    a: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
 ) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
     sizes = a.shape[-len(kernel) :]
@@ -50,7 +59,12 @@ def max_arrays(
 
 
 def reached(
-    place: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, out: Any
+    place: tuple[int, ...],
+    sizes: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
 ) -> tuple[Any, Any]:
     """What all windows see at one place of the kernel, and which windows those are.
 
@@ -70,7 +84,12 @@ def reached(
     return tuple(seen), tuple(into)
 
 
-def largest(xp: Any, views: Any, places: Any, shape: Any) -> tuple[Any, Any]:
+def largest(
+    xp: ArrayModule,
+    views: Sequence[Array],
+    places: Sequence[tuple[EllipsisType | slice, ...]],
+    shape: tuple[int, ...],
+) -> tuple[Any, Any]:
     """The elementwise maximum of arrays, and the number of the first that has it (NaN: the last).
 
     Array k covers the part places[k] of the result. Comparing with the maximum afterwards, from
@@ -99,7 +118,7 @@ def bin_places(size: int, out: int) -> Any:
     )
 
 
-def adaptive_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any]:
+def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any]:
     """The maxima of even bins, and their places in the flattened image."""
     sizes = a.shape[-len(out) :]
     if all(o and n and n % o == 0 for n, o in zip(sizes, out)):
@@ -118,7 +137,7 @@ def adaptive_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any]:
     return best, places[which, column]
 
 
-def even_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any] | None:
+def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any] | None:
     """`adaptive_max_arrays` where all bins are equally long; None where there are NaNs.
 
     Bins become rows, in which the largest element is looked for.
@@ -147,7 +166,7 @@ def even_max_arrays(xp: Any, a: Any, out: Any) -> tuple[Any, Any] | None:
     return best, places
 
 
-def put_flat(xp: Any, g: Any, places: Any, sizes: Any, disjoint: bool) -> Any:
+def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], disjoint: bool) -> Any:
     """The gradient of picking: g added at places of zero images (…, *sizes)."""
     area, images = math.prod(sizes), math.prod(g.shape[: g.ndim - len(sizes)])
     flat = places.reshape(images, math.prod(g.shape[g.ndim - len(sizes) :]))
@@ -162,7 +181,12 @@ def put_flat(xp: Any, g: Any, places: Any, sizes: Any, disjoint: bool) -> Any:
 
 
 def average_maps(
-    sizes: Any, kernel: Any, stride: Any, padding: Any, out: Any, include_pad: bool
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    out: Sequence[int],
+    include_pad: bool,
 ) -> tuple[list[Map], list[Any]]:
     """For each dimension the sums over its windows, and by how much each is to be divided."""
     maps, counts = [], []
@@ -177,7 +201,7 @@ def average_maps(
     return maps, counts
 
 
-def fractional_starts(samples: Any, size: int, out: int, kernel: int) -> Any:
+def fractional_starts(samples: Array, size: int, out: int, kernel: int) -> Any:
     """Where windows of pseudo-random steps start (Graham 2014), for samples (…): (…, out)."""
     if out == 1:
         return np.full((*samples.shape, 1), size - kernel, np.int64)
@@ -189,7 +213,9 @@ def fractional_starts(samples: Any, size: int, out: int, kernel: int) -> Any:
     return starts.astype(np.int64)
 
 
-def fractional_max_arrays(xp: Any, a: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any, Any]:
+def fractional_max_arrays(
+    xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
+) -> tuple[Any, Any]:
     """The maxima of windows with pseudo-random steps, and their places in the flattened image."""
     n, sizes = len(out), a.shape[-len(out) :]
     order = (1, 0) if n == 2 else (0, 1, 2)  # PyTorch's samples for images are (width, height)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
@@ -17,7 +19,7 @@ from toytorch.ops.nn.windows import sizes_text
 AXES = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def _check(a: Any, out: Any, n: int) -> None:
+def _check(a: Array, out: tuple[int, ...], n: int) -> None:
     """Raises PyTorch's errors."""
     if len(out) != n:
         raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(out)}")
@@ -42,13 +44,24 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     map_of(size, out, align_corners, scale) gives the map of one dimension.
     """
 
-    def maps(sizes: Any, out: Any, align_corners: bool, scales: Any) -> Any:
+    def maps(
+        sizes: tuple[int, ...],
+        out: tuple[int, ...],
+        align_corners: bool,
+        scales: tuple[float, ...] | None,
+    ) -> Any:
         return [
             map_of(size, int(to), align_corners, scale)
             for size, to, scale in zip(sizes[-n:], out, scales or (None,) * n)
         ]
 
-    def forward(xp: Any, a: Any, out: Any, align_corners: bool, scales: Any) -> Any:
+    def forward(
+        xp: ArrayModule,
+        a: Array,
+        out: tuple[int, ...],
+        align_corners: bool,
+        scales: tuple[float, ...] | None,
+    ) -> Any:
         _check(a, out, n)
         if a.dtype.kind != "f" and a.dtype.char != "B":
             raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
@@ -62,7 +75,14 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
             a = xp.clip(xp.floor(made + 0.5), 0, 255).astype(a.dtype)
         return a
 
-    def backward(xp: Any, g: Any, out: Any, shape: Any, align_corners: bool, scales: Any) -> Any:
+    def backward(
+        xp: ArrayModule,
+        g: Array,
+        out: tuple[int, ...],
+        shape: tuple[int, ...],
+        align_corners: bool,
+        scales: tuple[float, ...] | None,
+    ) -> Any:
         return apply_all(xp, g, maps(shape, out, align_corners, scales), transposed=True)
 
     node = "".join(p[:1].upper() + p[1:] for p in re.sub(r"(\d)d", r"\1D", name).split("_"))
@@ -160,10 +180,10 @@ def upsample_bilinear2d_aa(
 
 
 def _adaptive_average(n: int) -> Op:
-    def maps(sizes: Any, out: Any) -> Any:
+    def maps(sizes: tuple[int, ...], out: tuple[int, ...]) -> Any:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
-    def forward(xp: Any, a: Any, out: Any) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:
         if a.dtype.kind != "f":
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
@@ -199,7 +219,9 @@ def _adaptive_average(n: int) -> Op:
 ADAPTIVE = {n: _adaptive_average(n) for n in (2, 3)}
 
 
-def adaptive_sizes(name: str, input: Tensor, output_size: Any, n: int) -> tuple[int, ...]:
+def adaptive_sizes(
+    name: str, input: Tensor, output_size: Sequence[int | None] | int | None, n: int
+) -> tuple[int, ...]:
     """The sizes an adaptive pool makes; None keeps a dimension."""
     sizes = (
         (output_size,) * n
@@ -229,7 +251,9 @@ def adaptive_sizes(name: str, input: Tensor, output_size: Any, n: int) -> tuple[
     return made
 
 
-def adaptive_average(n: int, input: Tensor, output_size: Any) -> Tensor:
+def adaptive_average(
+    n: int, input: Tensor, output_size: Sequence[int | None] | int | None
+) -> Tensor:
     """Adaptive average pooling over n dimensions."""
     name = f"adaptive_avg_pool{n}d"
     sizes = adaptive_sizes(name, input, output_size, n)
@@ -239,7 +263,7 @@ def adaptive_average(n: int, input: Tensor, output_size: Any) -> Tensor:
 
 
 @public("adaptive_avg_pool1d")
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: tuple[int, ...]) -> Tensor:
     """The means of even bins along one dimension."""
     (size,) = adaptive_sizes("adaptive_avg_pool1d", input, output_size, 1)
     made = ADAPTIVE[2].function(input.unsqueeze(-2), (1, size))

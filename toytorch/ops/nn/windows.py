@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from toytorch.facts.hints import Array, ArrayModule
 
-def spread_over(name: str, value: Any, n: int, what: str) -> tuple[int, ...]:
+
+def spread_over(name: str, value: int | Sequence[int], n: int, what: str) -> tuple[int, ...]:
     """One int, or one for each of n dimensions, as n ints."""
     if isinstance(value, int):
         return (value,) * n
@@ -26,7 +29,7 @@ def taps(size: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> in
     return (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def padded(xp: Any, a: Any, pads: Any, value: Any = 0) -> Any:
+def padded(xp: ArrayModule, a: Array, pads: Sequence[int], value: int = 0) -> Any:
     """The array with a border of `pads` elements on both sides of its last dimensions."""
     n = len(pads)
     if not any(pads):
@@ -49,7 +52,14 @@ def inner(a: Any, pads: Any) -> Any:
     return a[(..., *(slice(p, s - p) for p, s in zip(pads, a.shape[-len(pads) :])))]
 
 
-def windows(xp: Any, a: Any, kernel: Any, stride: Any, dilation: Any, out: Any) -> Any:
+def windows(
+    xp: ArrayModule,
+    a: Array,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    out: Sequence[int],
+) -> Any:
     """A view (…, *kernel, *out) of all windows of an array (…, *sizes), without a copy."""
     n = len(kernel)
     steps = a.strides[-n:]
@@ -62,7 +72,9 @@ def windows(xp: Any, a: Any, kernel: Any, stride: Any, dilation: Any, out: Any) 
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 
-def tap_slices(offsets: Any, stride: Any, dilation: Any, out: Any) -> tuple[Any, ...]:
+def tap_slices(
+    offsets: tuple[int, ...], stride: Sequence[int], dilation: Sequence[int], out: Sequence[int]
+) -> tuple[Any, ...]:
     """The elements that all windows have at one place of the kernel."""
     return (
         ...,
@@ -73,6 +85,6 @@ def tap_slices(offsets: Any, stride: Any, dilation: Any, out: Any) -> tuple[Any,
     )
 
 
-def sizes_text(shape: Any) -> str:
+def sizes_text(shape: Sequence[int]) -> str:
     """A shape as error messages write it: [2, 3]."""
     return str([int(n) for n in shape])

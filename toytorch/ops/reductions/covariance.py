@@ -11,7 +11,7 @@ from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_parts import complex
 
 
-def _weights(values: Any, name: str, count: int, kind: str) -> None:
+def _weights(values: Tensor, name: str, count: int, kind: str) -> None:
     if values.ndim > 1:
         raise RuntimeError(
             f"cov(): expected {name} to have one or fewer dimensions but got "
@@ -34,7 +34,11 @@ def _weights(values: Any, name: str, count: int, kind: str) -> None:
 
 @public("cov", method=True)
 def cov(
-    input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
 ) -> Tensor:
     """Covariances of variables (rows) over observations (columns).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -25,7 +26,7 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The n-th differences x[i+1] - x[i] along a dimension.
 
@@ -60,7 +61,7 @@ def diff(
 # -- slopes ---------------------------------------------------------------------------------------
 
 
-def _dims(input: Tensor, dim: Any) -> list[int]:
+def _dims(input: Tensor, dim: int | Sequence[int] | None) -> list[int]:
     if dim is None:
         return list(range(input.ndim))
     dims = [wrap_dim(d, input.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
@@ -70,7 +71,9 @@ def _dims(input: Tensor, dim: Any) -> list[int]:
     return dims
 
 
-def _steps(input: Tensor, spacing: Any, dims: list[int]) -> list[Any]:
+def _steps(
+    input: Tensor, spacing: float | Sequence[Tensor | float] | None, dims: list[int]
+) -> list[Any]:
     """The distance between samples, or their places, along each dimension."""
     if spacing is None:
         return [1.0] * len(dims)
@@ -97,7 +100,7 @@ def _steps(input: Tensor, spacing: Any, dims: list[int]) -> list[Any]:
     return list(spacing)
 
 
-def _edge(x: Tensor, d: int, gap: Any, order: int, last: bool) -> Tensor:
+def _edge(x: Tensor, d: int, gap: Tensor | float, order: int, last: bool) -> Tensor:
     """The slope at an end, from the two or three samples there."""
     n = x.shape[d]
     at = [
@@ -140,7 +143,11 @@ def _slope(x: Tensor, d: int, step: Any, order: int) -> Tensor:
 
 @public("gradient")
 def gradient(
-    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
+    input: Tensor,
+    *,
+    spacing: float | Sequence[Tensor | float] | None = None,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> list[Tensor]:
     """The slopes of a sampled function along each dimension, by central differences.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array
 from toytorch.ops.creation import create
 from toytorch.ops.define import public, watched
 from toytorch.ops.named_results import result_class
@@ -31,7 +33,7 @@ def _limits(name: str, values: Any, low: Any, high: Any, widen: float) -> tuple[
     return (low - widen, high + widen) if low == high else (low, high)
 
 
-def _counts(columns: list[Any], edges: list[Any], weight: Any, kind: Any) -> Any:
+def _counts(columns: list[Any], edges: list[Any], weight: Array | None, kind: np.dtype[Any]) -> Any:
     """The weight in each cell of a grid of bins; the last edge of a row of bins belongs to it."""
     inside = np.ones(len(columns[0]), bool)
     places = np.zeros(len(columns[0]), np.int64)
@@ -47,7 +49,7 @@ def _counts(columns: list[Any], edges: list[Any], weight: Any, kind: Any) -> Any
     return sums.reshape(size).astype(kind)
 
 
-def _as_density(hist: Any, edges: list[Any]) -> Any:
+def _as_density(hist: Array, edges: list[Any]) -> Any:
     """Counts as a density, whose integral is 1."""
     volume = np.ones((), hist.dtype)
     for k, e in enumerate(edges):
@@ -59,7 +61,7 @@ def _as_density(hist: Any, edges: list[Any]) -> Any:
 @public("histc", method=True)
 @watched
 def histc(
-    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
 ) -> Tensor:
     """The number of elements in each of `bins` bins of equal width.
 
@@ -80,7 +82,13 @@ def histc(
     return create.put_out(wrap(counts.astype(input.dtype.numpy)), out)
 
 
-def _edges(name: str, columns: list[Any], bins: Any, range: Any, kind: Any) -> list[Any]:
+def _edges(
+    name: str,
+    columns: list[Any],
+    bins: Sequence[Tensor | int],
+    range: Sequence[float] | None,
+    kind: np.dtype[Any],
+) -> list[Any]:
     """The edges of the bins along each dimension."""
     edges = []
     for k, (values, n) in enumerate(zip(columns, bins)):
@@ -111,7 +119,7 @@ def _edges(name: str, columns: list[Any], bins: Any, range: Any, kind: Any) -> l
     return edges
 
 
-def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Any:
+def _weights(name: str, input: Tensor, weight: Tensor | None, shape: tuple[int, ...]) -> Any:
     if weight is None:
         return None
     if weight.dtype is not input.dtype:
@@ -133,12 +141,12 @@ def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Any:
 @public("histogram", method=True, returns="(Tensor hist, Tensor bin_edges)")
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Tensor | int,
     *,
-    range: Any = None,
-    weight: Any = None,
+    range: tuple[float, ...] | None = None,
+    weight: Tensor | None = None,
     density: bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Any:
     """The weight of elements in each bin, and the edges of the bins.
 
@@ -159,7 +167,12 @@ def histogram(
 @public("histogramdd")
 @watched
 def histogramdd(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+    input: Tensor,
+    bins: int | Sequence[Tensor | int],
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> Any:
     """The weight of points (…, D) in each cell of a grid, and the edges of its bins.
 

@@ -9,7 +9,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 
 
-def _strips(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _strips(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> Any:
     """The area between every two neighbouring samples, times two, and the spacing left to do."""
     d = wrap_dim(dim, y.ndim)
     n = y.shape[d]
@@ -29,7 +29,7 @@ def _strips(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return (y.narrow(d, 0, n - 1) + y.narrow(d, 1, n - 1)) * width, 1
 
 
-def _refuse_masks(name: str, y: Any, x: Any) -> None:
+def _refuse_masks(name: str, y: Tensor, x: Tensor | None) -> None:
     for value, label in ((y, "y"), (x, "x")):
         if value is not None and value.dtype.kind == "b":
             raise RuntimeError(
@@ -38,7 +38,7 @@ def _refuse_masks(name: str, y: Any, x: Any) -> None:
 
 
 @public("trapezoid", "trapz")
-def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
 
     >>> import toytorch as torch
@@ -55,7 +55,9 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor
 
 
 @public("cumulative_trapezoid")
-def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1
+) -> Tensor:
     """The running integral of y along a dimension.
 
     >>> import toytorch as torch

@@ -7,12 +7,14 @@ a product, -∞ for a maximum. What has no such value (mean, variance) also coun
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.overloads import logsumexp as plain_logsumexp
@@ -20,7 +22,7 @@ from toytorch.ops.reductions import reduce
 from toytorch.ops.reductions.order_statistics import nanmedian
 
 
-def _lowest(kind: Any, sign: int) -> Any:
+def _lowest(kind: DType, sign: int) -> Any:
     """The value below (sign 1) or above (sign -1) all others of a type."""
     if kind.is_floating_point or kind.is_complex:
         return -sign * math.inf
@@ -30,7 +32,7 @@ def _lowest(kind: Any, sign: int) -> Any:
     return int(limits.min if sign > 0 else limits.max)
 
 
-def _bool_mask(input: Tensor, mask: Any) -> Any:
+def _bool_mask(input: Tensor, mask: Tensor) -> Any:
     """The mask in the shape of the input."""
     if mask.ndim > input.ndim:
         raise IndexError(
@@ -41,12 +43,12 @@ def _bool_mask(input: Tensor, mask: Any) -> Any:
     return mask.expand(input.shape)
 
 
-def _filled(input: Any, mask: Any, value: Any) -> Any:
+def _filled(input: Tensor, mask: Tensor | None, value: float) -> Any:
     """The input with `value` where the mask is False."""
     return input if mask is None else input.masked_fill(~_bool_mask(input, mask), value)
 
 
-def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+def _dims(dim: Sequence[int] | int | str | None, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce: all of them for None and ()."""
     if dim is None or (isinstance(dim, (tuple, list)) and not len(dim)):
         return tuple(range(ndim))
@@ -59,7 +61,7 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(found)) if ndim else ()
 
 
-def _wide(input: Any, dtype: Any) -> Any:
+def _wide(input: Tensor, dtype: DType | None) -> Any:
     """The type of a sum: the one asked for, int64 for small integers."""
     return dtype or (types.int64 if input.dtype.rank < 2 else input.dtype)
 
@@ -69,7 +71,12 @@ def _wide(input: Any, dtype: Any) -> Any:
 
 @public("masked.sum", tensor_first=False)
 def sum(
-    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Σ of the elements that the mask shows.
 
@@ -84,7 +91,12 @@ def sum(
 
 @public("masked.prod", tensor_first=False)
 def prod(
-    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Π of the elements that the mask shows."""
     result = _filled(input, mask, 1).to(_wide(input, dtype))
@@ -94,14 +106,18 @@ def prod(
 
 
 @public("masked.cumsum", tensor_first=False)
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumsum(
+    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """Running sum of the elements that the mask shows."""
     kind = dtype or input.dtype
     return _filled(input, mask, 0).cumsum(dim, dtype=kind).to(kind)
 
 
 @public("masked.cumprod", tensor_first=False)
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def cumprod(
+    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """Running product of the elements that the mask shows."""
     kind = dtype or input.dtype
     return _filled(input, mask, 1).cumprod(dim, dtype=kind).to(kind)
@@ -112,7 +128,12 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Ten
 
 def _extreme(name: str, sign: int) -> Any:
     def function(
-        input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+        input: Tensor,
+        dim: int | str | Sequence[int] | None = None,
+        *,
+        keepdim: bool = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
         filled = _filled(input, mask, _lowest(input.dtype, sign))
         over = dim if name.startswith("arg") else _dims(dim, input.ndim)
@@ -131,7 +152,12 @@ argmax, argmin = _extreme("argmax", 1), _extreme("argmin", -1)
 
 @public("masked.median", tensor_first=False)
 def median(
-    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The middle (the lower of two) of the elements that the mask shows."""
     d = wrap_dim(dim, input.ndim)
@@ -151,7 +177,12 @@ def median(
 
 @public("masked.logsumexp", tensor_first=False)
 def logsumexp(
-    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """log Σ eˣ of the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
@@ -161,7 +192,12 @@ def logsumexp(
 
 @public("masked.logaddexp", tensor_first=False)
 def logaddexp(
-    input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: DType | None = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
 ) -> Tensor:
     """log(eᵃ + eᵇ), without what the masks hide."""
     a = _filled(input, input_mask, -math.inf)
@@ -172,7 +208,9 @@ def logaddexp(
 # -- means, variances and norms -------------------------------------------------------------------
 
 
-def _shown(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
+def _shown(
+    input: Tensor, dim: int | Sequence[int] | None, keepdim: bool, mask: Tensor | None
+) -> Any:
     """How many elements the mask shows."""
     seen = (
         _bool_mask(input, mask)
@@ -184,7 +222,12 @@ def _shown(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:
 
 @public("masked.mean", tensor_first=False)
 def mean(
-    input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The mean of the elements that the mask shows; NaN where it shows none."""
     if (dtype or input.dtype).rank < 2:
@@ -198,7 +241,13 @@ def mean(
 
 
 def _deviation(
-    input: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any
+    input: Tensor,
+    dim: int | Sequence[int] | None,
+    unbiased: bool | None,
+    correction: int | None,
+    keepdim: bool,
+    dtype: DType | None,
+    mask: Tensor | None,
 ) -> Any:
     """Σ(x - mean)²/(n - correction) of the elements that the mask shows."""
     if unbiased is not None and correction is not None:
@@ -218,14 +267,14 @@ def _deviation(
 
 @public("masked.var", tensor_first=False)
 def var(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
     *,
-    correction: Any = None,
+    correction: int | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The variance of the elements that the mask shows."""
     return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask)
@@ -233,14 +282,14 @@ def var(
 
 @public("masked.std", tensor_first=False)
 def std(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
     *,
-    correction: Any = None,
+    correction: int | None = None,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The standard deviation of the elements that the mask shows."""
     return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
@@ -248,13 +297,13 @@ def std(
 
 @public("masked.norm", tensor_first=False)
 def norm(
-    input: Any,
-    ord: Any = 2.0,
-    dim: Any = None,
+    input: Tensor,
+    ord: float = 2.0,
+    dim: int | Sequence[int] | None = None,
     *,
     keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The p-norm of the elements that the mask shows."""
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
@@ -267,21 +316,27 @@ def norm(
 
 
 @public("masked.softmax", tensor_first=False)
-def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """eˣ/Σeˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
     return reduce.softmax.function(filled, dim, dtype or input.dtype)
 
 
 @public("masked.log_softmax", tensor_first=False)
-def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """log of softmax over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
     return reduce.log_softmax.function(filled, dim, dtype or input.dtype)
 
 
 @public("masked.softmin", tensor_first=False)
-def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+) -> Tensor:
     """e⁻ˣ/Σe⁻ˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, -1))
     return reduce.softmax.function(-filled, dim, dtype or input.dtype)
@@ -289,7 +344,13 @@ def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Ten
 
 @public("masked.normalize", tensor_first=False)
 def normalize(
-    input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: DType | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The elements that the mask shows, divided by their norm (or eps, if that is larger)."""
     filled = _filled(input, mask, 0)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import DType
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
 from toytorch.ops.reductions import reduce
 
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
+
 
 @public("norm", method=True, tensor_first=False)
 def norm(
     input: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
+    p: float | str = "fro",
+    dim: Sequence[int] | int | None = None,
     keepdim: builtins.bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
 ) -> Tensor:
     """The p-norm over dimensions; "fro" is the Euclidean one."""
@@ -40,15 +45,15 @@ def norm(
     )
 
 
-def _variance(name: str, op: Any) -> Any:
+def _variance(name: str, op: Op) -> Any:
     def function(
         input: Tensor,
-        dim: Any = None,
-        unbiased: Any = None,
+        dim: Sequence[int] | int | str | None = None,
+        unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: Any = 1,
-        out: Any = None,
+        correction: int = 1,
+        out: Tensor | None = None,
     ) -> Tensor:
         if isinstance(dim, builtins.bool):
             dim, unbiased = None, dim
@@ -74,11 +79,11 @@ var, std = _variance("var", reduce.var), _variance("std", reduce.std)
 @public("var_mean")
 def var_mean(
     input: Tensor,
-    dim: Any = None,
-    unbiased: Any = None,
+    dim: Sequence[int] | int | None = None,
+    unbiased: bool | None = None,
     keepdim: builtins.bool = False,
     *,
-    correction: Any = 1,
+    correction: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
     return (
@@ -90,11 +95,11 @@ def var_mean(
 @public("std_mean")
 def std_mean(
     input: Tensor,
-    dim: Any = None,
-    unbiased: Any = None,
+    dim: Sequence[int] | int | None = None,
+    unbiased: bool | None = None,
     keepdim: builtins.bool = False,
     *,
-    correction: Any = 1,
+    correction: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     return (
@@ -103,7 +108,7 @@ def std_mean(
     )
 
 
-def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
+def _welford_mean(input: Tensor, dim: Sequence[int] | int | None, keepdim: builtins.bool) -> Tensor:
     """The mean as a running update finds it: NaN where an infinity came in."""
     mean = input.mean(dim, keepdim)
     return mean.masked_fill(mean.isinf(), math.nan)
@@ -115,11 +120,11 @@ def _welford_mean(input: Tensor, dim: Any, keepdim: builtins.bool) -> Tensor:
 @public("nanmean", method=True)
 def nanmean(
     input: Tensor,
-    dim: Any = None,
+    dim: Sequence[int] | int | None = None,
     keepdim: builtins.bool = False,
     *,
-    dtype: Any = None,
-    out: Any = None,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean with NaN left out.
 

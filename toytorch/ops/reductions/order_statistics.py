@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
@@ -18,7 +19,7 @@ from toytorch.ops.reductions import sort
 # -- the median of what is a number ---------------------------------------------------------------
 
 
-def _nanmedian(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+def _nanmedian(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
@@ -47,7 +48,7 @@ nanmedian_dim = general(
 )
 
 
-def _nanmedian_all(xp: Any, a: Any) -> Any:
+def _nanmedian_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return sort.median_of_nothing(xp, a)
     return _nanmedian(xp, a.reshape(-1), 0, False)[0]
@@ -65,7 +66,9 @@ nanmedian_all = general(
 
 
 @public("nanmedian", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
-def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
     >>> nanmedian(create.tensor([1., math.nan, 3., 2.]))
@@ -79,7 +82,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any
 # -- the most frequent element --------------------------------------------------------------------
 
 
-def _mode(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
@@ -119,7 +122,7 @@ public_with_names(mode)
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _check(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
+def _check(name: str, input: Tensor, q: Tensor | float, interpolation: str) -> Tensor:
     """q as a tensor, after PyTorch's checks."""
     if not input.numel():
         raise RuntimeError(f"{name}() input tensor must be non-empty")
@@ -147,12 +150,12 @@ def _quantile(name: str, skip: bool) -> Any:
     @cast_to("float32")
     def function(
         input: Tensor,
-        q: Any,
+        q: Tensor | float,
         dim: int | None = None,
         keepdim: bool = False,
         *,
         interpolation: str = "linear",
-        out: Any = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         fractions: Any = _check(name, input, q, interpolation)
         x: Any = input.reshape(-1) if dim is None else input

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.backends.base import attempt
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import reduction, view
 from toytorch.ops.shaping.rearrange import cat
 
+if TYPE_CHECKING:
+    from toytorch.backends.sparse import SparseArray
+    from toytorch.core.tensor import Tensor
 
-def axes(dim: Any, ndim: int) -> tuple[int, ...]:
+
+def axes(dim: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
     """The dimensions to take together: all of them for None or an empty list."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
@@ -24,7 +31,9 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
     return () if ndim == 0 else found
 
 
-def spread_over(g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+def spread_over(
+    g: Tensor, shape: tuple[int, ...], dim: Sequence[int] | int | None, keepdim: bool
+) -> Any:
     """A gradient of a reduction, over the shape that was reduced."""
     if not keepdim and shape:
         for d in sorted(axes(dim, len(shape))):
@@ -32,7 +41,7 @@ def spread_over(g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return g.expand(shape)
 
 
-def kept(value: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+def kept(value: Any, shape: tuple[int, ...], dim: Sequence[int] | int | None, keepdim: bool) -> Any:
     """A result of a reduction with its reduced dimensions put back as 1."""
     if not keepdim and shape:
         for d in sorted(axes(dim, len(shape))):
@@ -40,19 +49,26 @@ def kept(value: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return value
 
 
-def sum_type(array: Any, dtype: Any) -> Any:
+def sum_type(array: SparseArray | Array, dtype: DType | None) -> Any:
     """NumPy's type for the result of a sum: the one asked for, or int64 for integers."""
     if dtype is not None:
         return dtype.numpy
     return np.int64 if array.dtype.kind in "biu" else array.dtype
 
 
-def _need_float(name: str, array: Any) -> None:
+def _need_float(name: str, array: Array) -> None:
     if array.dtype.kind in "biu":
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
 
 
-def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = False) -> Any:
+def _large(
+    xp: ArrayModule,
+    a: Array,
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+    kind: npt.DTypeLike,
+    mean: bool = False,
+) -> Any:
     """A sum or a mean in one compiled pass, where there is one for these dimensions; else None."""
     if kind != a.dtype:
         return None
@@ -63,7 +79,9 @@ def _large(xp: Any, a: Any, dim: Any, keepdim: bool, kind: Any, mean: bool = Fal
     return made
 
 
-def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _sum(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
+) -> Any:
     if dim is None and dtype is None and not keepdim and a.size >= SMALLEST:  # the usual call
         made = attempt(xp, "sum", a)
         if made is not None:
@@ -78,12 +96,18 @@ def _sum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
-def by_dim(self: Any, dim: Any = None, *rest: Any) -> int:
+def by_dim(self: Tensor, dim: Sequence[int] | int | None = None, *rest: bool | None) -> int:
     """PyTorch's overload number: 0 for all dimensions, 1 where some are named."""
     return 0 if dim is None else 1
 
 
-def _spread(xp: Any, g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+def _spread(
+    xp: ArrayModule,
+    g: Array,
+    shape: tuple[int, ...],
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+) -> Any:
     if not g.ndim:  # every element is the one there is
         made = attempt(xp, "repeat", g, shape)
         if made is not None:
@@ -114,7 +138,9 @@ sum = reduction(
 )
 
 
-def _nansum(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _nansum(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
+) -> Any:
     if a.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if a.dtype.kind == "f":
@@ -132,7 +158,9 @@ nansum = reduction(
 )
 
 
-def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _mean(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None
+) -> Any:
     kind = a.dtype if dtype is None else np.dtype(dtype.numpy)
     if kind.kind in "biu":
         raise RuntimeError(
@@ -148,7 +176,7 @@ def _mean(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return made / xp.asarray(count).astype(made.dtype)
 
 
-def _count(shape: Any, dim: Any) -> int:
+def _count(shape: tuple[int, ...], dim: Sequence[int] | int | None) -> int:
     return math.prod(shape[d] for d in axes(dim, len(shape))) if shape else 1
 
 
@@ -165,14 +193,14 @@ mean = reduction(
 )
 
 
-def _prod(xp: Any, a: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _prod(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool, dtype: DType | None) -> Any:
     if dim is not None:
         dim = wrap_dim(dim, a.ndim)
     axis = None if dim is None or a.ndim == 0 else dim
     return xp.prod(a, axis=axis, keepdims=keepdim and a.ndim > 0, dtype=sum_type(a, dtype))
 
 
-def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> Any:
+def _prod_gradient(g: Tensor, self: Tensor, dim: int | None, keepdim: bool, result: Tensor) -> Any:
     if self.ndim == 0:
         return g
     if dim is None:
@@ -191,7 +219,7 @@ def _prod_gradient(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> A
     return g * (before * after)
 
 
-def _cat(tensors: Any, dim: int) -> Any:
+def _cat(tensors: Sequence[Tensor], dim: int) -> Any:
     return cat.function(tensors, dim)
 
 
@@ -207,7 +235,9 @@ prod = reduction(
 )
 
 
-def _var(xp: Any, a: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def _var(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
+) -> Any:
     _need_float("std and var", a)
     over = axes(dim, a.ndim)
     count = math.prod(a.shape[d] for d in over)
@@ -218,7 +248,9 @@ def _var(xp: Any, a: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return total / total.dtype.type(degrees)
 
 
-def _var_gradient(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def _var_gradient(
+    g: Tensor, self: Tensor, dim: Sequence[int] | int | None, correction: int, keepdim: bool
+) -> Any:
     count = _count(self.shape, dim)
     degrees = max(count - correction, 0)
     over = list(axes(dim, self.ndim))
@@ -239,11 +271,20 @@ var = reduction(
 )
 
 
-def _std(xp: Any, a: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def _std(
+    xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, correction: int, keepdim: bool
+) -> Any:
     return xp.sqrt(_var(xp, a, dim, correction, keepdim))
 
 
-def _std_gradient(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
+def _std_gradient(
+    g: Tensor,
+    self: Tensor,
+    dim: Sequence[int] | int | None,
+    correction: int,
+    keepdim: bool,
+    result: Tensor,
+) -> Any:
     share = (g / (2 * result)).masked_fill(result == 0, 0)
     return _var_gradient(share, self, dim, correction, keepdim)
 
@@ -262,7 +303,7 @@ std = reduction(
 # -- extremes -------------------------------------------------------------------------------------
 
 
-def _refuse_empty(name: str, a: Any, dim: Any) -> None:
+def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None) -> None:
     over = axes(dim, a.ndim)
     for d in over:
         if a.shape[d] == 0:
@@ -278,14 +319,16 @@ def _refuse_empty(name: str, a: Any, dim: Any) -> None:
 
 
 def _extreme(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
         _refuse_empty(name, a, dim)
         return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
 
     return kernel
 
 
-def _share_ties(g: Any, self: Any, dim: Any, keepdim: bool, result: Any) -> Any:
+def _share_ties(
+    g: Tensor, self: Tensor, dim: Sequence[int] | int | None, keepdim: bool, result: Tensor
+) -> Any:
     mask = self == kept(result, self.shape, dim, keepdim)
     count = mask.sum(list(axes(dim, self.ndim)), True)
     return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
@@ -310,14 +353,14 @@ amin = reduction(
 
 
 def _all_extreme(name: str) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
         _refuse_empty(name[1:], a, None)
         return getattr(xp, name)(a)
 
     return kernel
 
 
-def _aminmax(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
     if dim is None and not a.size:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the "
@@ -331,7 +374,12 @@ def _aminmax(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def _aminmax_gradient(
-    gs: Any, self: Any, dim: Any, keepdim: bool, result0: Any, result1: Any
+    gs: Sequence[Tensor],
+    self: Tensor,
+    dim: int | None,
+    keepdim: bool,
+    result0: Tensor,
+    result1: Tensor,
 ) -> Any:
     parts = [
         _share_ties(g, self, dim, keepdim, r)
@@ -375,13 +423,13 @@ min_all = reduction(
 )
 
 
-def first_nan_or(name: str, xp: Any, a: Any, dim: int) -> Any:
+def first_nan_or(name: str, xp: ArrayModule, a: Array, dim: int) -> Any:
     """The index of an extreme along a dimension; the first NaN is the extreme of all."""
     return getattr(xp, "arg" + name)(a, axis=dim)
 
 
 def _with_indices(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             if a.dtype.kind == "c":
@@ -397,7 +445,7 @@ def _with_indices(name: str) -> Any:
     return kernel
 
 
-def put_at(g: Any, shape: Any, dim: int, index: Any, keepdim: bool) -> Any:
+def put_at(g: Tensor | None, shape: tuple[int, ...], dim: int, index: Tensor, keepdim: bool) -> Any:
     """Zeros of a shape with g written at an index along a dimension."""
     if not shape:
         return g
@@ -430,7 +478,7 @@ min_dim = reduction(
 
 
 def _arg(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
         if a.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input")
         if a.dtype.kind == "c":
@@ -469,7 +517,7 @@ argmin = reduction(
 
 
 def _any_all(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
         over = (
             tuple(range(a.ndim))
             if dim is None
@@ -506,7 +554,7 @@ count_nonzero = reduction(
 # -- norms and exponentials -----------------------------------------------------------------------
 
 
-def _logsumexp(xp: Any, a: Any, dim: Any, keepdim: bool) -> Any:
+def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: bool) -> Any:
     a = a.astype(np.float32) if a.dtype.kind in "biu" else a
     over = axes(dim, a.ndim)
     if not a.size:
@@ -528,7 +576,7 @@ logsumexp = reduction(
 )
 
 
-def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
+def _shifted(xp: ArrayModule, a: Array, dim: int, name: str) -> Any:
     if not a.size:
         return a.copy(), 0
     if a.dtype.kind in "biuc":
@@ -540,7 +588,7 @@ def _shifted(xp: Any, a: Any, dim: Any, name: str) -> Any:
     return a - xp.amax(a, axis=d, keepdims=True), d
 
 
-def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     wrap_dim(dim, a.ndim)
     y = attempt(xp, "softmax", a, dim) if dtype is None else None
     if y is not None:
@@ -554,7 +602,7 @@ def _softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
     return e
 
 
-def _log_softmax(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
         y = attempt(xp, "log_softmax", a, dim)
         if y is not None:
@@ -587,7 +635,7 @@ log_softmax = reduction(
 )
 
 
-def _softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
+def _softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
     made = attempt(xp, "softmax_backward", g, y, dim)
     if made is not None:
         return made
@@ -597,7 +645,7 @@ def _softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
     )
 
 
-def _softmax_share_output(g: Any, grad_output: Any, output: Any, dim: int) -> Any:
+def _softmax_share_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Any:
     """y ↦ u·y - y·Σu·y, with u the gradient that came: its derivative, applied to g."""
     inner = (grad_output * output).sum(dim, True)
     return g * (grad_output - inner) - grad_output * (g * output).sum(dim, True)
@@ -617,7 +665,7 @@ reduction(
 )
 
 
-def _log_softmax_backward(xp: Any, g: Any, y: Any, dim: int) -> Any:
+def _log_softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
     made = attempt(xp, "log_softmax_backward", g, y, dim)
     if made is not None:
         return made
@@ -637,7 +685,14 @@ reduction(
 )
 
 
-def _vector_norm(xp: Any, a: Any, ord: float, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _vector_norm(
+    xp: ArrayModule,
+    a: Array,
+    ord: float,
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+    dtype: DType | None,
+) -> Any:
     a = a if dtype is None else a.astype(dtype.numpy)
     _need_float("linalg.vector_norm", a)
     over, size = axes(dim, a.ndim), xp.abs(a)
@@ -652,7 +707,14 @@ def _vector_norm(xp: Any, a: Any, ord: float, dim: Any, keepdim: bool, dtype: An
     return xp.sum(size**ord, axis=over, keepdims=keepdim) ** (1 / ord)
 
 
-def _norm_gradient(g: Any, self: Any, ord: float, dim: Any, keepdim: bool, result: Any) -> Any:
+def _norm_gradient(
+    g: Tensor,
+    self: Tensor,
+    ord: float,
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+    result: Tensor,
+) -> Any:
     g, norm = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
     if ord == 0:
         return g * (self * 0)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.reductions.reduce import sum_type
 from toytorch.ops.shaping.rearrange import cat
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 def _running(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: int, dtype: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.astype(sum_type(a, dtype))
@@ -24,7 +28,7 @@ def _running(name: str) -> Any:
     return kernel
 
 
-def _cumsum_gradient(g: Any, dim: int) -> Any:
+def _cumsum_gradient(g: Tensor, dim: int) -> Any:
     return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
 
 
@@ -41,7 +45,7 @@ cumsum = general(
 )
 
 
-def _cumprod_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
+def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     if self.ndim == 0:
         return g
     if self._batches is None and not bool((self == 0).any()):
@@ -74,7 +78,7 @@ cumprod = general(
 
 
 def _running_extreme(name: str) -> Any:
-    def kernel(xp: Any, a: Any, dim: int) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
         d = wrap_dim(dim, a.ndim)
         if a.ndim == 0:
             return a.copy(), xp.zeros((), np.int64)
@@ -115,7 +119,7 @@ cummin = general(
 # -- the logarithm of a running sum ---------------------------------------------------------------
 
 
-def _logcumsumexp(xp: Any, a: Any, dim: int) -> Any:
+def _logcumsumexp(xp: ArrayModule, a: Array, dim: int) -> Any:
     d = wrap_dim(dim, a.ndim)
     if a.dtype.kind in "biu":
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{type_name(a)}'")
@@ -135,7 +139,7 @@ def _logcumsumexp(xp: Any, a: Any, dim: int) -> Any:
 NARROW = 500.0  # e^x can be told from 0 and ∞ over such a range
 
 
-def _logcumsumexp_gradient(g: Any, self: Any, dim: int, result: Any) -> Any:
+def _logcumsumexp_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     """gᵢ = Σ_{j≥i} gⱼ·e^{xᵢ-yⱼ}."""
     if self.ndim == 0 or not self.numel():
         return g * 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.dispatch import NUMBERS
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public, watched
@@ -55,7 +57,7 @@ def unique_consecutive(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _consecutive(xp: Any, a: Any, dim: Any) -> Any:
+def _consecutive(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = 0 if dim is None else wrap_dim(dim, a.ndim)
     rows = a.reshape(-1) if dim is None else np.moveaxis(a, d, 0)
     n = len(rows)
@@ -68,14 +70,14 @@ def _consecutive(xp: Any, a: Any, dim: Any) -> Any:
     return np.ascontiguousarray(values), inverse, counts
 
 
-def _unique(xp: Any, a: Any, dim: Any) -> Any:
+def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     d = None if dim is None else wrap_dim(dim, a.ndim)
     values, inverse, counts = xp.unique(a, return_inverse=True, return_counts=True, axis=d)
     return values, inverse.reshape(a.shape if d is None else -1), counts
 
 
-def _distinct(name: str, node: str, kernel: Any) -> Any:
-    def refuse(gs: Any) -> Any:
+def _distinct(name: str, node: str, kernel: Callable[..., Any]) -> Any:
+    def refuse(gs: Sequence[Tensor | None]) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return general(
@@ -100,12 +102,12 @@ consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _co
 
 @public("isin", tensor_first=False, words={"element": "elements", "test_element": "test_elements"})
 def isin(
-    elements: Any,
-    test_elements: Any,
+    elements: Tensor | Scalar,
+    test_elements: Tensor,
     *,
     assume_unique: builtins.bool = False,
     invert: builtins.bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Whether each element is one of test_elements.
 
@@ -136,7 +138,9 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 @public("nonzero_static", method=True)
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+def nonzero_static(
+    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
+) -> Tensor:
     """The first `size` places of non-zero elements; rows that are too many hold fill_value.
 
     >>> nonzero_static(create.tensor([0, 5]), size=2)
@@ -154,7 +158,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
 
 @public("unravel_index", tensor_first=False)
 @watched
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
     >>> unravel_index(create.tensor([5]), (2, 3))
@@ -179,7 +183,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 @public("msort", method=True)
-def msort(input: Tensor, *, out: Any = None) -> Tensor:
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first dimension in order."""
     return create.put_out(sort.sort.function(input, 0)[0], out)
 
@@ -190,13 +194,13 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 @public("searchsorted", tensor_first=False)
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,
+    input: Tensor | float,
     *,
     out_int32: builtins.bool = False,
     right: builtins.bool = False,
     side: str | None = None,
-    sorter: Any = None,
-    out: Any = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Where values would go in a sorted sequence."""
     if side not in (None, "left", "right"):
@@ -213,12 +217,12 @@ def searchsorted(
 
 @public("bucketize", tensor_first=False)
 def bucketize(
-    input: Any,
+    input: Tensor,
     boundaries: Tensor,
     *,
     out_int32: builtins.bool = False,
     right: builtins.bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The bucket of each value."""
     if not isinstance(input, (Tensor, *NUMBERS)):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general
 from toytorch.ops.reductions.reduce import put_at
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def order(xp: Any, a: Any, dim: int, descending: bool, stable: bool = True) -> Any:
+
+def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = True) -> Any:
     """Indices that sort along a dimension; NaN counts as the largest."""
     if not descending:
         return xp.argsort(a, axis=dim, kind="stable")
@@ -21,7 +26,7 @@ def order(xp: Any, a: Any, dim: int, descending: bool, stable: bool = True) -> A
     return a.shape[dim] - 1 - index
 
 
-def _sort(xp: Any, a: Any, dim: int, descending: bool, stable: bool) -> Any:
+def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     if a.dtype.kind == "c":
         raise RuntimeError("sort(): complex is not supported")
@@ -31,7 +36,7 @@ def _sort(xp: Any, a: Any, dim: int, descending: bool, stable: bool) -> Any:
     return xp.take_along_axis(a, index, d), index.astype(np.int64)
 
 
-def _back(gs: Any, self_shape: Any, dim: int, result1: Any) -> Any:
+def _back(gs: Any, self_shape: tuple[int, ...], dim: int, result1: Any) -> Any:
     return gs[0] if not self_shape else gs[0].new_zeros(self_shape).scatter(dim, result1, gs[0])
 
 
@@ -49,7 +54,7 @@ sort = general(
 )
 
 
-def _topk(xp: Any, a: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+def _topk(xp: ArrayModule, a: Array, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
     if not 0 <= k <= n:
@@ -73,7 +78,7 @@ topk = general(
 )
 
 
-def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
+def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
     if not n:
@@ -89,7 +94,13 @@ def _kth(xp: Any, a: Any, k: int, dim: int, keepdim: bool) -> Any:
     return values, index.astype(np.int64)
 
 
-def back_to_place(gs: Any, self_shape: Any, dim: int, keepdim: bool, result1: Any) -> Any:
+def back_to_place(
+    gs: Sequence[Tensor | None],
+    self_shape: tuple[int, ...],
+    dim: int,
+    keepdim: bool,
+    result1: Tensor,
+) -> Any:
     """The gradient of one element of each row, put where it was."""
     return put_at(gs[0], self_shape, dim, result1, keepdim)
 
@@ -108,7 +119,7 @@ kthvalue = general(
 )
 
 
-def _median(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d] if a.ndim else 1
     if n == 0:
@@ -142,7 +153,7 @@ median_dim = general(
 )
 
 
-def median_of_nothing(xp: Any, a: Any) -> Any:
+def median_of_nothing(xp: ArrayModule, a: Array) -> Any:
     """NaN, or the smallest integer."""
     return (
         xp.asarray(np.nan).astype(a.dtype)
@@ -151,13 +162,13 @@ def median_of_nothing(xp: Any, a: Any) -> Any:
     )
 
 
-def _median_all(xp: Any, a: Any) -> Any:
+def _median_all(xp: ArrayModule, a: Array) -> Any:
     if not a.size:
         return median_of_nothing(xp, a)
     return _median(xp, a.reshape(-1), 0, False)[0]
 
 
-def share_equals(g: Any, self: Any, result: Any) -> Any:
+def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:
     """The gradient of one element, shared by all that are equal to it."""
     mask = (self == result) | (self.isnan() & result.isnan())
     return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
@@ -175,7 +186,9 @@ median = general(
 )
 
 
-def _searchsorted(xp: Any, sequence: Any, values: Any, right: bool, out_int32: bool) -> Any:
+def _searchsorted(
+    xp: ArrayModule, sequence: Array, values: Array, right: bool, out_int32: bool
+) -> Any:
     kind = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
     if sequence.ndim == 1:
@@ -205,7 +218,7 @@ searchsorted = general(
 )
 
 
-def _bincount(xp: Any, a: Any, weights: Any, minlength: int) -> Any:
+def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
     if a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and int(a.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:

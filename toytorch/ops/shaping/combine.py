@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def _at_least(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
-def _tensors(name: str, tensors: Any) -> Any:
+def _tensors(name: str, tensors: Sequence[Tensor]) -> Any:
     """A list of tensors, and PyTorch's words where it is none."""
     if not isinstance(tensors, (list, tuple)) or any(not isinstance(t, Tensor) for t in tensors):
         raise TypeError(
@@ -56,31 +57,31 @@ def _tensors(name: str, tensors: Any) -> Any:
     return tensors
 
 
-def _many(f: Any, tensors: Any) -> list[Tensor]:
+def _many(f: Callable[..., Any], tensors: Sequence[Tensor]) -> list[Tensor]:
     return [f(t) for t in tensors]
 
 
 @public("hstack", tensor_first=False)
-def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined side by side."""
     parts = _many(atleast_1d, _tensors("hstack", tensors))
     return rearrange.cat.function(parts, 0 if parts and parts[0].ndim == 1 else 1, out=out)
 
 
 @public("vstack", "row_stack", tensor_first=False)
-def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined one above the other."""
     return rearrange.cat.function(_many(atleast_2d, _tensors("vstack", tensors)), 0, out=out)
 
 
 @public("dstack", tensor_first=False)
-def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined in the third dimension."""
     return rearrange.cat.function(_many(atleast_3d, _tensors("dstack", tensors)), 2, out=out)
 
 
 @public("column_stack", tensor_first=False)
-def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Vectors as the columns of a matrix."""
     return hstack(
         [t.reshape(-1, 1) if t.ndim <= 1 else t for t in _tensors("column_stack", tensors)], out=out
@@ -88,7 +89,7 @@ def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
 
 
 @public("tile", method=True)
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *dims: tuple[int, ...]) -> Tensor:
     """The tensor repeated, with missing repeats taken as 1 from the left."""
     repeats = spread(dims)
     repeats = (1,) * (input.ndim - len(repeats)) + repeats
@@ -132,7 +133,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @public("rot90", method=True)
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned k times by 90 degrees, from the first to the second.
 
     >>> rot90(create.tensor([[1, 2], [3, 4]]))
@@ -163,7 +164,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 @public("diag", method=True)
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")

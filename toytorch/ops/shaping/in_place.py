@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from toytorch.ops.shaping.reshape import swapaxes
 
 
 def _relaid(name: str, op: Any) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        writing.check(self, self._rg)
+    def method(self: Tensor, *args: int | Sequence[int], **kwargs: Any) -> Tensor:
+        writing.check(self, self._requires_grad)
         made = op(self, *args, **kwargs)
         self._array, self._storage = made._array, made._storage
-        if made._edge is not None:
-            self._edge, self._rg = made._edge, True
+        if made._grad_edge is not None:
+            self._grad_edge, self._requires_grad = made._grad_edge, True
         writing.bump(self)
         return self
 
@@ -62,7 +63,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
 
 @public(method=True)
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Sets the main diagonal to a value; of a tall matrix all diagonals of blocks, with `wrap`.
 
     >>> Tensor([[1., 2.], [3., 4.]]).fill_diagonal_(0)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.facts.dtype import from_numpy_dtype, promote
+from toytorch.facts.hints import Array, ArrayModule, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general
 from toytorch.ops.scalars import as_element
 from toytorch.ops.shaping.view import _expand
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def _common(xp: Any, arrays: Any) -> Any:
+
+def _common(xp: ArrayModule, arrays: Sequence[Array]) -> Any:
     """The arrays in the type in which they meet (PyTorch's rules, 0-d arrays counting less)."""
     if all(a.dtype == arrays[0].dtype for a in arrays):
         return arrays
@@ -25,7 +31,7 @@ def _common(xp: Any, arrays: Any) -> Any:
     return [a.astype(common) for a in arrays]
 
 
-def _cat(xp: Any, tensors: Any, dim: int) -> Any:
+def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(
             "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
@@ -57,7 +63,7 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
     return xp.concatenate(kept, d) if kept else arrays[0].copy()
 
 
-def _cat_gradient(g: Any, tensors_shape: Any, dim: int) -> list[Any]:
+def _cat_gradient(g: Tensor, tensors_shape: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
     pieces, start = [], 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
@@ -84,7 +90,7 @@ cat = general(
 )
 
 
-def _stack(xp: Any, tensors: Any, dim: int) -> Any:
+def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     for i, a in enumerate(tensors):
@@ -111,7 +117,7 @@ stack = general(
 )
 
 
-def _repeat(xp: Any, a: Any, repeats: Any) -> Any:
+def _repeat(xp: ArrayModule, a: Array, repeats: Sequence[int]) -> Any:
     if len(repeats) < a.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of "
@@ -125,7 +131,7 @@ def _repeat(xp: Any, a: Any, repeats: Any) -> Any:
     return xp.tile(a, repeats)
 
 
-def _repeat_gradient(g: Any, self_shape: Any, repeats: Any) -> Any:
+def _repeat_gradient(g: Tensor, self_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
     if 0 in repeats:
         return g.new_zeros(self_shape)
     shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
@@ -145,7 +151,7 @@ repeat = general(
 )
 
 
-def _flip(xp: Any, a: Any, dims: Any) -> Any:
+def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
     return xp.flip(a, wrap_dims(tuple(dims), a.ndim)).copy() if a.ndim and dims else a.copy()
 
 
@@ -162,7 +168,7 @@ flip = general(
 )
 
 
-def _roll(xp: Any, a: Any, shifts: Any, dims: Any) -> Any:
+def _roll(xp: ArrayModule, a: Array, shifts: Sequence[int] | int, dims: Sequence[int] | int) -> Any:
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
@@ -178,7 +184,7 @@ def _roll(xp: Any, a: Any, shifts: Any, dims: Any) -> Any:
     return xp.roll(a, shifts, tuple(wrap_dim(d, a.ndim, False) for d in dims))
 
 
-def _negated(shifts: Any) -> Any:
+def _negated(shifts: Sequence[int] | int) -> Any:
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 
@@ -194,7 +200,7 @@ roll = general(
 )
 
 
-def _repeat_interleave(xp: Any, a: Any, repeats: Any, dim: Any) -> Any:
+def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | None) -> Any:
     if dim is None:
         a, dim = a.reshape(-1), 0
     d = wrap_dim(dim, a.ndim)
@@ -214,7 +220,7 @@ def _repeat_interleave(xp: Any, a: Any, repeats: Any, dim: Any) -> Any:
     return xp.repeat(a, repeats, d)
 
 
-def _interleave_gradient(g: Any, self_shape: Any, repeats: Any, dim: Any) -> Any:
+def _interleave_gradient(g: Tensor, self_shape: Sequence[int], repeats: Tensor, dim: Any) -> Any:
     flat = dim is None
     n = math.prod(self_shape) if flat else self_shape[dim]
     counts = repeats.tolist() if hasattr(repeats, "tolist") else repeats
@@ -239,7 +245,7 @@ repeat_interleave = general(
 
 
 def _triangle(name: str) -> Any:
-    def kernel(xp: Any, a: Any, diagonal: int) -> Any:
+    def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
         return getattr(xp, name)(a, diagonal)
@@ -275,7 +281,7 @@ triu = general(
 )
 
 
-def _diag_embed(xp: Any, a: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> Any:
     n = a.shape[-1] + abs(offset)
     ndim = a.ndim + 1
     d1, d2 = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
@@ -302,7 +308,7 @@ diag_embed = general(
 CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
 
 
-def _clone(xp: Any, a: Any, memory_format: Any) -> Any:
+def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any:
     form = "preserve_format" if memory_format is None else memory_format.name
     if form == "contiguous_format":
         return xp.array(a, order="C", copy=True)
@@ -330,8 +336,6 @@ clone = general(
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
     if a.dtype.kind == "c" and dtype.rank < 3:
-        import warnings
-
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
         )
@@ -361,7 +365,7 @@ cast = general(
 )
 
 
-def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
+def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
     if src.dtype.kind == "c" and a.dtype.kind != "c":
         src = src.real
     if src.shape == a.shape:
@@ -371,7 +375,7 @@ def _copy(xp: Any, a: Any, src: Any, non_blocking: bool) -> Any:
     return xp.broadcast_to(src, a.shape)
 
 
-def _nothing(g: Any) -> Any:
+def _nothing(g: Tensor) -> Any:
     """What an overwritten value gets: zeros, so that its own history is still walked."""
     return g.new_zeros(g._array.shape)
 
@@ -393,7 +397,7 @@ copy = define(
 )
 
 
-def _fill(xp: Any, a: Any, value: Any) -> Any:
+def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             "fill_ only supports 0-dimension value tensor but got tensor with "

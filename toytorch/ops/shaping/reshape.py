@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from toytorch.ops.shaping import rearrange, view
 
 
 @public(method=True)
-def expand(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+def expand(
+    self: Tensor, *sizes: Sequence[int] | int, size: tuple[int, ...] | None = None
+) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     return view.expand.function(self, *(sizes if size is None else (size,)))
 
@@ -30,7 +33,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public("broadcast_to", method=True)
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """`expand` as a function."""
     return view.expand.function(input, tuple(size))
 
@@ -46,12 +49,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @public("broadcast_shapes", tensor_first=False)
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
     """The shape that shapes broadcast to."""
     return common_shape(*shapes)
 
 
-def need_tensors(tensors: Any) -> None:
+def need_tensors(tensors: tuple[Any, ...]) -> None:
     """Refuses a list with something else in it, in PyTorch's words."""
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
@@ -111,7 +114,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public("unflatten", method=True)
-def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
         return unflattened(input, dim, sizes)
@@ -135,7 +138,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @public("movedim", "moveaxis", method=True)
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Dimensions moved to other places, the rest keeping their order."""
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
@@ -193,12 +196,12 @@ def _hermitian(self: Tensor) -> Tensor:
     return conj(_swapped(self, "H"))
 
 
-Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]
-Tensor.T = property(_transposed)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]
-Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
-Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]
-Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]
+Tensor.moveaxis, Tensor.swapdims = movedim, PUBLIC["swapdims"]  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.T = property(_transposed)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.mT = property(lambda self: _swapped(self, "mT"))  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.mH = property(lambda self: conj(_swapped(self, "mH")))  # type: ignore[attr-defined]  # ops attach methods to the class
+Tensor.repeat = rearrange.repeat.function  # type: ignore[attr-defined]  # ops attach methods to the class
 
 # -- parts of a dimension --------------------------------------------------------------------------
 
@@ -208,7 +211,9 @@ PLACES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
 
 
 @public("split", method=True, words={"split_size": "split_size_or_sections"})
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
     """Parts of a dimension, as views: of one size, or of given sizes.
 
     >>> [len(p) for p in split(Tensor([1, 2, 3, 4, 5]), 2)]
@@ -218,7 +223,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 
 @public("split_with_sizes", method=True)
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes."""
     return tuple(view.split.function(input, list(split_sizes), dim))
 
@@ -238,7 +243,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("tensor_split", method=True, words=PLACES)
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
     """Parts of nearly equal size, or parts cut at given places."""
     if input.ndim == 0:
         raise RuntimeError(

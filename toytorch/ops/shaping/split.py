@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
 from toytorch.ops.shaping import rearrange, view
 from toytorch.ops.shaping.reshape import PLACES, tensor_split
 
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
+
+
 # -- splits without the ties between their parts --------------------------------------------------
 
 
-def _unsafe_split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
+def _unsafe_split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
     return view._split(xp, a, split_size, dim)
 
 
-def _joined(gs: Any, dim: int) -> Any:
+def _joined(gs: Sequence[Tensor], dim: int) -> Any:
     return rearrange.cat.function(gs, dim)
 
 
@@ -45,8 +51,10 @@ unsafe_split_with_sizes = general(
 )
 
 
-def _tuple_of(op: Any) -> Any:
-    def function(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def _tuple_of(op: Op) -> Any:
+    def function(
+        input: Tensor, split_size: int | Sequence[int], dim: int = 0
+    ) -> tuple[Tensor, ...]:
         return tuple(op.function(input, split_size, dim))
 
     function.__name__ = function.__qualname__ = op.name
@@ -78,7 +86,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
-    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def function(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
         if input.ndim < need:
             raise RuntimeError(
                 f"torch.{name} requires a tensor with at least {need} dimension"
@@ -114,7 +122,9 @@ dsplit = _along("dsplit", 3, lambda x: 2, "Parts of the third dimension.")
 
 
 @public("_chunk_cat", tensor_first=False)
-def chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> Tensor:
+def chunk_cat(
+    tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Tensor | None = None
+) -> Tensor:
     """Tensors padded to equal chunks along a dimension, flattened behind it and joined.
 
     >>> chunk_cat([create.ones(3), create.ones(2)], 0, 2)
@@ -146,7 +156,7 @@ def chunk_cat(tensors: Any, dim: int, num_chunks: int, *, out: Any = None) -> Te
 
 
 @public(method=True)
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *size: int | Sequence[int]) -> Tensor:
     """Sums over the dimensions that a broadcast from `size` made or stretched.
 
     >>> sum_to_size(create.ones(3, 2), 1, 2)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import strides_of
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import general, view
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def restride(array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
+
+def restride(
+    array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
+) -> Any:
     """The array's memory in another shape, with strides and offset in elements."""
     step = array.itemsize
     if 0 in shape:
@@ -31,7 +39,7 @@ def restride(array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
     return base.of_array(array).as_strided(array, shape, strides, offset)
 
 
-def _bytes_from(array: Any) -> Any:
+def _bytes_from(array: Array) -> Any:
     """A flat view from the array's first element to the end of its memory."""
     backend = base.of_array(array)
     flat = backend.flat(array)
@@ -40,7 +48,7 @@ def _bytes_from(array: Any) -> Any:
     return flat[start:]
 
 
-def _view(xp: Any, a: Any, shape: Any) -> Any:
+def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     if len(shape) == 1 and shape[0].__class__ is not int:
         return a.view(shape[0].numpy)
     new = infer_size(shape, a.size)
@@ -77,7 +85,7 @@ unsafe_view = view(
 )
 
 
-def _view_dtype(xp: Any, a: Any, dtype: Any) -> Any:
+def _view_dtype(xp: ArrayModule, a: Array, dtype: DType) -> Any:
     target = np.dtype(dtype.numpy)
     if target.itemsize == a.dtype.itemsize:
         return a.view(target)
@@ -91,11 +99,11 @@ def _view_dtype(xp: Any, a: Any, dtype: Any) -> Any:
     return a.view(target)
 
 
-def _legacy(kind: Any) -> str:
+def _legacy(kind: np.dtype[Any]) -> str:
     return FROM_NUMPY[kind].legacy
 
 
-def _need_whole(a: Any, target: Any) -> None:
+def _need_whole(a: Array, target: np.dtype[Any]) -> None:
     """Refuses to read elements of a larger type where they do not fill whole rows."""
     ratio = target.itemsize // a.dtype.itemsize
     steps = [s // a.dtype.itemsize for s in a.strides]
@@ -117,7 +125,7 @@ view_dtype = view(
 )
 
 
-def _permute(xp: Any, a: Any, dims: Any) -> Any:
+def _permute(xp: ArrayModule, a: Array, dims: tuple[int, ...]) -> Any:
     if len(dims) != a.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not "
@@ -130,7 +138,7 @@ def _permute(xp: Any, a: Any, dims: Any) -> Any:
     return a.transpose(order)
 
 
-def _inverse(dims: Any) -> list[int]:
+def _inverse(dims: tuple[int, ...]) -> list[int]:
     n = len(dims)
     order = [d % n for d in dims]
     return sorted(range(n), key=order.__getitem__)
@@ -146,7 +154,7 @@ permute = view(
 )
 
 
-def _transpose(xp: Any, a: Any, dim0: int, dim1: int) -> Any:
+def _transpose(xp: ArrayModule, a: Array, dim0: int, dim1: int) -> Any:
     d0, d1 = wrap_dim(dim0, a.ndim), wrap_dim(dim1, a.ndim)
     return a.swapaxes(d0, d1) if a.ndim else a.view()
 
@@ -161,7 +169,7 @@ transpose = view(
 )
 
 
-def _t(xp: Any, a: Any) -> Any:
+def _t(xp: ArrayModule, a: Array) -> Any:
     if a.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.ndim}D")
     return a.T
@@ -178,7 +186,7 @@ t = view(
 )
 
 
-def _unsqueeze(xp: Any, a: Any, dim: int) -> Any:
+def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
     d = wrap_dim(dim, a.ndim + 1)
     if a.flags.c_contiguous or not a.size:
         return xp.expand_dims(a, d)
@@ -198,7 +206,7 @@ unsqueeze = view(
 )
 
 
-def _squeeze(xp: Any, a: Any, dim: Any) -> Any:
+def _squeeze(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None) -> Any:
     if dim is None:
         dims: Any = range(a.ndim)
     else:
@@ -218,7 +226,7 @@ squeeze = view(
 )
 
 
-def _expand(xp: Any, a: Any, sizes: Any) -> Any:
+def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
     lead = len(sizes) - a.ndim
     if lead < 0:
         raise RuntimeError(
@@ -252,7 +260,7 @@ def _expand(xp: Any, a: Any, sizes: Any) -> Any:
     return xp.broadcast_to(a, shape)
 
 
-def tensor_kind(a: Any) -> str:
+def tensor_kind(a: Array) -> str:
     """The legacy name of a tensor type, as error messages use it."""
     return f"torch.{from_numpy_dtype(a.dtype).legacy}Tensor"
 
@@ -268,7 +276,7 @@ expand = view(
 )
 
 
-def _narrow(xp: Any, a: Any, dim: int, start: Any, length: int) -> Any:
+def _narrow(xp: ArrayModule, a: Array, dim: int, start: Any, length: int) -> Any:
     if a.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -288,7 +296,9 @@ def _narrow(xp: Any, a: Any, dim: int, start: Any, length: int) -> Any:
     return a[(slice(None),) * d + (slice(begin, begin + length),)]
 
 
-def _slice_gradient(g: Any, self_shape: Any, dim: int, start: int, length: int) -> Any:
+def _slice_gradient(
+    g: Tensor, self_shape: tuple[int, ...], dim: int, start: int, length: int
+) -> Any:
     n = self_shape[dim]
     start = int(start) % n if int(start) < 0 else int(start)
     return slice_backward.function(g, self_shape, dim, start, start + length, 1)
@@ -306,7 +316,9 @@ narrow = view(
 )
 
 
-def _slice(xp: Any, a: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+def _slice(
+    xp: ArrayModule, a: Array, dim: int, start: int | None, end: int | None, step: int
+) -> Any:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     return a[(slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)]
@@ -327,7 +339,15 @@ slice_ = view(
 )
 
 
-def _slice_backward(xp: Any, g: Any, shape: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+def _slice_backward(
+    xp: ArrayModule,
+    g: Array,
+    shape: tuple[int, ...],
+    dim: int,
+    start: int | None,
+    end: int | None,
+    step: int,
+) -> Any:
     full = xp.zeros(shape, g.dtype)
     full[(slice(None),) * (dim % len(shape)) + (slice(start, end, step),)] = g
     return full
@@ -343,7 +363,7 @@ slice_backward: Op = general(
 )
 
 
-def _select(xp: Any, a: Any, dim: int, index: int) -> Any:
+def _select(xp: ArrayModule, a: Array, dim: int, index: int) -> Any:
     if a.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, a.ndim)
@@ -355,7 +375,7 @@ def _select(xp: Any, a: Any, dim: int, index: int) -> Any:
     return a[(slice(None),) * d + (slice(index, index + 1 or None),)].squeeze(d)
 
 
-def _select_backward(xp: Any, g: Any, shape: Any, dim: int, index: int) -> Any:
+def _select_backward(xp: ArrayModule, g: Array, shape: Sequence[int], dim: int, index: int) -> Any:
     full = xp.zeros(shape, g.dtype)
     full[(slice(None),) * (dim % len(shape)) + (index,)] = g
     return full
@@ -380,7 +400,7 @@ select_backward: Op = general(
 )
 
 
-def _diagonal(xp: Any, a: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> Any:
     d1, d2 = wrap_dim(dim1, a.ndim), wrap_dim(dim2, a.ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -414,7 +434,9 @@ diagonal = view(
 )
 
 
-def _diagonal_backward(xp: Any, g: Any, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal_backward(
+    xp: ArrayModule, g: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> Any:
     full = xp.zeros(shape, g.dtype)
     _diagonal(xp, full, offset, dim1, dim2)[...] = g
     return full
@@ -430,7 +452,7 @@ diagonal_backward: Op = general(
 )
 
 
-def _unfold(xp: Any, a: Any, dimension: int, size: int, step: int) -> Any:
+def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> Any:
     d = wrap_dim(dimension, a.ndim)
     n = a.shape[d] if a.ndim else 1
     if size > n:
@@ -447,7 +469,9 @@ def _unfold(xp: Any, a: Any, dimension: int, size: int, step: int) -> Any:
     return xp.lib.stride_tricks.as_strided(a, shape, strides)
 
 
-def _unfold_backward(xp: Any, g: Any, shape: Any, dimension: int, size: int, step: int) -> Any:
+def _unfold_backward(
+    xp: ArrayModule, g: Array, shape: Sequence[int], dimension: int, size: int, step: int
+) -> Any:
     full = xp.zeros(shape, g.dtype)
     if not shape:
         return full + g.sum()
@@ -479,7 +503,13 @@ unfold_backward: Op = general(
 )
 
 
-def _as_strided(xp: Any, a: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+def _as_strided(
+    xp: ArrayModule,
+    a: Array,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
+) -> Any:
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
@@ -505,7 +535,11 @@ def _as_strided(xp: Any, a: Any, size: Any, stride: Any, storage_offset: Any) ->
 
 
 def _as_strided_gradient(
-    g: Any, self_layout: Any, size: Any, stride: Any, storage_offset: Any
+    g: Tensor,
+    self_layout: tuple[int | tuple[int, ...], ...],
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: Any,
 ) -> Any:
     shape, strides, at = self_layout
     offset = 0 if storage_offset is None else storage_offset - at
@@ -524,11 +558,17 @@ as_strided = view(
 
 
 def _both(
-    xp: Any, dtype: Any, owner: Any, owner_strides: Any, shape: Any, strides: Any, offset: int
+    xp: ArrayModule,
+    dtype: npt.DTypeLike,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
 ) -> Any:
     """Fresh memory seen as a base and as a view of it."""
 
-    def end(sizes: Any, steps: Any, start: int) -> int:
+    def end(sizes: Sequence[int], steps: Sequence[int], start: int) -> int:
         return start + sum((n - 1) * s for n, s in zip(sizes, steps)) + 1 if 0 not in sizes else 1
 
     low = min(0, offset)
@@ -542,7 +582,13 @@ def _both(
 
 
 def _gather_strided(
-    xp: Any, g: Any, owner: Any, owner_strides: Any, shape: Any, strides: Any, offset: int
+    xp: ArrayModule,
+    g: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
 ) -> Any:
     full, part = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
     full[...] = g
@@ -550,7 +596,13 @@ def _gather_strided(
 
 
 def _scatter_strided(
-    xp: Any, g: Any, owner: Any, owner_strides: Any, shape: Any, strides: Any, offset: int
+    xp: ArrayModule,
+    g: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
 ) -> Any:
     # Several elements of a view may be one of the base; their gradients add up. Several elements of
     # the base may be one of memory (an expanded base); each then gets its share.
@@ -566,13 +618,13 @@ def _scatter_strided(
 
 
 def _fill_strided(
-    xp: Any,
-    g: Any,
-    part: Any,
-    owner: Any,
-    owner_strides: Any,
-    shape: Any,
-    strides: Any,
+    xp: ArrayModule,
+    g: Array,
+    part: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
     offset: int,
 ) -> Any:
     full, window = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
@@ -616,7 +668,7 @@ fill_strided = general(
 # -- several views at once ------------------------------------------------------------------------
 
 
-def _sections(dim: int, ndim: int, sizes: Any) -> list[Any]:
+def _sections(dim: int, ndim: int, sizes: Sequence[int]) -> list[Any]:
     skip, start, places = (slice(None),) * dim, 0, []
     for n in sizes:
         places.append((*skip, slice(start, start + n)))
@@ -624,7 +676,7 @@ def _sections(dim: int, ndim: int, sizes: Any) -> list[Any]:
     return places
 
 
-def _split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
+def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
     if a.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = wrap_dim(dim, a.ndim)
@@ -651,7 +703,7 @@ def _split(xp: Any, a: Any, split_size: Any, dim: int) -> Any:
     return [a[place] for place in _sections(d, a.ndim, sizes)]
 
 
-def _join(gs: Any, dim: int) -> Any:
+def _join(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import cat  # a circle otherwise
 
     return cat.function(gs, dim)
@@ -669,14 +721,14 @@ split = view(
 )
 
 
-def _unbind(xp: Any, a: Any, dim: int) -> Any:
+def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
     if a.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, a.ndim)
     return [_select(xp, a, d, i) for i in range(a.shape[d])]
 
 
-def _stack(gs: Any, dim: int) -> Any:
+def _stack(gs: Sequence[Tensor], dim: int) -> Any:
     from toytorch.ops.shaping.rearrange import stack  # a circle otherwise
 
     return stack.function(gs, dim)
@@ -694,11 +746,11 @@ unbind = view(
 # -- parts of complex numbers ---------------------------------------------------------------------
 
 
-def _real(xp: Any, a: Any) -> Any:
+def _real(xp: ArrayModule, a: Array) -> Any:
     return a.real
 
 
-def _imag(xp: Any, a: Any) -> Any:
+def _imag(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return a.imag

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create
 from toytorch.ops.define import general, public, with_words
@@ -17,7 +19,7 @@ from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
 # -- fresh memory for what a view shows -----------------------------------------------------------
 
 
-def _expand(self: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
+def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> Tensor:
     return expand(self, tuple(size))
 
 
@@ -51,10 +53,10 @@ VIEWS = {
 }
 
 
-def _copying(name: str, show: Any) -> Any:
+def _copying(name: str, show: Callable[..., Any]) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
-    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
         made = show(*args, **kwargs)
         if isinstance(made, Tensor):
             return create.put_out(made.clone(memory_format=convert.CONTIGUOUS), out)
@@ -76,12 +78,12 @@ def _copying(name: str, show: Any) -> Any:
 
 for _name, _show in VIEWS.items():
     _copying(_name, _show)
-Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]
+Tensor.narrow_copy = _copying("narrow", _narrow)  # type: ignore[attr-defined]  # ops attach methods to the class
 
 # -- copies with a part written over --------------------------------------------------------------
 
 
-def _written(xp: Any, a: Any, src: Any, show: Any) -> Any:
+def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) -> Any:
     result = xp.array(a, order="C")
     part = show(result)
     if part.shape != src.shape:
@@ -93,7 +95,9 @@ def _written(xp: Any, a: Any, src: Any, show: Any) -> Any:
     return result
 
 
-def _slice_scatter(xp: Any, a: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+def _slice_scatter(
+    xp: ArrayModule, a: Array, src: Array, dim: int, start: int | None, end: int | None, step: int
+) -> Any:
     place = (slice(None),) * wrap_dim(dim, a.ndim) + (slice(start, end, step),)
     return _written(xp, a, src, lambda x: x[place])
 
@@ -111,7 +115,7 @@ slice_scatter: Op = general(
 )
 
 
-def _select_scatter(xp: Any, a: Any, src: Any, dim: int, index: int) -> Any:
+def _select_scatter(xp: ArrayModule, a: Array, src: Array, dim: int, index: int) -> Any:
     return _written(xp, a, src, lambda x: view._select(xp, x, dim, index))
 
 
@@ -127,7 +131,9 @@ select_scatter: Op = general(
 )
 
 
-def _diagonal_scatter(xp: Any, a: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal_scatter(
+    xp: ArrayModule, a: Array, src: Array, offset: int, dim1: int, dim2: int
+) -> Any:
     return _written(xp, a, src, lambda x: view._diagonal(xp, x, offset, dim1, dim2))
 
 
@@ -144,7 +150,7 @@ diagonal_scatter: Op = general(
 
 
 def _as_strided_scatter(
-    xp: Any, a: Any, src: Any, size: Any, stride: Any, storage_offset: Any
+    xp: Any, a: Array, src: Array, size: Any, stride: Any, storage_offset: Any
 ) -> Any:
     backend = base.of_array(a)
     flat = backend.flat(a)

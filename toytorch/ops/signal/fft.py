@@ -7,12 +7,14 @@ spectrum, and back from half a spectrum to real. `normalization` is 0 for none, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import operands
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -26,7 +28,7 @@ def _norm(normalization: int, forward: bool) -> str:
     return NORMS[forward][normalization]
 
 
-def _c2c(xp: Any, a: Any, dim: Any, normalization: int, forward: bool) -> Any:
+def _c2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
     if not dims:
         return a.copy()
@@ -48,14 +50,16 @@ fft_c2c: Op = general(
 )
 
 
-def _r2c(xp: Any, a: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _r2c(xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, norm = wrap_dims(tuple(dim), a.ndim), _norm(normalization, True)
     if onesided:
         return xp.fft.rfftn(a, axes=dims, norm=norm)
     return xp.fft.fftn(a, axes=dims, norm=norm)
 
 
-def _r2c_gradient(g: Any, self_shape: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _r2c_gradient(
+    g: Tensor, self_shape: tuple[int, ...], dim: Sequence[int], normalization: int, onesided: bool
+) -> Any:
     # The adjoint of a transform without normalization is the inverse one without it; the half of
     # the spectrum that was left out had no influence, so zeros stand for it.
     if onesided:
@@ -76,13 +80,21 @@ fft_r2c = general(
 )
 
 
-def _c2r(xp: Any, a: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+def _c2r(
+    xp: ArrayModule, a: Array, dim: Sequence[int], normalization: int, last_dim_size: int
+) -> Any:
     dims = wrap_dims(tuple(dim), a.ndim)
     sizes = [a.shape[d] for d in dims[:-1]] + [last_dim_size]
     return xp.fft.irfftn(a, sizes, axes=dims, norm=_norm(normalization, False))
 
 
-def _c2r_gradient(g: Any, self_shape: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+def _c2r_gradient(
+    g: Tensor,
+    self_shape: tuple[int, ...],
+    dim: Sequence[int],
+    normalization: int,
+    last_dim_size: int,
+) -> Any:
     # All but the first (and, for even sizes, the middle) frequency stand for their mirror too.
     made = fft_r2c.function(g, dim, normalization, True)
     last = dim[-1]
@@ -110,7 +122,7 @@ fft_c2r = general(
 # -- arguments ------------------------------------------------------------------------------------
 
 
-def promoted(x: Any, need_complex: bool) -> Any:
+def promoted(x: Tensor, need_complex: bool) -> Any:
     """The signal as floating-point (or complex) numbers."""
     (x,) = operands("float32", x)
     kind = x.dtype
@@ -123,7 +135,7 @@ def promoted(x: Any, need_complex: bool) -> Any:
     return x if x.dtype is kind else x.to(kind)
 
 
-def resized(x: Any, dims: Any, sizes: Any) -> Any:
+def resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
     for d, n in zip(dims, sizes):
         now = x.shape[d]
@@ -147,7 +159,7 @@ def normalization(norm: str | None, forward: bool) -> int:
     raise RuntimeError(f'Invalid normalization mode: "{norm}"')
 
 
-def one_dim(x: Any, n: Any, dim: int) -> tuple[int, int]:
+def one_dim(x: Tensor, n: int | None, dim: int) -> tuple[int, int]:
     """The dimension and the size of a transform along one dimension."""
     d = wrap_dims(dim, x.ndim)[0] if x.ndim else wrap_dims(dim, 0)[0]
     size = x.shape[d] if n is None else n
@@ -156,7 +168,9 @@ def one_dim(x: Any, n: Any, dim: int) -> tuple[int, int]:
     return d, size
 
 
-def many_dims(x: Any, s: Any, dim: Any, half: bool = False) -> tuple[list[int], list[int]]:
+def many_dims(
+    x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, half: bool = False
+) -> tuple[list[int], list[int]]:
     """The dimensions and the sizes of a transform along several."""
     if isinstance(dim, int):
         dim = (dim,)
@@ -191,7 +205,7 @@ def many_dims(x: Any, s: Any, dim: Any, half: bool = False) -> tuple[list[int], 
 # -- one dimension --------------------------------------------------------------------------------
 
 
-def _c2c_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+def _c2c_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
     x = promoted(x, True)
     d, size = one_dim(x, n, dim)
     return fft_c2c.function(resized(x, (d,), (size,)), (d,), normalization(norm, forward), forward)
@@ -199,7 +213,12 @@ def _c2c_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
 
 @public("fft.fft")
 def fft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Fourier transform along a dimension, cut off or filled with zeros to n places.
 
@@ -212,18 +231,23 @@ def fft(
 
 @public("fft.ifft")
 def ifft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft`, 1/n·Σ X[k]·e^{2πi·jk/n}."""
     return put_out(_c2c_one(input, n, dim, norm, False), out)
 
 
-def _refuse_complex(x: Any, name: str) -> None:
+def _refuse_complex(x: Tensor, name: str) -> None:
     if x.dtype.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.legacy}")
 
 
-def _r2c_one(name: str, x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+def _r2c_one(name: str, x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
     _refuse_complex(x, name)
     x = promoted(x, False)
     d, size = one_dim(x, n, dim)
@@ -231,7 +255,7 @@ def _r2c_one(name: str, x: Any, n: Any, dim: int, norm: Any, forward: bool) -> A
     return made if forward else made.conj()
 
 
-def _c2r_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+def _c2r_one(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
     x = promoted(x, True)
     d, _ = one_dim(x, None if n is None else max(n, 1), dim)
     size = 2 * (x.shape[d] - 1) if n is None else n
@@ -244,7 +268,12 @@ def _c2r_one(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
 
 @public("fft.rfft")
 def rfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The first half, n//2 + 1 places, of the transform of a real signal.
 
@@ -257,7 +286,12 @@ def rfft(
 
 @public("fft.irfft")
 def irfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfft`: the real signal of half a spectrum, of n = 2·(size - 1) places."""
     return put_out(_c2r_one(input, n, dim, norm, False), out)
@@ -265,7 +299,12 @@ def irfft(
 
 @public("fft.hfft")
 def hfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The real transform of a Hermitian signal, given by its first half."""
     return put_out(_c2r_one(input, n, dim, norm, True), out)
@@ -273,7 +312,12 @@ def hfft(
 
 @public("fft.ihfft")
 def ihfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `hfft`: half of a Hermitian signal."""
     return put_out(_r2c_one("ihfft", input, n, dim, norm, False), out)
@@ -282,13 +326,21 @@ def ihfft(
 # -- several dimensions ---------------------------------------------------------------------------
 
 
-def _c2c_many(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+def _c2c_many(
+    x: Tensor,
+    s: tuple[int, ...] | None,
+    dim: tuple[int, ...] | None,
+    norm: str | None,
+    forward: bool,
+) -> Any:
     x = promoted(x, True)
     dims, sizes = many_dims(x, s, dim)
     return fft_c2c.function(resized(x, dims, sizes), dims, normalization(norm, forward), forward)
 
 
-def _r2c_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+def _r2c_many(
+    name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
+) -> Any:
     _refuse_complex(x, name)
     x = promoted(x, False)
     dims, sizes = many_dims(x, s, dim)
@@ -297,7 +349,7 @@ def _r2c_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
     return fft_r2c.function(resized(x, dims, sizes), dims, normalization(norm, True), True)
 
 
-def _half(name: str, x: Any, s: Any, dim: Any) -> Any:
+def _half(name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None) -> Any:
     x = promoted(x, True)
     dims, sizes = many_dims(x, s, dim, True)
     if not dims:
@@ -305,12 +357,16 @@ def _half(name: str, x: Any, s: Any, dim: Any) -> Any:
     return resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1]), dims, sizes[-1]
 
 
-def _c2r_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+def _c2r_many(
+    name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
+) -> Any:
     x, dims, last = _half(name, x, s, dim)
     return fft_c2r.function(x, dims, normalization(norm, False), last)
 
 
-def _hfft_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+def _hfft_many(
+    name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
+) -> Any:
     x, dims, last = _half(name, x, s, dim)
     way = normalization(norm, True)
     if len(dims) > 1:
@@ -318,7 +374,9 @@ def _hfft_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
     return fft_c2r.function(x.conj(), dims[-1:], way, last)
 
 
-def _ihfft_many(name: str, x: Any, s: Any, dim: Any, norm: Any) -> Any:
+def _ihfft_many(
+    name: str, x: Tensor, s: tuple[int, ...] | None, dim: tuple[int, ...] | None, norm: str | None
+) -> Any:
     _refuse_complex(x, name)
     x = promoted(x, False)
     dims, sizes = many_dims(x, s, dim)
@@ -333,17 +391,22 @@ def _family(name: str, transform: Any, doc: str) -> Any:
     """The forms for two and for any number of dimensions of one transform."""
 
     def over_many(
-        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+        input: Tensor,
+        s: tuple[int, ...] | None = None,
+        dim: tuple[int, ...] | None = None,
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
     ) -> Tensor:
         return put_out(transform(f"{name}n", input, s, dim, norm), out)
 
     def over_two(
         input: Tensor,
-        s: Any = None,
-        dim: Any = (-2, -1),
+        s: tuple[int, ...] | None = None,
+        dim: tuple[int, ...] = (-2, -1),
         norm: str | None = None,
         *,
-        out: Any = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         return put_out(transform(f"{name}2", input, s, dim, norm), out)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Device, DType, Layout
 from toytorch.ops.creation.create import put_out, tensor
 from toytorch.ops.define import public
 
 
-def _frequencies(n: int, d: float, half: bool, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def _frequencies(
+    n: int, d: float, half: bool, dtype: DType | None, device: Device, requires_grad: bool
+) -> Any:
     k = (
         np.arange(n // 2 + 1)
         if half
@@ -31,10 +35,10 @@ def fftfreq(
     n: int,
     d: float = 1.0,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `fft`, for samples d apart.
@@ -50,17 +54,17 @@ def rfftfreq(
     n: int,
     d: float = 1.0,
     *,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The frequencies of the places of `rfft`, for samples d apart."""
     return put_out(_frequencies(n, d, True, dtype, device, requires_grad), out)
 
 
-def _shift(x: Any, dim: Any, back: bool) -> Any:
+def _shift(x: Tensor, dim: int | Sequence[int] | None, back: bool) -> Any:
     dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if not dims:
         return x.clone()
@@ -68,20 +72,20 @@ def _shift(x: Any, dim: Any, back: bool) -> Any:
     return x.roll(steps, dims)
 
 
-def _need_shifts(x: Tensor, dim: Any) -> None:
+def _need_shifts(x: Tensor, dim: int | Sequence[int] | None) -> None:
     if dim is None and not x.ndim:
         raise RuntimeError("`shifts` required")
 
 
 @public("fft.fftshift")
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The zero frequency moved to the middle."""
     _need_shifts(input, dim)
     return _shift(input, dim, False)
 
 
 @public("fft.ifftshift")
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     _need_shifts(input, dim)
     return _shift(input, dim, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 NARROW = 1e-11  # an envelope below this cannot be divided out
 
 
-def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
+def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
     """The signal continued at both ends, by zeros or by its own samples."""
     n = x.shape[-1]
     if mode == "constant":
@@ -34,22 +35,22 @@ def padded(x: Any, before: int, after: int, mode: str = "constant") -> Any:
         )
     if mode == "circular" and max(before, after) > n:
         raise RuntimeError("Padding value causes wrapping around more than once.")
-    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]
+    places = np.pad(np.arange(n), (before, after), PADDING[mode])  # type: ignore[call-overload]  # the mode comes from a table
     return x.index_select(-1, wrap(places, int64).to(x.device))
 
 
-def _centred(window: Any, n_fft: int) -> Any:
+def _centred(window: Tensor, n_fft: int) -> Any:
     """The window in the middle of n_fft places."""
     left = (n_fft - window.shape[0]) // 2
     return padded(window, left, n_fft - window.shape[0] - left)
 
 
-def _describe(name: str, x: Any, **options: Any) -> str:
+def _describe(name: str, x: Tensor, **options: object) -> str:
     parts = ", ".join(f"{k}={v}" for k, v in options.items())
     return f"{name}(torch.{x.dtype.legacy}Tensor{list(x.shape)}, {parts}) : "
 
 
-def _need_real(onesided: Any, is_complex: bool, window: Any) -> bool:
+def _need_real(onesided: bool | None, is_complex: bool, window: Tensor | None) -> bool:
     """Refuses half a spectrum where the signal or the window is complex; whether both are real."""
     real = not (is_complex or (window is not None and window.dtype.is_complex))
     if onesided and not real:
@@ -63,7 +64,7 @@ def stft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
@@ -147,7 +148,7 @@ def istft(
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
-    window: Any = None,
+    window: Tensor | None = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,
@@ -230,8 +231,6 @@ def istft(
         raise RuntimeError(text + "window overlap add min: 1\n[ CPUBoolType{} ]")
     made = added / envelope
     if end > total:
-        import warnings
-
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being "
             "padded with zeros in the tail. Please check your center and hop_length "

@@ -8,25 +8,27 @@ rounded to the type asked for.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, Device, DType, Layout
 from toytorch.ops.creation.create import tensor
 from toytorch.ops.define import public
 
 Shape = Any  # a function from positions to the window's values
 
 
-def _finish(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _finish(values: Array, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
     return tensor(
         np.asarray(values, np.float64), dtype=dtype, device=device, requires_grad=requires_grad
     )
 
 
-def _checked(name: str, M: Any, dtype: Any, layout: Any) -> Any:
+def _checked(name: str, M: int, dtype: DType | None, layout: Layout | None) -> Any:
     """The type of the window, once its length, layout and type are known to be good."""
     dtype = types.get_default_dtype() if dtype is None else dtype
     if M < 0:
@@ -45,12 +47,12 @@ def places(M: int, sym: bool) -> Any:
     return np.arange(M) / (M - 1 if sym else max(M, 1))
 
 
-def cosines(x: Any, a: Any) -> Any:
+def cosines(x: Array, a: Sequence[float]) -> Any:
     """Σ (-1)ⁱ·aᵢ·cos(2πi·x)."""
     return sum((-1) ** i * w * np.cos(2 * math.pi * i * x) for i, w in enumerate(a))
 
 
-def bessel(x: Any, beta: float) -> Any:
+def bessel(x: Array, beta: float) -> Any:
     """I₀(β·√(1 - (2x-1)²)) / I₀(β)."""
     return np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta)
 
@@ -59,11 +61,11 @@ def bessel(x: Any, beta: float) -> Any:
 def general_cosine(
     M: int,
     *,
-    a: Any,
+    a: Sequence[float],
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Σ (-1)ⁱ·aᵢ·cos(2πi·x) over M places.
@@ -81,14 +83,14 @@ def general_cosine(
     return _finish(made, dtype, device, requires_grad)
 
 
-def _cosine_family(name: str, coefficients: Any, doc: str) -> Any:
+def _cosine_family(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
     def window(
         M: int,
         *,
         sym: bool = True,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: str | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
         return general_cosine(
@@ -122,9 +124,9 @@ def general_hamming(
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """α - (1 - α)·cos 2πx."""
@@ -144,9 +146,9 @@ def bartlett(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle, 1 - |2x - 1|."""
@@ -160,9 +162,9 @@ def cosine(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Half a wave, sin π(j + ½)/M."""
@@ -182,9 +184,9 @@ def exponential(
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """e^{-|j - center|/τ}."""
@@ -203,9 +205,9 @@ def gaussian(
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """e^{-(j - middle)²/2σ²}."""
@@ -222,9 +224,9 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """I₀(β·√(1 - (2x-1)²)) / I₀(β), Kaiser's window."""
@@ -240,10 +242,10 @@ def kaiser(
 
 def _older(
     name: str,
-    values: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
+    values: Callable[..., Any],
+    dtype: DType | None,
+    layout: Layout | None,
+    device: Device,
     requires_grad: bool,
     window_length: int,
     periodic: bool,
@@ -270,9 +272,9 @@ def _older_window(name: str, values: Any, doc: str) -> Any:
         window_length: int,
         periodic: bool = True,
         *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: str | None = None,
         pin_memory: bool = False,
         requires_grad: bool = False,
     ) -> Tensor:
@@ -299,9 +301,9 @@ def hamming_window(
     alpha: float = 0.54,
     beta: float = 0.46,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -328,9 +330,9 @@ def kaiser_window(
     periodic: bool = True,
     beta: float = 12.0,
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: str | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:

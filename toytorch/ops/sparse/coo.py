@@ -7,6 +7,7 @@ the tensor has one for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from toytorch.backends.sparse import SparseArray, unsupported, xp_of
 from toytorch.core.inplace import bump
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Array, ArrayModule, DType, Layout
 from toytorch.ops.define import define, general
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
 # -- records --------------------------------------------------------------------------------------
 
 
-def _construct(xp: Any, indices: Any, values: Any, size: Any, coalesced: Any) -> SparseArray:
+def _construct(
+    xp: ArrayModule, indices: Array, values: Array, size: Sequence[int], coalesced: bool | None
+) -> SparseArray:
     return SparseArray(indices, values, size, coalesced)
 
 
@@ -42,7 +46,7 @@ construct: Op = define(
 )
 
 
-def _entries(xp: Any, a: Any, indices: Any) -> Any:
+def _entries(xp: ArrayModule, a: Array, indices: Array) -> Any:
     return look_up(a, indices)
 
 
@@ -60,7 +64,7 @@ entries: Op = general(
 kernel("_sparse_entries")(look_up)
 
 
-def _nothing_dense(xp: Any, a: Any, *rest: Any) -> Any:
+def _nothing_dense(xp: ArrayModule, a: Array, *rest: bool) -> Any:
     raise RuntimeError("expected sparse coordinate tensor layout but got Strided")
 
 
@@ -83,7 +87,7 @@ dense = general(
 kernel("to_dense")(lambda a, masked_grad: a.dense())
 
 
-def _to_sparse(xp: Any, a: Any, sparse_dim: int | None) -> SparseArray:
+def _to_sparse(xp: ArrayModule, a: Array, sparse_dim: int | None) -> SparseArray:
     dims = a.ndim if sparse_dim is None else sparse_dim
     if not 0 <= dims <= a.ndim:
         raise RuntimeError(
@@ -139,7 +143,7 @@ stored = general(
 kernel("values")(lambda a: a.values)
 
 
-def _mask(a: Any, mask: Any) -> SparseArray:
+def _mask(a: SparseArray | Array, mask: SparseArray | Array) -> SparseArray:
     mask = need_sparse("sparse_mask", mask)
     if a.shape != mask.shape:
         raise RuntimeError(
@@ -149,7 +153,7 @@ def _mask(a: Any, mask: Any) -> SparseArray:
     return SparseArray(mask.indices, look_up(a, mask.indices), mask.shape, mask.coalesced)
 
 
-def _mask_dense(xp: Any, a: Any, mask: Any) -> SparseArray:
+def _mask_dense(xp: ArrayModule, a: Array, mask: Array) -> SparseArray:
     return _mask(a, mask)
 
 
@@ -182,7 +186,7 @@ def to_sparse(
     self: Tensor,
     sparse_dim: int | None = None,
     *,
-    layout: Any = None,
+    layout: Layout | None = None,
     blocksize: Any = None,
     dense_dim: int | None = None,
 ) -> Tensor:
@@ -212,7 +216,9 @@ def to_sparse(
     return sparse.function(self, sparse_dim)
 
 
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+def to_dense(
+    self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
     """All elements in a dense tensor; itself where it is dense.
 
     The gradient of a sparse tensor has entries at its places only, unless masked_grad is False.
@@ -302,7 +308,7 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     return self
 
 
-def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+def sparse_resize_(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> Tensor:
     """Another size with the same entries, in place; dimensions may only grow."""
     a, size = _parts(self, "sparse_resize_"), tuple(size)
     _fit_dims(size, sparse_dim, dense_dim)
@@ -341,7 +347,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
     return self
 
 
-def _fit_dims(size: Any, sparse_dim: int, dense_dim: int) -> None:
+def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
     if len(size) != sparse_dim + dense_dim:
         raise RuntimeError(
             "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
@@ -368,7 +374,7 @@ METHODS = (
 )
 for _method in METHODS:
     setattr(Tensor, _method.__name__, _method)
-Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]
+Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim  # type: ignore[attr-defined]  # ops attach methods to the class
 kernel("_to_device")(
     lambda a, device, source: SparseArray(
         moved(a.indices, device), moved(a.values, device), a.shape, a.coalesced
@@ -386,7 +392,7 @@ def moved(array: Any, device: Any) -> Any:
 def refused(name: str) -> Any:
     """A kernel for an op that PyTorch has for dense tensors only, under its own name."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: SparseArray) -> Any:
         raise NotImplementedError(unsupported(name, "SparseCPU"))
 
     return run

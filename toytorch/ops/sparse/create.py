@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import sparse as arrays
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.hints import Array, Device, DType, Nested
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.sparse.coo import construct
@@ -45,12 +47,12 @@ class check_sparse_tensor_invariants:
         self.before = self.is_enabled()
         check_sparse_tensor_invariants._enabled = self.state
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         check_sparse_tensor_invariants._enabled = self.before
 
     def __call__(self, function: Any) -> Any:
         @functools.wraps(function)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def checked(*args: object, **kwargs: object) -> Any:
             with type(self)(self.state):
                 return function(*args, **kwargs)
 
@@ -61,10 +63,10 @@ class check_sparse_tensor_invariants:
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
-    size: Any = None,
+    size: tuple[int, ...] | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: Device = None,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
@@ -100,20 +102,22 @@ def sparse_coo_tensor(
     return made.detach().requires_grad_() if requires_grad else made
 
 
-def _as_tensor(value: Any, dtype: Any, device: Any) -> Any:
+def _as_tensor(value: Array | Tensor | Nested | None, dtype: DType | None, device: Device) -> Any:
     if isinstance(value, Tensor):
         return value.to(dtype=value.dtype if dtype is None else dtype, device=device)
     return create.tensor(value, dtype=dtype, device=device)
 
 
-def _without_entries(size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _without_entries(
+    size: Sequence[int], dtype: DType | None, device: Device, requires_grad: bool
+) -> Tensor:
     if size is None:
         raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - got ()")
     sizes = (size,) if isinstance(size, int) else tuple(int(n) for n in size)
     return create.without_entries("zeros", sizes, dtype, device, requires_grad)
 
 
-def inferred(places: Any, held: Any) -> tuple[int, ...]:
+def inferred(places: Tensor, held: Tensor) -> tuple[int, ...]:
     """The smallest size that has room for every place."""
     if not places.numel():
         return (0,) * int(places.shape[0]) + tuple(held.shape[1:])
@@ -122,7 +126,7 @@ def inferred(places: Any, held: Any) -> tuple[int, ...]:
     return (*(int(n) + 1 for n in places._array.max(1)), *held.shape[1:])
 
 
-def check_sizes(places: Any, held: Any, sizes: Any) -> None:
+def check_sizes(places: Tensor, held: Tensor, sizes: tuple[int, ...]) -> None:
     """Refuses parts that do not fit each other."""
     dims, nnz = places.shape
     if any(n < 0 for n in sizes):
@@ -142,7 +146,7 @@ def check_sizes(places: Any, held: Any, sizes: Any) -> None:
         raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(held.shape)}")
 
 
-def check_indices(indices: Any, sizes: Any, is_coalesced: bool) -> None:
+def check_indices(indices: Array, sizes: tuple[int, ...], is_coalesced: bool) -> None:
     """Refuses places outside the tensor, and a wrong promise that they are in order."""
     for d, row in enumerate(indices):
         if not row.size:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from toytorch.backends.sparse import SparseArray, backend, empty, positions, unsupported, xp_of
 from toytorch.core.op import registry
+from toytorch.facts.hints import MemoryFormat
 from toytorch.facts.size import broadcast_pair
 
 Kernel = Callable[..., Any]
@@ -46,7 +47,7 @@ def need_sparse(name: str, a: Any) -> SparseArray:
 
 
 @kernel("clone")
-def _clone(a: SparseArray, memory_format: Any) -> SparseArray:
+def _clone(a: SparseArray, memory_format: MemoryFormat | None) -> SparseArray:
     if memory_format is not None and memory_format.name != "preserve_format":
         raise RuntimeError(
             "unsupported memory format option " + memory_format.name.title().split("_")[0]
@@ -95,7 +96,7 @@ def _pow(a: Any, exponent: Any) -> SparseArray:
 
 
 @kernel("add")
-def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
+def _add(a: Any, b: Any, alpha: float = 1) -> Any:
     """self + alpha·other; entries of uncoalesced operands are listed one after the other."""
     if not is_sparse(b) or (is_sparse(a) != is_sparse(b) and not a.ndim):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.sparse import SparseArray, xp_of
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 @kernel("t")
@@ -35,7 +39,7 @@ def _transpose(a: SparseArray, dim0: int, dim1: int) -> SparseArray:
 
 
 @kernel("permute")
-def _permute(a: SparseArray, dims: Any) -> SparseArray:
+def _permute(a: SparseArray, dims: tuple[int, ...]) -> SparseArray:
     if len(dims) != a.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not "
@@ -72,7 +76,7 @@ def unsqueeze(a: SparseArray, dim: int) -> SparseArray:
 
 
 @kernel("expand")
-def _expand(a: SparseArray, sizes: Any) -> SparseArray:
+def _expand(a: SparseArray, sizes: tuple[int, ...]) -> SparseArray:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
@@ -108,7 +112,7 @@ def _unbind(a: SparseArray, dim: int) -> list[Any]:
 
 
 @kernel("index_select")
-def _index_select(a: Any, dim: int, index: Any) -> SparseArray:
+def _index_select(a: SparseArray, dim: int, index: Any) -> SparseArray:
     a = need_sparse("index_select", a)
     xp, d = xp_of(a), wrap_dim(dim, a.ndim)
     if index.ndim != 1:
@@ -137,7 +141,7 @@ def _index_select(a: Any, dim: int, index: Any) -> SparseArray:
     return SparseArray(indices, a.values[entries], shape)
 
 
-def joined(xp: Any, keys: Any, ends: Any) -> tuple[Any, Any]:
+def joined(xp: ArrayModule, keys: Array | Tensor, ends: Array) -> tuple[Any, Any]:
     """All pairs (i, entry) where the entry belongs to group keys[i]; group k is
     ends[k]:ends[k + 1]."""
     counts = (ends[1:] - ends[:-1])[keys]

@@ -7,15 +7,20 @@ which is dense; `torch.sparse.mm` only the part at its entries, from `_sampled_m
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.backends.sparse import SparseArray, sum_runs, xp_of
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import general
 from toytorch.ops.linalg.matmul import addmm, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 CROWDED = 8  # with more than 1 entry in so many places, the dense product is faster
 
@@ -94,7 +99,7 @@ kernel("mm")(product)
 
 
 @kernel("mv")
-def _mv(a: Any, v: Any) -> Any:
+def _mv(a: Any, v: Array) -> Any:
     a = need_sparse("mv", a)
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {v.ndim}, {a.ndim}, {v.ndim}")
@@ -104,7 +109,7 @@ def _mv(a: Any, v: Any) -> Any:
 
 
 @kernel("addmm", "_sparse_addmm")
-def _addmm(c: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _addmm(c: Array, a: Any, b: SparseArray, beta: float, alpha: int) -> Any:
     if is_sparse(c):
         raise RuntimeError("addmm: expected 'self' to be dense, but it is sparse")
     made = product(a, b)
@@ -119,7 +124,7 @@ def _addmm(c: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 
 
 @kernel("linear")
-def _linear(bias: Any, x: Any, weight: Any) -> Any:
+def _linear(bias: Tensor, x: Any, weight: Tensor) -> Any:
     return product(x, weight.T) + bias
 
 
@@ -145,11 +150,13 @@ def _bmm(a: Any, b: Any) -> Any:
 # -- torch.sparse.mm, addmm and sampled_addmm -----------------------------------------------------
 
 
-def _plain(xp: Any, c: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _plain(
+    xp: ArrayModule, c: Array, a: SparseArray, b: SparseArray, beta: float, alpha: int
+) -> Any:
     return addmm.kernel_on(xp)(c, a, b, beta, alpha)
 
 
-def _left_share(g: Any, mat1: Any, mat2: Any, alpha: Any) -> Any:
+def _left_share(g: Tensor, mat1: Tensor, mat2: Tensor, alpha: int) -> Any:
     if not mat1.is_sparse:
         return scaled(g.mm(mat2.t()), alpha)
     return scaled(sampled.function(g, mat2.t(), mat1.detach().coalesce()), alpha)
@@ -170,12 +177,12 @@ sparse_addmm = general(
 )
 
 
-def _sampled_dense(xp: Any, a: Any, b: Any, mask: Any) -> SparseArray:
+def _sampled_dense(xp: ArrayModule, a: SparseArray, b: SparseArray, mask: Array) -> SparseArray:
     return _sampled(a, b, mask)
 
 
 @kernel("_sampled_mm")
-def _sampled(a: Any, b: Any, mask: Any) -> SparseArray:
+def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
     mask = need_sparse("sparse_sampled_addmm", mask)
     rows, columns = mask.indices
     xp = xp_of(mask)
@@ -197,7 +204,7 @@ sampled = general(
 )
 
 
-def _not_sparse(xp: Any, a: Any, b: Any) -> Any:
+def _not_sparse(xp: ArrayModule, a: SparseArray, b: SparseArray) -> Any:
     return xp.matmul(a, b)
 
 
@@ -215,5 +222,5 @@ sparse_sparse = general(
 kernel("_sparse_sparse_matmul")(product)
 
 
-def _at(g: Any, operand: Any) -> Any:
+def _at(g: Tensor, operand: Any) -> Any:
     return g.sparse_mask(operand.detach().coalesce())

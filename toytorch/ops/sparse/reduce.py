@@ -6,12 +6,16 @@ infinity, and gradients are kept for stored entries only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.op import Op, registry
 from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.reductions import reduce
@@ -20,14 +24,16 @@ from toytorch.ops.sparse.layout import unsqueeze
 
 
 @kernel("any")
-def _any(a: SparseArray, dim: Any, keepdim: bool) -> Any:
+def _any(a: SparseArray, dim: int | Sequence[int] | None, keepdim: bool) -> Any:
     if dim is not None:
         raise NotImplementedError(unsupported("any.dim", "SparseCPU"))
     return xp_of(a).asarray(a.coalesce().values.any())
 
 
 @kernel("sum")
-def _sum(a: SparseArray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _sum(
+    a: SparseArray, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
+) -> Any:
     kind = reduce.sum_type(a, dtype)
     if dim is None or a.ndim == 0:
         return xp_of(a).asarray(a.values.sum(dtype=kind))
@@ -39,7 +45,9 @@ def _sum(a: SparseArray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 @kernel("linalg_vector_norm")
-def _norm(a: SparseArray, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _norm(
+    a: SparseArray, order: Any, dim: int | Sequence[int] | None, keepdim: bool, dtype: DType | None
+) -> Any:
     if dim is not None and len(reduce.axes(dim, a.ndim)) < a.ndim:
         raise RuntimeError(
             "norm_sparse currently only supports full reductions, so 'dim' must "
@@ -51,7 +59,7 @@ def _norm(a: SparseArray, order: Any, dim: Any, keepdim: bool, dtype: Any) -> An
     )
 
 
-def sum_dims(a: SparseArray, dims: Any, kind: Any = None) -> Any:
+def sum_dims(a: SparseArray, dims: tuple[int, ...], kind: np.dtype[Any] | None = None) -> Any:
     """The sum over some dimensions; a dense array where no coordinates remain."""
     over = {wrap_dim(d, a.ndim) for d in dims}
     n = a.sparse_dim
@@ -67,7 +75,7 @@ def sum_dims(a: SparseArray, dims: Any, kind: Any = None) -> Any:
     return made
 
 
-def spread_dims(g: Any, a: SparseArray, dims: Any) -> SparseArray:
+def spread_dims(g: Any, a: SparseArray, dims: tuple[int, ...]) -> SparseArray:
     """The gradient of `sum_dims`: what g has at the place that each entry of `a` went to."""
     a = a.coalesce()
     over = {wrap_dim(d, a.ndim) for d in dims}
@@ -83,7 +91,7 @@ def spread_dims(g: Any, a: SparseArray, dims: Any) -> SparseArray:
 
 
 def _refuse(name: str) -> Any:
-    def run(xp: Any, *args: Any) -> Any:
+    def run(xp: ArrayModule, *args: Array | int) -> Any:
         raise NotImplementedError(unsupported(name, "CPU"))
 
     return run
@@ -130,7 +138,7 @@ class Rows:
         self.back = self.xp.empty_like(self.order)
         self.back[self.order] = self.xp.cumsum(self.first) - 1
 
-    def maxima(self, values: Any) -> Any:
+    def maxima(self, values: Array) -> Any:
         """For each entry the maximum of its row."""
         if self.axis:
             return values.max(self.axis, keepdims=True)
@@ -145,7 +153,7 @@ class Rows:
             self.xp.maximum.at(tops, self.back, values)
         return tops[self.back]
 
-    def sums(self, values: Any) -> Any:
+    def sums(self, values: Array) -> Any:
         """For each entry the sum of its row."""
         if self.axis:
             return values.sum(self.axis, keepdims=True)

@@ -12,18 +12,23 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 EULER = 0.57721566490153286061
 FAR = 25.0  # from here on the expansions are exact to the last digits
 
 
-def hankel(xp: Any, order: int, inverse: Any) -> list[Any]:
+def hankel(xp: ArrayModule, order: int, inverse: Array) -> list[Any]:
     """The terms aₖ(n)·x⁻ᵏ of the expansions at infinity."""
     terms, mu = [xp.ones_like(inverse)], 4 * order * order
     for k in range(1, 30):
@@ -31,7 +36,7 @@ def hankel(xp: Any, order: int, inverse: Any) -> list[Any]:
     return terms
 
 
-def first_order(xp: Any, x: Any, sign: int) -> Any:
+def first_order(xp: ArrayModule, x: Array, sign: int) -> Any:
     """I₁ (sign 1) or J₁ (sign -1) for x ≤ 2, by the series of powers."""
     half = xp.minimum(x, 2.0) / 2
     term = total = half
@@ -44,7 +49,7 @@ def first_order(xp: Any, x: Any, sign: int) -> Any:
 # -- modified functions I -------------------------------------------------------------------------
 
 
-def scaled_i(xp: Any, order: int, x: Any) -> Any:
+def scaled_i(xp: ArrayModule, order: int, x: Array) -> Any:
     """e^{-x}·Iₙ(x) for x ≥ 0."""
     near = xp.minimum(x, FAR)
     total = 0.0
@@ -60,7 +65,7 @@ def scaled_i(xp: Any, order: int, x: Any) -> Any:
 
 
 def _modified_i(order: int, scaled: bool) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
         size = xp.abs(a.astype(np.float64))
         value = scaled_i(xp, order, size)
         if not scaled:  # in two steps: e^x alone overflows earlier than the product
@@ -71,13 +76,13 @@ def _modified_i(order: int, scaled: bool) -> Any:
     return kernel
 
 
-def _i1_slope(self: Any, result: Any) -> Any:
+def _i1_slope(self: Tensor, result: Tensor) -> Any:
     """I₁' = I₀ - I₁/x, and 1/2 at 0."""
     zero = self == 0
     return (self.i0() - result / self.masked_fill(zero, 1)).masked_fill(zero, 0.5)
 
 
-def _i1e_slope(self: Any, result: Any) -> Any:
+def _i1e_slope(self: Tensor, result: Any) -> Any:
     zero = self == 0
     safe = self.masked_fill(zero, 1)
     return (i0e.function(self) - result * (self.sgn() + safe.reciprocal())).masked_fill(zero, 0.5)
@@ -130,7 +135,7 @@ for _name, _order in (("i0", 0), ("i1", 1)):
 # -- modified functions K -------------------------------------------------------------------------
 
 
-def scaled_k(xp: Any, order: int, x: Any) -> Any:
+def scaled_k(xp: ArrayModule, order: int, x: Array) -> Any:
     """e^x·Kₙ(x) for x > 0."""
     low = xp.clip(x, 1e-308, 2.0)
     quarter = low * low / 4
@@ -161,7 +166,7 @@ def scaled_k(xp: Any, order: int, x: Any) -> Any:
 
 
 def _modified_k(order: int, scaled: bool) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
         x = a.astype(np.float64)
         value = scaled_k(xp, order, x)
         if not scaled:
@@ -193,7 +198,7 @@ for _order in (0, 1):
 # -- J and Y --------------------------------------------------------------------------------------
 
 
-def _far_waves(xp: Any, order: int, x: Any) -> tuple[Any, Any]:
+def _far_waves(xp: ArrayModule, order: int, x: Array) -> tuple[Any, Any]:
     """Jₙ and Yₙ for x ≥ FAR: a wave of slowly changing height and phase."""
     terms = hankel(xp, order, 1 / x)
     p = sum((-1) ** (k // 2) * terms[k] for k in range(0, 30, 2))
@@ -206,7 +211,7 @@ def _far_waves(xp: Any, order: int, x: Any) -> tuple[Any, Any]:
     return height * (p * cosine - q * sine), height * (p * sine + q * cosine)
 
 
-def _near_j(xp: Any, order: int, x: Any) -> Any:
+def _near_j(xp: ArrayModule, order: int, x: Array) -> Any:
     """Jₙ for x < FAR: the mean of cos(nθ - x·sin θ) over a period."""
     total = 0.0
     for k in range(64):
@@ -217,7 +222,7 @@ def _near_j(xp: Any, order: int, x: Any) -> Any:
 
 
 def _bessel_j(order: int) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
         size = xp.abs(a.astype(np.float64))
         near = _near_j(xp, order, xp.minimum(size, FAR))
         if order:
@@ -229,7 +234,7 @@ def _bessel_j(order: int) -> Any:
     return kernel
 
 
-def _near_y(xp: Any, order: int, x: Any) -> Any:
+def _near_y(xp: ArrayModule, order: int, x: Array) -> Any:
     """Yₙ for 0 < x < FAR by Neumann's series of Jₖ, and those by the recurrence downwards."""
     above, now = xp.zeros_like(x), xp.full_like(x, 1e-300)
     norm, series, first = xp.zeros_like(x), xp.zeros_like(x), now
@@ -257,7 +262,7 @@ def _near_y(xp: Any, order: int, x: Any) -> Any:
 
 
 def _bessel_y(order: int) -> Any:
-    def kernel(xp: Any, a: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
         x = a.astype(np.float64)
         tiny = x < 1e-3
         near = _near_y(xp, order, xp.clip(x, 1e-3, FAR))
@@ -288,7 +293,7 @@ for _order in (0, 1):
         )
 
 
-def _spherical_j0(xp: Any, a: Any) -> Any:
+def _spherical_j0(xp: ArrayModule, a: Array) -> Any:
     zero = a == 0
     value = xp.sin(a) / xp.where(zero, a.dtype.type(1), a)
     return xp.where(xp.isinf(a), a.dtype.type(0), xp.where(zero, a.dtype.type(1), value))
@@ -308,7 +313,7 @@ special_function(
 STEP, EDGE, ORDER = 0.25, 10.0, 24
 
 
-def _airy_far(xp: Any, x: Any) -> tuple[Any, Any]:
+def _airy_far(xp: ArrayModule, x: Any) -> tuple[Any, Any]:
     """Ai and Ai' for x ≥ EDGE."""
     zeta = 2 / 3 * x**1.5
     u, v, total, slope = 1.0, 1.0, 0.0, 0.0
@@ -340,7 +345,7 @@ def _airy_table() -> Any:
     return np.array(rows)
 
 
-def _airy(xp: Any, a: Any) -> Any:
+def _airy(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
     table = xp.asarray(_airy_table())
     near = xp.where(xp.abs(x) <= EDGE, x, 0.0)

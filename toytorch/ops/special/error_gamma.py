@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language import functions
 from toytorch.ops.define import public, special_function
 
@@ -71,7 +72,7 @@ TAIL_Q = (
 )
 
 
-def poly(coefficients: Any, x: Any) -> Any:
+def poly(coefficients: tuple[float, ...], x: Any) -> Any:
     """Horner's rule, the highest power first."""
     value = coefficients[0]
     for c in coefficients[1:]:
@@ -79,7 +80,7 @@ def poly(coefficients: Any, x: Any) -> Any:
     return value
 
 
-def erfcx_above(xp: Any, x: Any) -> Any:
+def erfcx_above(xp: ArrayModule, x: Array) -> Any:
     """e^{x²}·erfc(x) for x ≥ 0.46875."""
     safe = xp.minimum(x, 4.0)
     middle = poly(ERFC_P, safe) / poly(ERFC_Q, safe)
@@ -107,7 +108,7 @@ erfc = special_function(
 )
 
 
-def _erfinv(xp: Any, a: Any) -> Any:
+def _erfinv(xp: ArrayModule, a: Array) -> Any:
     y = a.astype(np.float64)
     # Winitzki's estimate, then Newton's method on erf(x) = y (three steps reach the last bit).
     w = xp.log1p(-xp.minimum(y * y, 1 - 1e-16))
@@ -139,7 +140,7 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 
 DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-def lgamma_array(xp: Any, a: Any) -> Any:
+def lgamma_array(xp: ArrayModule, a: Array) -> Any:
     """log |Γ| of every element."""
     x = a.astype(np.float64)
     z = xp.where(x < 0.5, 1 - x, x)
@@ -169,7 +170,7 @@ lgamma = special_function(
 )
 
 
-def _digamma(xp: Any, a: Any) -> Any:
+def _digamma(xp: ArrayModule, a: Array) -> Any:
     x = a.astype(np.float64)
     z = xp.where(x < 0.5, 1 - x, x)
     total = xp.zeros_like(z)
@@ -198,7 +199,7 @@ digamma = special_function(
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 
-def _hurwitz(xp: Any, s: int, q: Any) -> Any:
+def _hurwitz(xp: ArrayModule, s: int, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     total, z = xp.zeros_like(q), q
     for _ in range(64):
@@ -215,7 +216,7 @@ def _hurwitz(xp: Any, s: int, q: Any) -> Any:
     return total
 
 
-def _polygamma(xp: Any, a: Any, n: int) -> Any:
+def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
@@ -240,7 +241,7 @@ polygamma_of: Op = special_function(
 
 
 @public("polygamma", tensor_first=False)
-def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma.
 
     >>> polygamma(1, Tensor([1.])) * 6 / math.pi ** 2

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import one_tensor, only_floats
 from toytorch.ops.special.error_gamma import BERNOULLI, lgamma_array
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 # -- incomplete gamma functions -------------------------------------------------------------------
 
@@ -23,7 +28,7 @@ def quadrature() -> Any:
     return np.polynomial.legendre.leggauss(64)
 
 
-def _series(xp: Any, a: Any, x: Any) -> Any:
+def _series(xp: ArrayModule, a: Array, x: Array) -> Any:
     """P(a, x) for x ≤ a + 1: Σ xⁿ / (a(a+1)…(a+n)), times the factor in front."""
     term = 1 / a
     total, low = term, a
@@ -36,7 +41,7 @@ def _series(xp: Any, a: Any, x: Any) -> Any:
     return total
 
 
-def _fraction(xp: Any, a: Any, x: Any) -> Any:
+def _fraction(xp: ArrayModule, a: Array, x: Array) -> Any:
     """Q(a, x) for x > a + 1: Legendre's continued fraction by Lentz's rule, times the factor."""
     b = x + 1 - a
     c, d = xp.full_like(x, 1e300), 1 / b
@@ -52,7 +57,7 @@ def _fraction(xp: Any, a: Any, x: Any) -> Any:
     return value
 
 
-def _bell(xp: Any, a: Any, x: Any) -> Any:
+def _bell(xp: ArrayModule, a: Array, x: Array) -> Any:
     """Q(a, x) for large a: Gauss' quadrature over the side of the bell that x cuts off."""
     top, width = a - 1, xp.sqrt(a - 1)
     above = x > top
@@ -71,7 +76,7 @@ def _bell(xp: Any, a: Any, x: Any) -> Any:
     return xp.where(above, area, 1 + area)  # below the top, half < 0: area is -P
 
 
-def _upper(xp: Any, a: Any, x: Any, lower: bool) -> Any:
+def _upper(xp: ArrayModule, a: Array, x: Array, lower: bool) -> Any:
     """Q(a, x), or P(a, x)."""
     with np.errstate(all="ignore"):
         a, x = xp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
@@ -102,19 +107,19 @@ def _upper(xp: Any, a: Any, x: Any, lower: bool) -> Any:
 
 
 def _incomplete(lower: bool) -> Any:
-    def kernel(xp: Any, a: Any, x: Any) -> Any:
+    def kernel(xp: ArrayModule, a: Array, x: Array) -> Any:
         return _upper(xp, a, x, lower).astype(a.dtype)
 
     return kernel
 
 
-def _density(self: Any, other: Any) -> Any:
+def _density(self: Tensor, other: Any) -> Any:
     """The derivative of P(a, x) by x."""
     return ((self - 1) * other.log() - other - self.lgamma()).exp()
 
 
 def _no_shape_derivative(name: str) -> Any:
-    def refuse(g: Any) -> Any:
+    def refuse(g: Tensor) -> Any:
         raise NotImplementedError(f"the derivative for '{name}: self' is not implemented.")
 
     return refuse
@@ -142,7 +147,7 @@ igammac = special_function(
 # -- multivariate gamma ---------------------------------------------------------------------------
 
 
-def _mvlgamma(xp: Any, a: Any, p: int) -> Any:
+def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = a.astype(np.float64)
@@ -152,7 +157,7 @@ def _mvlgamma(xp: Any, a: Any, p: int) -> Any:
     return total.astype(a.dtype)
 
 
-def _mvlgamma_slope(self: Any, p: int) -> Any:
+def _mvlgamma_slope(self: Tensor, p: int) -> Any:
     slope = self.digamma()
     for i in range(1, p):
         slope = slope + (self - i / 2).digamma()
@@ -172,7 +177,7 @@ public("special.multigammaln")(mvlgamma.function)
 # -- zeta -----------------------------------------------------------------------------------------
 
 
-def _zeta(xp: Any, s: Any, q: Any) -> Any:
+def _zeta(xp: ArrayModule, s: Array, q: Array) -> Any:
     """ζ(s, q) = Σ (q + k)⁻ˢ by the sum of Euler and Maclaurin."""
     with np.errstate(all="ignore"):
         x, z = xp.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
@@ -212,6 +217,6 @@ zeta = special_function(
 )
 
 
-def zeta_of(s: Any, q: Any) -> Any:
+def zeta_of(s: Any, q: Array) -> Any:
     """`special.zeta`, for its own derivative."""
     return zeta.function(s, q)

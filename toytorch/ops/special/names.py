@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import DType
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import arithmetic, elementary, floating
 from toytorch.ops.reductions import reduce
@@ -40,13 +39,13 @@ PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"], "special.polygamma": PU
 
 
 @takes_words()
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """`torch.softmax`."""
     return reduce.softmax.function(input, dim, dtype)
 
 
 @takes_words()
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """`torch.log_softmax`."""
     return reduce.log_softmax.function(input, dim, dtype)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.op import Op
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.loops.language import functions
 from toytorch.ops.define import special_function
 from toytorch.ops.special.error_gamma import (
@@ -23,7 +24,7 @@ from toytorch.ops.special.error_gamma import (
 ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
 
 
-def erfcx_array(xp: Any, a: Any) -> Any:
+def erfcx_array(xp: ArrayModule, a: Array) -> Any:
     """e^{x²}·erfc(x) of every element."""
     x = a.astype(np.float64)
     high = erfcx_above(xp, xp.maximum(xp.abs(x), 0.46875))
@@ -54,7 +55,7 @@ ndtr = special_function(
 )
 
 
-def log_ndtr_array(xp: Any, a: Any) -> Any:
+def log_ndtr_array(xp: ArrayModule, a: Array) -> Any:
     """log Φ of every element."""
     x = a.astype(np.float64)
     low = xp.minimum(x, -1.0)
@@ -74,7 +75,7 @@ log_ndtr = special_function(
 )
 
 
-def _ndtri(xp: Any, a: Any) -> Any:
+def _ndtri(xp: ArrayModule, a: Array) -> Any:
     p = a.astype(np.float64)
     # By symmetry only the lower half. Hastings' estimate (1955), good to 5e-4, then Newton's method
     # on log Φ(x) = log p, whose slope is close to a line.

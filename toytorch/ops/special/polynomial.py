@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import special_function
 from toytorch.ops.elementwise.operand_checks import one_tensor
 
 
-def _twice(k: int, x: Any, p: Any, q: Any) -> Any:
+def _twice(k: int, x: Array, p: Array, q: Array) -> Any:
     return 2 * x * p - q
 
 
@@ -57,7 +58,7 @@ FAMILIES: dict[str, tuple[Any, Any, str]] = {
 
 
 def _polynomial(first: Any, step: Any, shifted: bool) -> Any:
-    def kernel(xp: Any, x: Any, degree: Any) -> Any:
+    def kernel(xp: ArrayModule, x: Array, degree: Array) -> Any:
         with np.errstate(all="ignore"):
             kind = x.dtype
             x, n = xp.broadcast_arrays(x, xp.where(xp.isfinite(degree), degree, -1).astype(int))

@@ -26,14 +26,14 @@ TOO_EARLY = (
 )
 
 
-def values_of(optimizer: Any, key: str) -> list[Any]:
+def values_of(optimizer: Optimizer, key: str) -> list[Any]:
     """A hyperparameter of every group, copied where it is a tensor."""
     return [
         g[key].clone() if isinstance(g[key], Tensor) else g[key] for g in optimizer.param_groups
     ]
 
 
-def put(group: dict[str, Any], key: str, value: Any) -> None:
+def put(group: dict[str, Any], key: str, value: float) -> None:
     """Sets a hyperparameter, in place where it is a tensor."""
     if isinstance(group[key], Tensor):
         group[key].fill_(float(value))
@@ -41,7 +41,7 @@ def put(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def for_groups(name: str, optimizer: Any, value: Any) -> list[Any]:
+def for_groups(name: str, optimizer: Optimizer, value: float) -> list[Any]:
     """One value for each group, given as one for all or as a list."""
     n = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):
@@ -54,7 +54,7 @@ def for_groups(name: str, optimizer: Any, value: Any) -> list[Any]:
     return [value.clone() if isinstance(value, Tensor) else value for _ in range(n)]
 
 
-def need_optimizer(optimizer: Any) -> None:
+def need_optimizer(optimizer: Optimizer) -> None:
     """Refuses what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -71,7 +71,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         need_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
@@ -159,7 +159,7 @@ class LRScheduler:
 class ByFunction(LRScheduler):
     """A schedule by a function of the epoch, or by one function for each group."""
 
-    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         n = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
             lr_lambda = [lr_lambda] * n

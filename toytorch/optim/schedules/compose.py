@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.optim.schedules.base import LRScheduler, put, values_of
 from toytorch.optim.schedules.plateau import ReduceLROnPlateau
+
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
 
 
 class _Several(LRScheduler):
@@ -14,7 +18,7 @@ class _Several(LRScheduler):
 
     _schedulers: list[Any]
 
-    def _check(self, optimizer: Any, schedulers: Any) -> None:
+    def _check(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
         name = type(self).__name__
         for i, s in enumerate(schedulers):
             if not hasattr(s, "optimizer"):
@@ -62,7 +66,11 @@ class SequentialLR(_Several):
     """
 
     def __init__(
-        self, optimizer: Any, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        schedulers: list[Any],
+        milestones: list[int],
+        last_epoch: int = -1,
     ) -> None:
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
@@ -92,7 +100,7 @@ class SequentialLR(_Several):
         elif hasattr(sched, "last_epoch"):
             sched.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # takes no epoch, as PyTorch's
         """Goes on by one epoch of the schedule whose turn it is."""
         self.last_epoch += 1
         at = bisect_right(self._milestones, self.last_epoch)
@@ -118,7 +126,7 @@ class ChainedScheduler(_Several):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = values_of(optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # takes no epoch, as PyTorch's
         """One step of every schedule."""
         for s in self._schedulers:
             s.step()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import types
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from toytorch.optim.schedules.base import LRScheduler, for_groups, need_optimizer, put
+
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
 
 
 class _WithMomentum(LRScheduler):
@@ -15,7 +19,7 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _set_up_momentum(self, optimizer: Any, base: Any, most: Any, first: bool) -> None:
+    def _set_up_momentum(self, optimizer: Optimizer, base: float, most: float, first: bool) -> None:
         if not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
@@ -30,7 +34,7 @@ class _WithMomentum(LRScheduler):
                 self._put_momentum(group, high)
                 group["max_momentum"], group["base_momentum"] = high, low
 
-    def _put_momentum(self, group: dict[str, Any], value: Any) -> None:
+    def _put_momentum(self, group: dict[str, Any], value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -46,18 +50,18 @@ class CyclicLR(_WithMomentum):
 
     def __init__(
         self,
-        optimizer: Any,
-        base_lr: Any,
-        max_lr: Any,
+        optimizer: Optimizer,
+        base_lr: float,
+        max_lr: float,
         step_size_up: int = 2000,
         step_size_down: int | None = None,
         mode: str = "triangular",
         gamma: float = 1.0,
-        scale_fn: Any = None,
+        scale_fn: Callable[..., Any] | None = None,
         scale_mode: str = "cycle",
         cycle_momentum: bool = True,
-        base_momentum: Any = 0.8,
-        max_momentum: Any = 0.9,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
         last_epoch: int = -1,
     ) -> None:
         need_optimizer(optimizer)
@@ -127,16 +131,16 @@ class OneCycleLR(_WithMomentum):
 
     def __init__(
         self,
-        optimizer: Any,
-        max_lr: Any,
+        optimizer: Optimizer,
+        max_lr: float,
         total_steps: int | None = None,
         epochs: int | None = None,
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
         cycle_momentum: bool = True,
-        base_momentum: Any = 0.85,
-        max_momentum: Any = 0.95,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
@@ -162,7 +166,7 @@ class OneCycleLR(_WithMomentum):
             self._set_up_momentum(optimizer, base_momentum, max_momentum, last_epoch == -1)
         super().__init__(optimizer, last_epoch)
 
-    def _between(self, start: Any, end: Any, part: float) -> Any:
+    def _between(self, start: float, end: float, part: float) -> Any:
         if self._anneal_func_type == "linear":
             return start + (end - start) * part
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
@@ -191,10 +195,10 @@ class OneCycleLR(_WithMomentum):
         return rates
 
 
-def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+def _total(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     """The number of steps, given directly or as epochs of steps."""
 
-    def positive(name: str, value: Any) -> int:
+    def positive(name: str, value: int) -> int:
         if not isinstance(value, int) or value <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {value}")
         return value

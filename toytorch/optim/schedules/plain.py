@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.optim.schedules.base import ByFunction, LRScheduler
+
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
 
 
 class LambdaLR(ByFunction):
@@ -58,7 +62,7 @@ class StepLR(Factor):
     """gamma times as much every `step_size` epochs."""
 
     def __init__(
-        self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
@@ -74,7 +78,11 @@ class MultiStepLR(Factor):
     """gamma times as much at every milestone; one that is named twice counts twice."""
 
     def __init__(
-        self, optimizer: Any, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
     ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
@@ -90,7 +98,11 @@ class ConstantLR(Factor):
     """A fraction of the rate for the first epochs, then the rate itself."""
 
     def __init__(
-        self, optimizer: Any, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
@@ -111,7 +123,7 @@ class LinearLR(Factor):
 
     def __init__(
         self,
-        optimizer: Any,
+        optimizer: Optimizer,
         start_factor: float = 1.0 / 3,
         end_factor: float = 1.0,
         total_iters: int = 5,
@@ -144,7 +156,7 @@ class LinearLR(Factor):
 class ExponentialLR(Factor):
     """gamma times as much at every step."""
 
-    def __init__(self, optimizer: Any, gamma: float, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -159,7 +171,7 @@ class PolynomialLR(Factor):
     """base_lr·(1 - epoch/total_iters)^power, down to 0."""
 
     def __init__(
-        self, optimizer: Any, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
     ) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.optim.schedules.base import OLD_EPOCH, LRScheduler, need_optimizer, put, values_of
+
+if TYPE_CHECKING:
+    from toytorch.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -19,7 +22,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self,
-        optimizer: Any,
+        optimizer: Optimizer,
         mode: str = "min",
         factor: float = 0.1,
         patience: int = 10,
@@ -69,7 +72,7 @@ class ReduceLROnPlateau(LRScheduler):
             best += sign * self.threshold
         return a > best if self.mode == "max" else a < best
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float, epoch: int | None = None) -> None:  # type: ignore[override]  # takes a measurement, as PyTorch's
         """Takes a measurement into account."""
         current = float(metrics)
         if epoch is not None:

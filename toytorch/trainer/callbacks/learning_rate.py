@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.trainer.errors import MisconfigurationException
 from toytorch.trainer.hooks import Callback
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+    from toytorch.trainer.module import TrainerModule
+    from toytorch.trainer.trainer import Trainer
 
 
 class LearningRateMonitor(Callback):
@@ -22,14 +28,16 @@ class LearningRateMonitor(Callback):
             )
         self.logging_interval, self.log_momentum = logging_interval, log_momentum
 
-    def on_train_start(self, trainer: Any, module: Any) -> None:
+    def on_train_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """Refuses to log to nowhere."""
         if not trainer.loggers:
             raise MisconfigurationException(
                 "Cannot use `LearningRateMonitor` callback with `Trainer` that has no logger."
             )
 
-    def on_train_batch_start(self, trainer: Any, module: Any, *args: Any) -> None:
+    def on_train_batch_start(
+        self, trainer: Any, module: TrainerModule, *args: int | Sequence[Tensor]
+    ) -> None:
         """Logs the rates of a step."""
         if (
             self.logging_interval != "epoch"
@@ -37,12 +45,12 @@ class LearningRateMonitor(Callback):
         ):
             trainer.log_metrics(self.rates(trainer), trainer.global_step)
 
-    def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+    def on_train_epoch_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """Logs the rates of an epoch."""
         if self.logging_interval != "step":
             trainer.log_metrics(self.rates(trainer), trainer.global_step)
 
-    def rates(self, trainer: Any) -> dict[str, float]:
+    def rates(self, trainer: Trainer) -> dict[str, float]:
         """All rates by name."""
         found: dict[str, float] = {}
         seen: dict[str, int] = {}

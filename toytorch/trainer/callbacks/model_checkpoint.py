@@ -6,12 +6,16 @@ import math
 import os
 import re
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.trainer import checkpoint as files
 from toytorch.trainer.callbacks.early_stopping import check_mode
 from toytorch.trainer.errors import MisconfigurationException
 from toytorch.trainer.hooks import Callback
+
+if TYPE_CHECKING:
+    from toytorch.trainer.module import TrainerModule
+    from toytorch.trainer.trainer import Trainer
 
 
 class ModelCheckpoint(Callback):
@@ -101,7 +105,7 @@ class ModelCheckpoint(Callback):
         self.best_model_score = state_dict["best_model_score"]
         self.last_model_path = state_dict["last_model_path"]
 
-    def written(self, trainer: Any) -> list[str]:
+    def written(self, trainer: Trainer) -> list[str]:
         """The checkpoints in this callback's folder."""
         folder = self._folder(trainer)
         names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -109,7 +113,7 @@ class ModelCheckpoint(Callback):
 
     # -- moments --------------------------------------------------------------------------------
 
-    def on_train_batch_end(self, trainer: Any, module: Any, *args: Any) -> None:
+    def on_train_batch_end(self, trainer: Trainer, module: TrainerModule, *args: object) -> None:
         """Saves after a number of steps."""
         every, step = self.every_n_train_steps, trainer.global_step
         if every is not None and step and step % every == 0 and step != self._last_step:
@@ -128,7 +132,7 @@ class ModelCheckpoint(Callback):
 
     # -- files ----------------------------------------------------------------------------------
 
-    def save(self, trainer: Any) -> None:
+    def save(self, trainer: Trainer) -> None:
         """Writes what should be kept of the present state, and removes what it displaces."""
         self._last_step = trainer.global_step
         score = self._score(trainer)
@@ -138,7 +142,7 @@ class ModelCheckpoint(Callback):
             self.last_model_path = os.path.join(self._folder(trainer), "last.ckpt")
             self._write(trainer, self.last_model_path)
 
-    def _score(self, trainer: Any) -> float:
+    def _score(self, trainer: Trainer) -> float:
         """The metric; without one newer is better."""
         if self.monitor is None:
             return 0.0
@@ -168,7 +172,7 @@ class ModelCheckpoint(Callback):
             return True
         return self._better(score, self.best_k_models[self._worst()])
 
-    def _keep(self, trainer: Any, score: float) -> None:
+    def _keep(self, trainer: Trainer, score: float) -> None:
         surplus = None
         if self.save_top_k != -1 and len(self.best_k_models) >= self.save_top_k:
             surplus = self._worst()
@@ -186,15 +190,15 @@ class ModelCheckpoint(Callback):
         if surplus is not None and surplus != path and os.path.isfile(surplus):
             os.remove(surplus)  # only now, so that one of them is there at any moment
 
-    def _write(self, trainer: Any, path: str) -> None:
+    def _write(self, trainer: Trainer, path: str) -> None:
         files.write(trainer, path, self.save_weights_only)
         if self.verbose:
             print(f"Epoch {trainer.current_epoch}, global step {trainer.global_step}: saved {path}")
 
-    def _folder(self, trainer: Any) -> str:
+    def _folder(self, trainer: Trainer) -> str:
         return self.dirpath or os.path.join(trainer.default_root_dir, "checkpoints")
 
-    def _path(self, trainer: Any, replaced: str | None) -> str:
+    def _path(self, trainer: Trainer, replaced: str | None) -> str:
         """The file to write; a number is added where another file has the name."""
         values = {
             **trainer.callback_metrics,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
 
 from toytorch.trainer.hooks import Callback
+
+if TYPE_CHECKING:
+    from toytorch.trainer.module import TrainerModule
+    from toytorch.trainer.trainer import Trainer
 
 
 class TextBar:
@@ -60,7 +65,7 @@ class TextBar:
 def open_bar(total: int | None, desc: str) -> Any:
     """A bar with `update`, `set_postfix_str` and `close`."""
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # an optional package
     except ImportError:
         return TextBar(total, desc)
     return tqdm(total=total, desc=desc, file=sys.stdout, dynamic_ncols=True, mininterval=0.2)
@@ -72,7 +77,7 @@ class ProgressBar(Callback):
     `bar` makes the bars: (number of batches or None, name) to something like `TextBar`.
     """
 
-    def __init__(self, bar: Any = open_bar) -> None:
+    def __init__(self, bar: Callable[..., Any] = open_bar) -> None:
         self._make, self._bar = bar, None
 
     def _open(self, total: int | None, name: str) -> None:
@@ -90,7 +95,7 @@ class ProgressBar(Callback):
             self._bar.update(1)
 
     def _show(self, metrics: dict[str, float]) -> None:
-        self._bar.set_postfix_str(  # type: ignore[attr-defined]
+        self._bar.set_postfix_str(  # type: ignore[attr-defined]  # called while there is a bar
             ", ".join(f"{k}={v:.4g}" for k, v in metrics.items()), refresh=False
         )
 
@@ -100,44 +105,46 @@ class ProgressBar(Callback):
         if trainer.fit_loop.batches_done and self._bar is not None:
             self._bar.update(trainer.fit_loop.batches_done)
 
-    def on_train_batch_end(self, trainer: Any, module: Any, *args: Any) -> None:
+    def on_train_batch_end(self, trainer: Trainer, module: TrainerModule, *args: object) -> None:
         """One batch further."""
         self._advance(trainer.progress_bar_metrics)
 
-    def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
+    def on_train_epoch_end(self, trainer: Trainer, module: TrainerModule) -> None:
         """The bar stays with the epoch's metrics."""
         if self._bar is not None:
             self._show(trainer.progress_bar_metrics)
         self._close()
 
-    def on_train_end(self, trainer: Any, module: Any) -> None:
+    def on_train_end(self, trainer: Trainer, module: TrainerModule) -> None:
         """Closes the bar of an epoch that was not finished."""
         self._close()
 
-    def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+    def on_exception(
+        self, trainer: Trainer, module: TrainerModule, exception: BaseException
+    ) -> None:
         """Leaves the line before the error is shown."""
         self._close()
 
-    def on_test_start(self, trainer: Any, module: Any) -> None:
+    def on_test_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """A bar without a total: the loader is not known here."""
         self._open(None, "Test")
 
-    def on_test_batch_end(self, trainer: Any, module: Any, *args: Any) -> None:
+    def on_test_batch_end(self, trainer: Trainer, module: TrainerModule, *args: object) -> None:
         """One batch further."""
         self._advance(trainer.results.for_bar())
 
-    def on_test_end(self, trainer: Any, module: Any) -> None:
+    def on_test_end(self, trainer: Trainer, module: TrainerModule) -> None:
         """Done."""
         self._close()
 
-    def on_predict_start(self, trainer: Any, module: Any) -> None:
+    def on_predict_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """A bar without a total."""
         self._open(None, "Predict")
 
-    def on_predict_batch_end(self, trainer: Any, module: Any, *args: Any) -> None:
+    def on_predict_batch_end(self, trainer: Trainer, module: TrainerModule, *args: object) -> None:
         """One batch further."""
         self._advance({})
 
-    def on_predict_end(self, trainer: Any, module: Any) -> None:
+    def on_predict_end(self, trainer: Trainer, module: TrainerModule) -> None:
         """Done."""
         self._close()

@@ -59,11 +59,11 @@ def stacked(batch: Sequence[Tensor]) -> Any:
     if (
         slots.outbox is not None
         and first._array.__class__ is np.ndarray
-        and not first._rg
+        and not first._requires_grad
         and all(
             t.dtype is first.dtype
             and t._array.shape == first._array.shape
-            and not t._rg
+            and not t._requires_grad
             and t._array.__class__ is np.ndarray
             for t in batch
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toytorch.facts import state
 from toytorch.ops.creation.random import randint
@@ -16,13 +16,16 @@ from toytorch.utils.data.pool import Pool, batches
 from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from toytorch.utils.data.worker import Failure
 
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
 
-def draw_seed(generator: Any) -> int:
+
+def draw_seed(generator: Generator | None) -> int:
     """The seed of an epoch's workers, from the loader's generator or the default one."""
     return int(randint((1 << 63) - 1, (), generator=generator).item())
 
 
-def timed(kind: str, function: Any, *arguments: Any) -> Any:
+def timed(kind: str, function: Callable[..., Any], *arguments: Sequence[int]) -> Any:
     """function(*arguments), which a profiler shows under PyTorch's name for it."""
     if state.profiler is None:
         return function(*arguments)
@@ -56,8 +59,8 @@ class DataLoader:
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context: Any = None,
-        generator: Any = None,
+        multiprocessing_context: str | None = None,
+        generator: Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,

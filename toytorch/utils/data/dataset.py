@@ -6,10 +6,13 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.random import randperm
+
+if TYPE_CHECKING:
+    from toytorch.core.random import Generator
 
 
 class Dataset:
@@ -65,7 +68,7 @@ class TensorDataset(Dataset):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+    def __getitem__(self, index: int | slice) -> tuple[Any, ...]:
         return tuple(t[index] for t in self.tensors)
 
     def __len__(self) -> int:
@@ -139,7 +142,9 @@ class ConcatDataset(Dataset):
         return self.datasets[which][index - before]
 
 
-def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) -> list[Subset]:
+def random_split(
+    dataset: Any, lengths: Sequence[Any], generator: Generator | None = None
+) -> list[Subset]:
     """A dataset cut at random into parts of given sizes (or fractions that sum to 1)."""
     n = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

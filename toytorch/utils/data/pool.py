@@ -7,7 +7,7 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection as connections
 from multiprocessing import get_context, resource_tracker
 from typing import Any
@@ -23,7 +23,14 @@ _numbers = itertools.count()
 class Pool:
     """Worker processes, each with a pipe for indices and answers and slots for batches."""
 
-    def __init__(self, recipe: Recipe, count: int, context: Any, base_seed: int, init: Any) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        count: int,
+        context: str | None,
+        base_seed: int,
+        init: Callable[..., Any] | None,
+    ) -> None:
         ctx: Any = get_context(context) if context is None or isinstance(context, str) else context
         if os.name != "nt":  # there segments end with the last process that has them
             resource_tracker.ensure_running()  # one for all: it removes segments if all are killed
@@ -51,7 +58,7 @@ class Pool:
             self.close()
             raise
 
-    def ask(self, worker: int, order: int, index: Any) -> None:
+    def ask(self, worker: int, order: int, index: int | Sequence[int] | None) -> None:
         """Sends an index to a worker, and the slots it may use again."""
         try:
             self.pipes[worker].send((self.epoch, order, index, self.inboxes[worker].released()))

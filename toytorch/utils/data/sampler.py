@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
 from toytorch.core.random import Generator
@@ -27,7 +27,7 @@ class Sampler:
 class SequentialSampler(Sampler):
     """0, 1, 2, …"""
 
-    def __init__(self, data_source: Any) -> None:
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
     def __iter__(self) -> Iterator[int]:
@@ -42,10 +42,10 @@ class RandomSampler(Sampler):
 
     def __init__(
         self,
-        data_source: Any,
+        data_source: Sized,
         replacement: bool = False,
         num_samples: int | None = None,
-        generator: Any = None,
+        generator: Generator | None = None,
     ) -> None:
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
@@ -81,7 +81,7 @@ class RandomSampler(Sampler):
 class SubsetRandomSampler(Sampler):
     """Given numbers in random order."""
 
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -96,7 +96,11 @@ class WeightedRandomSampler(Sampler):
     """Numbers drawn with given weights."""
 
     def __init__(
-        self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
     ) -> None:
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples <= 0:
             raise ValueError(
@@ -159,7 +163,7 @@ class DistributedSampler(Sampler):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Sized,
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,

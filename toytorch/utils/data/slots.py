@@ -23,6 +23,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import bfloat16
+from toytorch.facts.hints import Array
 
 ALIGNMENT = 64
 SMALLEST = 1 << 16
@@ -42,13 +43,13 @@ class _Pickler(pickle.Pickler):
                 array = np.ascontiguousarray(array)
             if obj.dtype is bfloat16:
                 array = array.view(np.uint16)
-            return _tensor, (array, obj.dtype.name, obj._rg)
+            return _tensor, (array, obj.dtype.name, obj._requires_grad)
         return NotImplemented
 
 
-def _tensor(array: Any, kind: str, requires_grad: bool) -> Tensor:
+def _tensor(array: Array, kind: str, requires_grad: bool) -> Tensor:
     made = wrap(array.view(bfloat16.numpy) if kind == "bfloat16" else array)
-    made._rg = requires_grad
+    made._requires_grad = requires_grad
     return made
 
 
@@ -209,7 +210,7 @@ class Inbox:
         if sys.platform == "win32":  # there a segment is known by its name, as long as it is open
             self._slots[number] = mmap.mmap(-1, shared.size, tagname=shared.name)
         else:
-            self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]
+            self._slots[number] = mmap.mmap(shared._fd, shared.size)  # type: ignore[attr-defined]  # SharedMemory has it, the stubs do not
         self._last = max(self._last, number)
         shared.close()
         shared.unlink()

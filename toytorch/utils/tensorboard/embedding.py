@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.utils.tensorboard import images
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 def put(path: str, content: bytes) -> None:
@@ -31,10 +36,10 @@ def write(
     subfolder: str,
     step: int,
     tag: str,
-    points: Any,
-    labels: Any,
-    pictures: Any,
-    header: Any,
+    points: Array,
+    labels: Sequence[object],
+    pictures: Tensor | None,
+    header: Sequence[str] | None,
 ) -> str:
     """Writes the files of one set of points; returns its entry for projector_config.pbtxt."""
     if points.ndim != 2:
@@ -73,7 +78,7 @@ def table_of(labels: Any, header: Any) -> str:
     return "".join("\t".join(str(cell) for cell in row) + "\n" for row in [header, *labels])
 
 
-def sprite(pictures: Any) -> Any:
+def sprite(pictures: Array) -> Any:
     """All pictures on a square sheet, as bytes."""
     sheet = images.grid(pictures, math.ceil(len(pictures) ** 0.5))
     square = np.zeros((sheet.shape[1], sheet.shape[1], 3), sheet.dtype)

@@ -6,7 +6,7 @@ during whose call it was made.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.engine import by_sequence, reachable
 from toytorch.autograd.modes import enable_grad
@@ -15,11 +15,14 @@ from toytorch.facts.node import Node, as_function, node_of, sequence
 from toytorch.facts.pytree import tree_leaves
 from toytorch.utils.tensorboard.protos import proto
 
+if TYPE_CHECKING:
+    from toytorch.nn.modules.module import Module
+
 
 class Scopes:
     """Which node numbers were given out during the call of which module."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Module) -> None:
         self.calls: list[tuple[int, int, str]] = []  # first and last number, name of the scope
         self._open: list[int] = []
         self._handles = []
@@ -30,11 +33,11 @@ class Scopes:
                 module.register_forward_hook(self._end(scope), always_call=True),
             ]
 
-    def _begin(self, module: Any, args: Any) -> None:
+    def _begin(self, module: Module, args: tuple[Tensor, ...]) -> None:
         self._open.append(next(sequence))
 
     def _end(self, scope: str) -> Any:
-        def hook(module: Any, args: Any, output: Any) -> None:
+        def hook(module: Module, args: tuple[Tensor, ...], output: Tensor) -> None:
             self.calls.append((self._open.pop(), next(sequence), scope))
 
         return hook
@@ -50,7 +53,7 @@ class Scopes:
             handle.remove()
 
 
-def scope_of(model: Any, path: str) -> str:
+def scope_of(model: Module, path: str) -> str:
     """PyTorch's name of a module in the graph: Net/Linear[fc1].
 
     >>> from toytorch import nn
@@ -64,7 +67,7 @@ def scope_of(model: Any, path: str) -> str:
     return "/".join(parts)
 
 
-def graph_of(model: Any, inputs: Any, verbose: bool = False) -> Any:
+def graph_of(model: Module, inputs: object, verbose: bool = False) -> Any:
     """The GraphDef of model(*inputs), in evaluation mode; gradients are not touched."""
     given = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
     names: dict[int, str] = {}
@@ -94,7 +97,7 @@ def graph_of(model: Any, inputs: Any, verbose: bool = False) -> Any:
 def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> Any:
     """The messages of leaves, nodes and outputs, each after those it reads from."""
     messages: dict[int, Any] = {}
-    roots = [node_of(t._edge) for t in outputs if t._edge is not None]
+    roots = [node_of(t._grad_edge) for t in outputs if t._grad_edge is not None]
     counts: dict[str, int] = {}
     for node in reversed(by_sequence(reachable(roots))):
         sources = []
@@ -117,18 +120,18 @@ def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> 
         message(
             f"output/output.{i + 1}",
             "IO Node",
-            [messages[id(as_function(t._edge)[0])].name],
+            [messages[id(as_function(t._grad_edge)[0])].name],
             t.shape,
         )
         for i, t in enumerate(outputs)
-        if t._edge is not None
+        if t._grad_edge is not None
     ]
     return proto("graph").GraphDef(
         node=[*messages.values(), *results], versions=proto("versions").VersionDef(producer=22)
     )
 
 
-def message(name: str, kind: str, sources: list[str], shape: Any) -> Any:
+def message(name: str, kind: str, sources: list[str], shape: tuple[int, ...]) -> Any:
     """A node of TensorBoard's graph."""
     sizes, attribute = proto("shape").TensorShapeProto, proto("attribute").AttrValue
     shapes = attribute.ListValue(shape=[sizes(dim=[sizes.Dim(size=n) for n in shape])])

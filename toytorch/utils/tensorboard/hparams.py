@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -10,7 +11,11 @@ from toytorch.utils.tensorboard.protos import proto
 from toytorch.utils.tensorboard.summaries import value
 
 
-def summaries(hparams: Any, metrics: Any, discrete: Any) -> list[Any]:
+def summaries(
+    hparams: Mapping[str, object],
+    metrics: Mapping[str, object],
+    discrete: Mapping[str, Sequence[object]] | None,
+) -> list[Any]:
     """Three messages: what the experiment varies, what this run has, and that it has ended.
 
     Raises TypeError for what is no dictionary, and ValueError for values that are no number, text
@@ -47,7 +52,11 @@ def message(tag: str, **content: Any) -> Any:
     return value(f"_hparams_/{tag}", "hparams", data.SerializeToString())
 
 
-def check(hparams: Any, metrics: Any, discrete: Any) -> None:
+def check(
+    hparams: Mapping[str, object],
+    metrics: Mapping[str, object],
+    discrete: Mapping[str, Sequence[object]] | None,
+) -> None:
     """Refuses what is no dictionary, and choices of another type than the value."""
     for name, given in (
         ("hparam_dict", hparams),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Array
 
 COLOURS = {1: 0, 3: 2, 4: 6}  # PNG's number for grey, RGB and RGBA
 
@@ -26,7 +27,7 @@ def make_np(value: Any) -> Any:
     raise NotImplementedError(f"Got {type(value)}, but numpy array or torch tensor are expected.")
 
 
-def png(pixels: Any) -> bytes:
+def png(pixels: Array) -> bytes:
     """The PNG file of (height, width, 1, 3 or 4) bytes; ISO 15948, without filters.
 
     >>> png(np.zeros((1, 1, 3), np.uint8))[:4]
@@ -51,13 +52,13 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def as_bytes(image: Any) -> Any:
+def as_bytes(image: Array) -> Any:
     """Values as bytes: those of uint8 as they are, others from [0, 1] times 255."""
     scale = 1 if image.dtype == np.uint8 else 255
     return (image.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
 
 
-def to_hwc(array: Any, order: str) -> Any:
+def to_hwc(array: Array, order: str) -> Any:
     """An image (or a batch, as a grid) as (height, width, channels); one channel becomes three.
 
     `order` names the dimensions: "CHW", "NHWC", "HW" and the like.
@@ -81,7 +82,7 @@ def to_hwc(array: Any, order: str) -> Any:
     return np.repeat(array, 3, axis=2) if array.shape[2] == 1 else array
 
 
-def grid(batch: Any, columns: int = 8) -> Any:
+def grid(batch: Array, columns: int = 8) -> Any:
     """Images (N, 1 or 3, H, W) side by side, as (height, width, 3)."""
     if batch.shape[1] == 1:
         batch = np.repeat(batch, 3, axis=1)
@@ -98,13 +99,13 @@ def grid(batch: Any, columns: int = 8) -> Any:
 
 def of_figure(figure: Any, close: bool) -> Any:
     """The pixels (3, height, width) of a matplotlib figure."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # an optional package
 
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1).copy()
     if close:
-        import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt  # an optional package
 
         plt.close(figure)
     return pixels

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.utils.tensorboard import images
 from toytorch.utils.tensorboard.protos import proto
 
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
-def value(tag: str, plugin: str = "", content: bytes = b"", **fields: Any) -> Any:
+
+def value(tag: str, plugin: str = "", content: bytes = b"", **fields: object) -> Any:
     """A summary of one value; `plugin` is the part of the page that shows it."""
     summary = proto("summary")
     if plugin:
@@ -19,7 +24,7 @@ def value(tag: str, plugin: str = "", content: bytes = b"", **fields: Any) -> An
     return summary.Summary(value=[summary.Summary.Value(tag=tag, **fields)])
 
 
-def tensor(dtype: str, shape: Any, **values: Any) -> Any:
+def tensor(dtype: str, shape: tuple[int, ...] | None, **values: Any) -> Any:
     """A tensor message; `shape` None leaves the shape away, as PyTorch does for one number."""
     if shape is not None:
         sizes = proto("shape").TensorShapeProto
@@ -27,7 +32,12 @@ def tensor(dtype: str, shape: Any, **values: Any) -> Any:
     return proto("tensor").TensorProto(dtype=dtype, **values)
 
 
-def scalar(tag: str, number: Any, new_style: bool = False, double_precision: bool = False) -> Any:
+def scalar(
+    tag: str,
+    number: Array | Tensor | float | Sequence[int],
+    new_style: bool = False,
+    double_precision: bool = False,
+) -> Any:
     """One number."""
     found = images.make_np(number).squeeze()
     if found.ndim != 0:
@@ -53,7 +63,7 @@ def default_bins() -> list[float]:
     return [-v for v in reversed(limits)] + [0.0] + limits
 
 
-def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
+def histogram(tag: str, values: Array | Tensor, bins: str, max_bins: int | None = None) -> Any:
     """How often values fall between limits; ValueError if there are none.
 
     The buckets are those from the first to the last that is not empty, with an empty one before
@@ -81,18 +91,18 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> 
     )
 
 
-def coarser(counts: Any, limits: Any, factor: int) -> tuple[Any, Any]:
+def coarser(counts: Array, limits: Array, factor: int) -> tuple[Any, Any]:
     """Buckets taken together, `factor` at a time."""
     counts = np.add.reduceat(counts, np.arange(0, len(counts), factor))
     return counts, np.append(limits[:-1:factor], limits[-1])
 
 
-def histogram_of(tag: str, **fields: Any) -> Any:
+def histogram_of(tag: str, **fields: object) -> Any:
     """A histogram whose numbers are known."""
     return value(tag, histo=proto("summary").HistogramProto(**fields))
 
 
-def image(tag: str, array: Any, order: str) -> Any:
+def image(tag: str, array: Array, order: str) -> Any:
     """A picture."""
     pixels = images.as_bytes(images.to_hwc(images.make_np(array), order))
     height, width, channels = pixels.shape
@@ -126,7 +136,12 @@ def curve(tag: str, rows: Any, thresholds: int) -> Any:
     )
 
 
-def compute_curve(labels: Any, predictions: Any, thresholds: int, weights: Any) -> Any:
+def compute_curve(
+    labels: Array,
+    predictions: Array,
+    thresholds: int,
+    weights: Array | Tensor | Sequence[float] | None,
+) -> Any:
     """True and false positives, negatives, precision and recall at evenly spaced thresholds."""
     weights = np.ones(1) if weights is None else weights
     bucket = np.floor(predictions * (thresholds - 1)).astype(np.int32)

@@ -6,12 +6,18 @@ import datetime
 import os
 import socket
 import time
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toytorch.facts.hints import Array
 from toytorch.utils.tensorboard import embedding, graph, hparams, images, summaries
 from toytorch.utils.tensorboard.protos import event_writer, proto
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
 
 
 class FileWriter:
@@ -35,7 +41,10 @@ class FileWriter:
         self.event_writer.add_event(event)
 
     def add_summary(
-        self, summary: Any, global_step: Any = None, walltime: float | None = None
+        self,
+        summary: object,
+        global_step: Tensor | int | None = None,
+        walltime: float | None = None,
     ) -> None:
         """Appends a summary as an event."""
         self.add_event(proto("event").Event(summary=summary), global_step, walltime)
@@ -68,7 +77,7 @@ class SummaryWriter:
 
     def __init__(
         self,
-        log_dir: Any = None,
+        log_dir: Path | str | None = None,
         comment: str = "",
         purge_step: int | None = None,
         max_queue: int = 10,
@@ -112,7 +121,7 @@ class SummaryWriter:
         """The folder of the run."""
         return str(self.log_dir)
 
-    def _add(self, summary: Any, step: Any, walltime: float | None) -> None:
+    def _add(self, summary: object, step: Tensor | int | None, walltime: float | None) -> None:
         self._get_file_writer().add_summary(summary, step, walltime)
 
     # -- numbers ------------------------------------------------------------------------------
@@ -120,8 +129,8 @@ class SummaryWriter:
     def add_scalar(
         self,
         tag: str,
-        scalar_value: Any,
-        global_step: Any = None,
+        scalar_value: Array | Tensor | float | Sequence[int],
+        global_step: Tensor | int | None = None,
         walltime: float | None = None,
         new_style: bool = False,
         double_precision: bool = False,
@@ -135,7 +144,7 @@ class SummaryWriter:
         self,
         main_tag: str,
         tag_scalar_dict: dict[str, Any],
-        global_step: Any = None,
+        global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
         """Adds one number to each of several curves of one chart; each has a file of its own."""
@@ -149,7 +158,11 @@ class SummaryWriter:
             writers[place].add_summary(summaries.scalar(main_tag, number), global_step, walltime)
 
     def add_tensor(
-        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+        self,
+        tag: str,
+        tensor: Array | Tensor | Sequence[float] | None,
+        global_step: int | None = None,
+        walltime: float | None = None,
     ) -> None:
         """Adds a whole tensor of numbers."""
         array = images.make_np(tensor)
@@ -161,9 +174,9 @@ class SummaryWriter:
     def add_histogram(
         self,
         tag: str,
-        values: Any,
-        global_step: Any = None,
-        bins: Any = "tensorflow",
+        values: Array | Tensor,
+        global_step: int | None = None,
+        bins: str = "tensorflow",
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
@@ -178,9 +191,9 @@ class SummaryWriter:
         num: Any,
         sum: Any,
         sum_squares: Any,
-        bucket_limits: Any,
-        bucket_counts: Any,
-        global_step: Any = None,
+        bucket_limits: Array,
+        bucket_counts: Array,
+        global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
         """Adds a histogram that was counted elsewhere; bucket_limits are the upper ones."""
@@ -204,11 +217,11 @@ class SummaryWriter:
     def add_pr_curve(
         self,
         tag: str,
-        labels: Any,
-        predictions: Any,
-        global_step: Any = None,
+        labels: Array,
+        predictions: Array,
+        global_step: int | None = None,
         num_thresholds: int = 127,
-        weights: Any = None,
+        weights: Array | None = None,
         walltime: float | None = None,
     ) -> None:
         """Adds precision against recall, of labels 0 and 1 and predictions in [0, 1]."""
@@ -221,13 +234,13 @@ class SummaryWriter:
     def add_pr_curve_raw(
         self,
         tag: str,
-        true_positive_counts: Any,
-        false_positive_counts: Any,
-        true_negative_counts: Any,
-        false_negative_counts: Any,
-        precision: Any,
-        recall: Any,
-        global_step: Any = None,
+        true_positive_counts: Array | None,
+        false_positive_counts: Array | None,
+        true_negative_counts: Array | None,
+        false_negative_counts: Array | None,
+        precision: Array | None,
+        recall: Array | None,
+        global_step: int | None = None,
         num_thresholds: int = 127,
         weights: Any = None,
         walltime: float | None = None,
@@ -252,7 +265,7 @@ class SummaryWriter:
         metric_dict: dict[str, Any],
         hparam_domain_discrete: dict[str, list[Any]] | None = None,
         run_name: str | None = None,
-        global_step: Any = None,
+        global_step: int | None = None,
     ) -> None:
         """Adds a row to the table of runs: the hyperparameters, and the results they led to."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
@@ -270,8 +283,8 @@ class SummaryWriter:
     def add_image(
         self,
         tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
+        img_tensor: Array,
+        global_step: int | None = None,
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
@@ -281,8 +294,8 @@ class SummaryWriter:
     def add_images(
         self,
         tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
+        img_tensor: Array | list[Any],
+        global_step: int | None = None,
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
@@ -294,8 +307,8 @@ class SummaryWriter:
     def add_figure(
         self,
         tag: str,
-        figure: Any,
-        global_step: Any = None,
+        figure: object,
+        global_step: int | None = None,
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
@@ -308,7 +321,11 @@ class SummaryWriter:
             self.add_image(tag, images.of_figure(figure, close), global_step, walltime)
 
     def add_text(
-        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
+        self,
+        tag: str,
+        text_string: str,
+        global_step: int | None = None,
+        walltime: float | None = None,
     ) -> None:
         """Adds a text in Markdown."""
         self._add(summaries.text(tag, text_string), global_step, walltime)
@@ -332,12 +349,12 @@ class SummaryWriter:
 
     def add_embedding(
         self,
-        mat: Any,
+        mat: Array,
         metadata: Any = None,
-        label_img: Any = None,
-        global_step: Any = None,
+        label_img: Tensor | None = None,
+        global_step: int | None = None,
         tag: str = "default",
-        metadata_header: Any = None,
+        metadata_header: Sequence[str] | None = None,
     ) -> None:
         """Adds points (N, D) with N labels and N pictures (N, C, H, W) for the projector."""
         step = 0 if global_step is None else int(global_step)
@@ -386,5 +403,5 @@ class SummaryWriter:
     def __enter__(self) -> SummaryWriter:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()

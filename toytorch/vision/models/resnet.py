@@ -105,7 +105,7 @@ class ResNet(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-def resnet18(*, weights: None = None, **kwargs: Any) -> ResNet:
+def resnet18(*, weights: None = None, **kwargs: object) -> ResNet:
     """ResNet-18: 11,689,512 parameters for 1000 classes; `torchvision.models.resnet18`.
 
     Weights for it are too large to travel with the package: load a file of torchvision's with
@@ -117,7 +117,7 @@ def resnet18(*, weights: None = None, **kwargs: Any) -> ResNet:
     return _resnet("resnet18", [2, 2, 2, 2], weights, kwargs)
 
 
-def resnet34(*, weights: None = None, **kwargs: Any) -> ResNet:
+def resnet34(*, weights: None = None, **kwargs: object) -> ResNet:
     """ResNet-34: 21,797,672 parameters for 1000 classes; `torchvision.models.resnet34`."""
     return _resnet("resnet34", [3, 4, 6, 3], weights, kwargs)
 

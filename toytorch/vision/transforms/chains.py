@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Array
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.create import tensor
 from toytorch.ops.creation.random import multinomial, rand, randint, randperm
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 Transform = Callable[[Any], Any]
 
@@ -30,7 +35,7 @@ class Compose:
     def __init__(self, transforms: Sequence[Transform]) -> None:
         self.transforms = transforms
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor | Array) -> Any:
         for transform in self.transforms:
             img = transform(img)
         return img
@@ -51,7 +56,7 @@ class Lambda:
             raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
         self.lambd = lambd
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor | Array) -> Any:
         return self.lambd(img)
 
     def __repr__(self) -> str:
@@ -65,7 +70,7 @@ class RandomApply(Module):
         super().__init__()
         self.transforms, self.p = transforms, p
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img: Tensor | Array) -> Any:
         if self.p < rand(1).item():
             return img
         for transform in self.transforms:
@@ -91,7 +96,7 @@ class RandomTransforms:
 class RandomOrder(RandomTransforms):
     """All of the transforms in a random order."""
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor | Array) -> Any:
         for i in randperm(len(self.transforms)).tolist():
             img = self.transforms[i](img)
         return img
@@ -111,7 +116,7 @@ class RandomChoice(RandomTransforms):
             )
         self.p = p
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: Tensor | Array) -> Any:
         if self.p is None:
             i = randint(len(self.transforms), (1,)).item()
         else:

@@ -6,11 +6,12 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import float32
+from toytorch.facts.hints import Array
 from toytorch.ops.overloads import where
 from toytorch.ops.shaping import rearrange
 
 
-def _channels(img: Any, allowed: tuple[int, ...]) -> int:
+def _channels(img: Tensor | Array, allowed: tuple[int, ...]) -> int:
     if not isinstance(img, Tensor) or img.ndim < 2:
         raise TypeError(f"img should be a Tensor image (..., C, H, W), but got {type(img)}")
     channels = int(img.shape[-3]) if img.ndim > 2 else 1

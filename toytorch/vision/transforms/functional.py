@@ -12,6 +12,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32, get_default_dtype, iinfo, int32, int64, uint8
+from toytorch.facts.hints import Array
 from toytorch.nn import functional as F
 from toytorch.ops.creation.create import as_tensor, from_numpy
 from toytorch.vision.transforms.colour import (
@@ -58,7 +59,7 @@ class InterpolationMode(enum.Enum):
     BICUBIC = "bicubic"
 
 
-def check_image(img: Any) -> None:
+def check_image(img: Tensor | Array) -> None:
     """Raises TypeError for what is no tensor with height and width."""
     if not isinstance(img, Tensor) or img.ndim < 2:
         what = f"a tensor of {img.ndim} dimensions" if isinstance(img, Tensor) else type(img)
@@ -80,7 +81,7 @@ def get_dimensions(img: Tensor) -> list[int]:
     return [int(img.shape[-3]) if img.ndim > 2 else 1, int(img.shape[-2]), int(img.shape[-1])]
 
 
-def pil_to_tensor(pic: Any) -> Tensor:
+def pil_to_tensor(pic: Tensor | Array) -> Tensor:
     """A picture (H, W, C) or (H, W) of NumPy or PIL as a tensor (C, H, W), values as they are."""
     if isinstance(pic, Tensor) or not hasattr(pic, "__array__"):
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
@@ -92,7 +93,7 @@ def pil_to_tensor(pic: Any) -> Tensor:
     return from_numpy(np.array(array.transpose(2, 0, 1), order="C"))
 
 
-def to_tensor(pic: Any) -> Tensor:
+def to_tensor(pic: Tensor | Array) -> Tensor:
     """A picture (H, W, C) as a tensor (C, H, W); uint8 0..255 becomes float 0..1.
 
     >>> import numpy as np
@@ -183,7 +184,7 @@ def resized_sizes(
 
 def resize(
     img: Tensor,
-    size: Any,
+    size: int | Sequence[int],
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
@@ -228,7 +229,9 @@ def resize(
     return out.reshape(*img.shape[:-2], *sizes)
 
 
-def pad(img: Tensor, padding: Any, fill: float = 0, padding_mode: str = "constant") -> Tensor:
+def pad(
+    img: Tensor, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
+) -> Tensor:
     """A border: a number, [left/right, top/bottom], or [left, top, right, bottom].
 
     `padding_mode` is constant (of value `fill`), edge, reflect or symmetric.
@@ -253,7 +256,7 @@ def pad(img: Tensor, padding: Any, fill: float = 0, padding_mode: str = "constan
 
 def _indices(n: int, before: int, after: int, mode: str) -> Tensor:
     """Which of n pixels stands at each place of the bordered line; negative borders cut."""
-    found = np.pad(np.arange(n), (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]
+    found = np.pad(np.arange(n), (max(before, 0), max(after, 0)), mode=mode)  # type: ignore[call-overload]  # the mode is a string of the caller's
     return from_numpy(found[max(-before, 0) : len(found) - max(-after, 0)])
 
 
@@ -273,7 +276,7 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
     return F.pad(part, border)
 
 
-def center_crop(img: Tensor, output_size: Any) -> Tensor:
+def center_crop(img: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The middle of a picture, with a border of zeros where the picture is smaller."""
     height, width = (
         [output_size] * 2
@@ -294,7 +297,7 @@ def resized_crop(
     left: int,
     height: int,
     width: int,
-    size: Any,
+    size: int | Sequence[int],
     interpolation: InterpolationMode = InterpolationMode.BILINEAR,
     antialias: bool | None = True,
 ) -> Tensor:
@@ -314,7 +317,9 @@ def vflip(img: Tensor) -> Tensor:
     return img.flip(-2)
 
 
-def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Tensor:
+def erase(
+    img: Tensor, i: int, j: int, h: int, w: int, v: Sequence[float], inplace: bool = False
+) -> Tensor:
     """The picture with the rectangle of size (h, w) at (i, j) set to v."""
     check_image(img)
     out = img if inplace else img.clone()

@@ -14,7 +14,7 @@ from toytorch.vision.transforms.functional import InterpolationMode
 from toytorch.vision.transforms.values import uniform
 
 
-def _pair(size: Any) -> tuple[int, int]:
+def _pair(size: int | Sequence[int]) -> tuple[int, int]:
     if isinstance(size, int):
         return size, size
     if isinstance(size, Sequence) and len(size) in (1, 2):
@@ -31,7 +31,7 @@ class Resize(Module):
 
     def __init__(
         self,
-        size: Any,
+        size: int | Sequence[int],
         interpolation: InterpolationMode = InterpolationMode.BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
@@ -58,7 +58,7 @@ class Resize(Module):
 class CenterCrop(Module):
     """The middle of a picture, with a border of zeros where the picture is smaller."""
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = _pair(size)
 
@@ -72,7 +72,9 @@ class CenterCrop(Module):
 class Pad(Module):
     """A border: a number, (left/right, top/bottom), or (left, top, right, bottom)."""
 
-    def __init__(self, padding: Any, fill: float = 0, padding_mode: str = "constant") -> None:
+    def __init__(
+        self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
+    ) -> None:
         super().__init__()
         if not isinstance(padding, (int, tuple, list)):
             raise TypeError("Got inappropriate padding arg")
@@ -103,7 +105,7 @@ class RandomCrop(Module):
 
     def __init__(
         self,
-        size: Any,
+        size: int | Sequence[int],
         padding: Any = None,
         pad_if_needed: bool = False,
         fill: float = 0,
@@ -172,7 +174,7 @@ class RandomResizedCrop(Module):
 
     def __init__(
         self,
-        size: Any,
+        size: int | Sequence[int],
         scale: Sequence[float] = (0.08, 1.0),
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
         interpolation: InterpolationMode = InterpolationMode.BILINEAR,
@@ -212,7 +214,9 @@ class RandomResizedCrop(Module):
         )
 
 
-def _angles(name: str, value: Any, sizes: tuple[int, ...] = (2,)) -> list[float]:
+def _angles(
+    name: str, value: float | Sequence[float], sizes: tuple[int, ...] = (2,)
+) -> list[float]:
     """A range of angles: a number means from minus it to it."""
     if isinstance(value, (int, float)):
         if value < 0:
@@ -230,11 +234,11 @@ class RandomRotation(Module):
 
     def __init__(
         self,
-        degrees: Any,
+        degrees: float | Sequence[float],
         interpolation: InterpolationMode = InterpolationMode.NEAREST,
         expand: bool = False,
         center: Sequence[float] | None = None,
-        fill: Any = 0,
+        fill: float | Sequence[float] | None = 0,
     ) -> None:
         super().__init__()
         self.degrees = _angles("degrees", degrees)
@@ -275,12 +279,12 @@ class RandomAffine(Module):
 
     def __init__(
         self,
-        degrees: Any,
+        degrees: float | Sequence[float],
         translate: Sequence[float] | None = None,
         scale: Sequence[float] | None = None,
-        shear: Any = None,
+        shear: float | Sequence[float] | None = None,
         interpolation: InterpolationMode = InterpolationMode.NEAREST,
-        fill: Any = 0,
+        fill: float | Sequence[float] | None = 0,
         center: Sequence[float] | None = None,
     ) -> None:
         super().__init__()

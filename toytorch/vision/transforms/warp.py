@@ -14,6 +14,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import float32
+from toytorch.facts.hints import Array
 from toytorch.nn import functional as F
 from toytorch.ops.creation.create import from_numpy, tensor
 from toytorch.ops.overloads import where
@@ -54,7 +55,13 @@ def _corners_span(matrix: Matrix, width: int, height: int) -> tuple[int, int]:
     return int(wide), int(tall)
 
 
-def _sample(img: Tensor, matrix: Matrix, size: tuple[int, int], mode: str, fill: Any) -> Tensor:
+def _sample(
+    img: Tensor,
+    matrix: Matrix,
+    size: tuple[int, int],
+    mode: str,
+    fill: Sequence[float] | float | None,
+) -> Tensor:
     """The picture of `size` (width, height) whose pixels are looked up through the matrix."""
     wide, tall = size
     height, width = int(img.shape[-2]), int(img.shape[-1])
@@ -86,7 +93,7 @@ def _sample(img: Tensor, matrix: Matrix, size: tuple[int, int], mode: str, fill:
     return out.reshape(*img.shape[:-2], tall, wide)
 
 
-def _background(img: Tensor, fill: Any, values: Tensor) -> Tensor:
+def _background(img: Tensor, fill: float | Sequence[float], values: Tensor) -> Tensor:
     """The fill, one value or one per channel, for a picture flattened to (1, …·C, H, W)."""
     given = [float(fill)] if isinstance(fill, (int, float)) else [float(v) for v in fill]
     planes, channels = int(values.shape[1]), int(img.shape[-3]) if img.ndim > 2 else 1
@@ -109,7 +116,7 @@ def _mode(interpolation: Any) -> str:
     return mode
 
 
-def _check(img: Any) -> tuple[int, int]:
+def _check(img: Tensor | Array) -> tuple[int, int]:
     if not isinstance(img, Tensor) or img.ndim < 2:
         raise TypeError(f"img should be a Tensor image (..., C, H, W), but got {type(img)}")
     return int(img.shape[-1]), int(img.shape[-2])
@@ -125,7 +132,7 @@ def rotate(
     interpolation: Any = None,
     expand: bool = False,
     center: Sequence[float] | None = None,
-    fill: Any = None,
+    fill: float | Sequence[float] | None = None,
 ) -> Tensor:
     """The picture turned by `angle` degrees, against the clock, around its centre or (x, y).
 
@@ -149,9 +156,9 @@ def affine(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
+    shear: float | Sequence[float],
     interpolation: Any = None,
-    fill: Any = None,
+    fill: float | Sequence[float] | None = None,
     center: Sequence[float] | None = None,
 ) -> Tensor:
     """The picture scaled, sheared, turned by `angle` degrees with the clock, and moved.

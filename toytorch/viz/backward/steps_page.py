@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.viz.backward.steps_picture import MARGIN, Animation, animation
 from toytorch.viz.backward.steps_record import record
@@ -22,6 +22,10 @@ from toytorch.viz.draw.scene import Scene, Shape, Text
 from toytorch.viz.draw.text import clean, width
 from toytorch.viz.graph.graph_read import named
 from toytorch.viz.graph.graph_walk import root_of
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 _BUTTONS = (
     ("first", "« First", "first step (Home)"),
@@ -240,7 +244,12 @@ def _lines(text: str, limit: float) -> list[str]:
 
 
 def backward_steps(
-    loss: Any, gradient: Any = None, *, params: Any = None, engine: Any = None, limit: int = 64
+    loss: Tensor | None,
+    gradient: Tensor | None = None,
+    *,
+    params: Any = None,
+    engine: Any = None,
+    limit: int = 64,
 ) -> BackwardSteps:
     """Run a backward pass and return a page that steps through it.
 

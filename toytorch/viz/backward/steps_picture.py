@@ -115,14 +115,14 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
 
 def _label(node: object, names: dict[int, str]) -> str:
     if is_leaf(node):
-        return names.get(id(node.variable), "leaf")  # type: ignore[attr-defined]
-    return str(node.name())  # type: ignore[attr-defined]
+        return names.get(id(node.variable), "leaf")  # type: ignore[attr-defined]  # of a leaf, see `is_leaf`
+    return str(node.name())  # type: ignore[attr-defined]  # no leaf is a node
 
 
 def _card(node: object, label: str, step: Step | None) -> Card:
     if not is_leaf(node):
         return Card(label)
-    leaf = node.variable  # type: ignore[attr-defined]
+    leaf = node.variable  # type: ignore[attr-defined]  # of a leaf, see `is_leaf`
     about = f"{shape_text(leaf.shape)} {dtype_text(leaf.dtype)}"
     lines = [about, *(_grad_lines(step) if step else [])]
     wide = max(Card(label, [about, line], round=True).w for line in lines)

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.engine import Engine, default
+from toytorch.facts.node import Node
 from toytorch.viz.draw.text import number
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.graph.graph_walk import Walked, walk
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 _FEW = 4  # gradients of up to so many elements are written out
 
@@ -82,7 +87,7 @@ def record(loss: Any, gradient: Any = None, *, engine: Any = None, limit: int = 
     held = {place: _held(node) for place, node in enumerate(walked.nodes)}
     steps: list[Step] = []
 
-    def observe(node: Any, grads_in: tuple[Any, ...], grads_out: tuple[Any, ...]) -> None:
+    def observe(node: Node | Tensor, grads_in: tuple[Any, ...], grads_out: tuple[Any, ...]) -> None:
         place = at[id(node)]
         step = Step(place, [brief(g) for g in grads_in if g is not None])
         for port, grad in enumerate(grads_out):
@@ -131,7 +136,7 @@ def undisturbed(nodes: list[Any]) -> Iterator[None]:
                 found["retain"] = keepers
 
 
-def brief(tensor: Any) -> str:
+def brief(tensor: Tensor) -> str:
     """Return a gradient in a few characters: its values if they are few, else shape and norm.
 
     Example:

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.facts import state
 from toytorch.jit import types
-from toytorch.jit.autodiff import split
+from toytorch.jit.autodiff import partitioned
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph, Node, Value
 from toytorch.jit.passes import pipeline
@@ -69,10 +69,10 @@ def stages_of(f: Any, inputs: tuple[Any, ...]) -> list[Stage]:
     joint.replace(
         pipeline.run(joint.graph, pipeline.SPECIALISED, watch("forward and backward together"))
     )
-    halves = split(joint)
-    pipeline.run(halves.forward, pipeline.FUSING, watch("forward"))
+    partition = partitioned(joint)
+    pipeline.run(partition.forward, pipeline.FUSING, watch("forward"))
     if joint.tangents:
-        pipeline.run(halves.backward, pipeline.FUSING, watch("backward"))
+        pipeline.run(partition.backward, pipeline.FUSING, watch("backward"))
     return found
 
 

@@ -39,9 +39,9 @@ def traffic(f: Any, *inputs: Any) -> Picture:
     <bytes moved: forward 24.0 kB op by op, 8.0 kB compiled>
     """
     plan = plan_of(f, inputs)
-    rows = [("forward", plan.halves.forward, plan.optimised)]
+    rows = [("forward", plan.partition.forward, plan.optimised)]
     if plan.joint.tangents:
-        rows.append(("backward", plan.halves.backward, plan.backward_graph))
+        rows.append(("backward", plan.partition.backward, plan.backward_graph))
     bars = [(name, parts_of(eager), parts_of(fused)) for name, eager, fused in rows]
     words = "; ".join(
         f"{name} {size_text(total(a))} op by op, {size_text(total(b))} compiled"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.palette import Hue
@@ -178,8 +178,6 @@ def moved(shapes: Sequence[Shape], dx: float, dy: float) -> list[Shape]:
 
 
 def _moved(shape: Shape, dx: float, dy: float) -> Shape:
-    from dataclasses import replace
-
     if isinstance(shape, Path):
         commands = tuple((c, tuple((x + dx, y + dy) for x, y in at)) for c, at in shape.commands)
         return replace(shape, commands=commands)

@@ -45,7 +45,7 @@ def draw(scene: Scene, *, scale: float = 2.0, step: int | None = None) -> bytes:
 
 def _matplotlib() -> Any:
     try:
-        from matplotlib import font_manager, get_data_path
+        from matplotlib import font_manager, get_data_path  # an optional package
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.patches import PathPatch
@@ -80,7 +80,7 @@ def _style(shape: Rect | Path) -> dict[str, Any]:
 
 
 def _path(commands: Any) -> Any:
-    from matplotlib.path import Path as Outline
+    from matplotlib.path import Path as Outline  # an optional package
 
     codes: list[int] = []
     points: list[tuple[float, float]] = []
@@ -122,7 +122,7 @@ def _rounded(box: Rect) -> Any:
 
 def _text_outline(shape: Text, font: Any, to_path: Any) -> Any:
     """Return the text's outline in scene units, squeezed or stretched to its measured width."""
-    from matplotlib.font_manager import get_font
+    from matplotlib.font_manager import get_font  # an optional package
     from matplotlib.path import Path as Outline
 
     wanted = clean(shape.text)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import DType
+from toytorch.facts.node import Node
 from toytorch.viz.draw.boxes import Row
 from toytorch.viz.graph.graph_walk import Vertex, ranks, summarise, walk
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 _ROWS = 6  # saved values shown for one node
 
@@ -91,7 +97,7 @@ def read(tensors: tuple[Any, ...], params: Any, *, saved: bool, limit: int) -> D
 
 
 def describe(
-    node: Any, names: Mapping[int, str], results: Mapping[int, str], *, saved: bool
+    node: Node | Tensor, names: Mapping[int, str], results: Mapping[int, str], *, saved: bool
 ) -> Vertex:
     """Return the vertex of one node: a leaf for AccumulateGrad, otherwise a function.
 
@@ -111,13 +117,13 @@ def describe(
     return vertex
 
 
-def _result(tensor: Any, index: int, count: int, names: Mapping[int, str]) -> Vertex:
+def _result(tensor: Tensor, index: int, count: int, names: Mapping[int, str]) -> Vertex:
     default = "result" if count == 1 else f"result {index}"
     title = names.get(id(tensor), default)
     return Vertex("result", title, [f"{shape_text(tensor.shape)}  {dtype_text(tensor.dtype)}"])
 
 
-def _saved_rows(node: Any, names: Mapping[int, str]) -> list[Row]:
+def _saved_rows(node: Node | Tensor, names: Mapping[int, str]) -> list[Row]:
     try:
         items = saved_items(node)
     except RuntimeError as error:  # freed after backward, or written to since
@@ -149,7 +155,7 @@ def _saved_row(name: str, value: Any, names: Mapping[int, str], seen: int | None
     return Row(label, text, swatch=True)
 
 
-def saved_items(node: Any) -> list[tuple[str, Any]]:
+def saved_items(node: Node | Tensor) -> list[tuple[str, Any]]:
     """Return (name, value) of all a node saved; RuntimeError once it was freed."""
     if hasattr(node, "saved_items"):
         return list(node.saved_items())
@@ -157,7 +163,7 @@ def saved_items(node: Any) -> list[tuple[str, Any]]:
     return [(a.removeprefix("_saved_"), getattr(node, a)) for a in attributes]
 
 
-def result_shapes(node: Any) -> list[Any]:
+def result_shapes(node: Node | Tensor) -> list[Any]:
     """Return the shapes of what the node's forward call gave."""
     if hasattr(node, "result_shapes"):
         return list(node.result_shapes)
@@ -174,6 +180,6 @@ def shape_text(shape: Iterable[int]) -> str:
     return str(tuple(int(size) for size in shape))
 
 
-def dtype_text(dtype: Any) -> str:
+def dtype_text(dtype: DType | None) -> str:
     """Return a dtype's name without its package."""
     return str(dtype).rsplit(".", 1)[-1]

@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.node import Node
 from toytorch.viz.draw.boxes import Row
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 _RUN = 8  # a stretch of at least so many nodes in single file may be drawn as one
 _ENDS = 2  # how many nodes at either end of such a stretch are still shown
@@ -40,7 +45,7 @@ def walk(tensors: Iterable[Any]) -> Walked:
     found: dict[int, int] = {}
     walked = Walked([], [], [])
 
-    def number(node: Any) -> int:
+    def number(node: Node | Tensor) -> int:
         # the list keeps the node alive, so its id stays its own
         if id(node) not in found:
             found[id(node)] = len(walked.nodes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.nn import Module
@@ -14,6 +14,10 @@ from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, When
 from toytorch.viz.draw.text import shorten
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 _WIDE, _HIGH, _LOW, _GAP = 232.0, 120.0, 92.0, 22.0
 _BINS = 36
@@ -26,7 +30,7 @@ class SignalSteps(BackwardSteps):
 
 
 def signal(
-    models: Mapping[str, Module], x: Any, *, kind: Any = None, span: float = 4.0
+    models: Mapping[str, Module], x: Tensor, *, kind: Any = None, span: float = 4.0
 ) -> SignalSteps:
     """Send `x` through each model and return a page that steps from layer to layer.
 
@@ -60,7 +64,7 @@ def signal(
     )
 
 
-def _outputs(model: Module, x: Any, kind: Any) -> list[list[float]]:
+def _outputs(model: Module, x: Tensor, kind: Any) -> list[list[float]]:
     """Return the input's numbers and those of every layer's output, in the order of the calls."""
     seen = [x.detach().flatten().tolist()]
 

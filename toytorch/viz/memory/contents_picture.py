@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Rect, Scene, Text
 from toytorch.viz.draw.text import clean, shorten, width
 from toytorch.viz.lessons.timeline import size
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
 
 MARGIN, ROW, BAR, LABEL = 22.0, 24.0, 260.0, 300.0
 HUES = (palette.BLUE, palette.PURPLE, palette.AMBER, palette.GREEN, palette.RED, palette.SKY)
@@ -92,7 +96,7 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(part)
 
 
-def _bytes(tensor: Any) -> int:
+def _bytes(tensor: Tensor) -> int:
     if isinstance(tensor, np.ndarray):
         return int(tensor.nbytes)
     return int(tensor.numel() * tensor.element_size())

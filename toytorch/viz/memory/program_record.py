@@ -13,6 +13,7 @@ from typing import Any
 
 import toytorch
 from toytorch.core.tensor import Tensor
+from toytorch.facts.node import Node
 from toytorch.viz.backward.steps_record import brief, is_leaf
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.memory.cells import memories
@@ -129,7 +130,7 @@ def look(space: dict[str, Any]) -> Frame:
     return frame
 
 
-def _held(name: str, tensor: Any, cells: list[bool]) -> Held:
+def _held(name: str, tensor: Tensor, cells: list[bool]) -> Held:
     if tensor.grad_fn is not None:
         origin = f"from {_short(tensor.grad_fn)}"
     elif tensor.requires_grad:
@@ -141,11 +142,11 @@ def _held(name: str, tensor: Any, cells: list[bool]) -> Held:
     return Held(name, shape_text(tensor.shape), int(tensor._version), origin, grad, cells)
 
 
-def _short(node: Any) -> str:
+def _short(node: Node | Tensor) -> str:
     return str(node.name()).rpartition("::")[2]
 
 
-def _place(tensor: Any) -> tuple[Any, ...]:
+def _place(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride())
 
 
@@ -165,7 +166,7 @@ def _nodes(tensors: Iterator[Any]) -> list[Any]:
     return sorted(found, key=lambda node: node.seq)
 
 
-def _kept(node: Any, names: dict[tuple[Any, ...], str]) -> Iterator[Kept]:
+def _kept(node: Node | Tensor, names: dict[tuple[Any, ...], str]) -> Iterator[Kept]:
     """What a node keeps of tensors that can be written to."""
     op = node.op
     if node.saved is None or op is None or node.packed:

@@ -1,0 +1,25 @@
+"""The words of annotations: what an array, an array module, a device or a number may be.
+
+`Array` is NumPy's class; CuPy's answers to the same methods, and so do the scalars that NumPy makes
+of sums. `ArrayModule` is the module of their functions, `xp` in kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from toytorch.facts import device as devices
+from toytorch.facts.dtype import dtype
+
+Array: TypeAlias = np.ndarray[Any, Any]
+ArrayModule: TypeAlias = ModuleType
+Device: TypeAlias = devices.device | str | int | None  # what callers may give as `device=`
+DType: TypeAlias = dtype
+Layout: TypeAlias = devices.layout
+MemoryFormat: TypeAlias = devices.memory_format
+Scalar: TypeAlias = int | float | complex | bool
+Nested: TypeAlias = "Scalar | Sequence[Nested]"  # what `tensor([[1, 2], [3, 4]])` is given
