@@ -13,6 +13,13 @@ from course.exercises.ch02.strides import ROW_MAJOR
 from course.exercises.ch02.view import VIEWS, view
 from course.exercises.ch02.windows import WINDOWS
 from course.exercises.ch04.unbroadcast import UNBROADCAST
+from course.exercises.ch06.swish import (
+    SWISH_BETA,
+    SWISH_FIRST,
+    SWISH_SECOND,
+    SWISH_X,
+    SWISH_Y,
+)
 from course.exercises.ch10.fit import FIT_LOSSES, FIT_WEIGHTS, FIT_X, FIT_Y
 
 real: Any = pytest.importorskip("torch")
@@ -77,3 +84,17 @@ def test_fit() -> None:
     assert losses == pytest.approx(FIT_LOSSES)
     for row, wanted in zip(weight.tolist(), FIT_WEIGHTS, strict=True):
         assert row == pytest.approx(wanted)
+
+
+def test_swish() -> None:
+    x = real.tensor(SWISH_X, dtype=real.float64, requires_grad=True)
+    beta = real.tensor(2.0, dtype=real.float64, requires_grad=True)
+    y = x * (beta * x).sigmoid()
+    weights = real.tensor([1.0, 2.0, 3.0, 4.0], dtype=real.float64)
+    by_x, by_beta = real.autograd.grad(y, (x, beta), weights, retain_graph=True)
+    (slope,) = real.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = real.autograd.grad(slope.sum(), x)
+    assert y.tolist() == pytest.approx(SWISH_Y)
+    assert by_x.tolist() == pytest.approx(SWISH_FIRST)
+    assert by_beta.item() == pytest.approx(SWISH_BETA)
+    assert second.tolist() == pytest.approx(SWISH_SECOND)
