@@ -210,7 +210,7 @@ class Layout:
         steps, cells = [], 1
         for size in reversed(self.shape):
             steps.insert(0, cells)
-            cells *= size
+            cells *= max(size, 1)
         self.strides = tuple(steps if strides is None else strides)
 
     def cell(self, *index):
