@@ -47,7 +47,7 @@ def _rsub(self: Tensor, other: Any) -> Any:
 
 def _rtruediv(self: Tensor, other: Scalar) -> Any:
     try:
-        return arithmetic.reciprocal.function(self) * other  # which may be other's `__rmul__`
+        return self.reciprocal() * other  # which may be other's `__rmul__`
     except TypeError:
         return NotImplemented
 
