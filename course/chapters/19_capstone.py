@@ -17,7 +17,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from course import check, look, milestone, setup, use
+from course import check, hint, look, milestone, setup, use
 from mytorch.function import Function
 from mytorch.linear import Linear
 from mytorch.module import Module
