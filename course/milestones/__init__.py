@@ -191,6 +191,8 @@ def _run(home: Path, program: Path, report: Path, tell: Callable[[str], None]) -
             ender.cancel()
             process.kill()
             process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
         errors.seek(0)
         wrong = errors.read().replace(str(home), "work")
     if late:
