@@ -240,6 +240,18 @@ for temperature in (0.1, 0.7, 1.0, 10.0):
     e = np.exp((scores - scores.max()) / temperature)
     print(temperature, (e / e.sum()).round(3))
 
+# %%
+figure, axes = plt.subplots(figsize=(5.4, 2.6))
+for n, temperature in enumerate((0.1, 0.7, 1.0, 10.0)):
+    e = np.exp((scores - scores.max()) / temperature)
+    places = np.arange(3) + 0.2 * n - 0.3
+    axes.bar(places, e / e.sum(), 0.18, label=f"{temperature}")
+axes.set_xticks(range(3), ["score 2", "score 1", "score 0"])
+axes.set_ylabel("probability")
+axes.set_title("The same scores at four temperatures")
+axes.legend(title="temperature")
+plt.show()
+
 # %% raises=true
 [score / 0 for score in scores.tolist()]
 
