@@ -16,6 +16,7 @@ from course.registry import of_chapter
 from toytorch.core.first_call import generated
 
 _ACCENT = "#e2572b"
+YOURS = ("<!--yours-->", "<!--/yours-->")
 
 
 class StartPage:
@@ -126,9 +127,15 @@ class Look:
     def _repr_html_(self) -> str:
         return (
             '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
-            + "".join(_pane(title, source) for title, source in self.panes)
+            + "".join(_marked(title, source) for title, source in self.panes)
             + "</div>"
         )
+
+
+def _marked(title: str, source: str) -> str:
+    """A pane; the learner's own between comments, so that slides can leave it out."""
+    pane = _pane(title, source)
+    return f"{YOURS[0]}{pane}{YOURS[1]}" if title.startswith("yours: ") else pane
 
 
 def look(thing: Any, beside: Any = None) -> Look:

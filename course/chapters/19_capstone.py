@@ -59,7 +59,7 @@ plt.show()
 # that knows how often each letter occurs, (3) of one that also knows the letter
 # before.
 
-# %% slide="more"
+# %% slide="more" show="output"
 from toytorch.vision import datasets
 
 story = datasets.text()
@@ -161,6 +161,9 @@ print("result", (weights @ v).round(1))
 # tenths of the story and is tested on the last tenth. toytorch is not there.
 # **Predict**: will it get below the letter pairs on text it has never seen?
 
+# %% [markdown] slide="subslide"
+# ## Milestone: what it learned, and what it writes
+
 # %% slide="more" show="output" varies=true
 milestone(19)
 
@@ -175,7 +178,7 @@ milestone(19)
 # toytorch's own attention does the same in one fused operation. Here is the
 # part that is run where no fast kernel fits, beside yours:
 
-# %% slide="more" show="output"
+# %%
 from toytorch.nn import functional
 
 look(functional.scaled_dot_product_attention, use("capstone.attention"))

@@ -102,8 +102,8 @@ class Run:
         own = sum(self.lines.values())
         if not self.stand_ins:
             return f"Reached with zero stand-ins: these {own} lines and NumPy."
-        names = ", ".join(f"{name}.py" for name in self.stand_ins)
-        return f"Reached with {len(self.stand_ins)} stand-in(s): {names}."
+        count = len(self.stand_ins)
+        return f"Reached with {count} stand-in{'s' if count > 1 else ''} (○)."
 
 
 _SIGNS = {"yours": "✔", "reference": "○", "solved": "✔"}

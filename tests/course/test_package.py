@@ -113,7 +113,8 @@ def test_a_milestone_says_whose_files_it_ran_on(session: SimpleNamespace) -> Non
     found = milestone(4)
     assert found.passed, found.said
     assert found.files == {"broadcast": "yours", "tensor": "reference"}
-    assert "1 stand-in(s): tensor.py" in repr(found)
+    assert "with 1 stand-in (○)" in repr(found)
+    assert "○ tensor.py" in repr(found)
     assert "stands in for yours" in found._repr_html_()
 
 
