@@ -25,13 +25,19 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleN
     monkeypatch.setenv("TOYTORCH_PROGRESS", str(tmp_path / "progress.json"))
     shell = SimpleNamespace(user_ns={"In": [""]})
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    loaded = {name: module for name, module in sys.modules.items() if _own(name)}
     _forget()
     yield shell
     _forget()
+    sys.modules.update(loaded)  # exercises that were read before stand on these
+
+
+def _own(name: str) -> bool:
+    return name.split(".")[0] == package.NAME
 
 
 def _forget() -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == package.NAME]:
+    for name in [name for name in sys.modules if _own(name)]:
         del sys.modules[name]
 
 
