@@ -26,6 +26,10 @@ engine_run = Exercise(
     gradients each node will receive. Then it runs whoever has received all of theirs, and whenever
     it delivers a gradient it counts down. You may do it this way, or with your topological order.
 
+    Two kinds of `None` occur. A *target* is `None` where nobody wants a gradient. A *gradient* is
+    `None` where an operation has no influence: there is nothing to add, and it counts as arrived.
+    A node that received only such gradients is not called, and all its gradients are `None` too.
+
     Every node here has one result, so you need not look at the numbers beside the targets.
     """,
 )
@@ -53,77 +57,37 @@ def run_backward(root, gradient):
     pending, ready = {root: gradient}, [root]
     while ready:  # run whoever has received all of theirs
         node = ready.pop()
-        sent = node(pending.pop(node))
-        for (target, _), part in zip(node.next_functions, sent):
+        g, targets = pending.pop(node, None), node.next_functions
+        sent = [None] * len(targets) if g is None else node(g)
+        for (target, _), part in zip(targets, sent):
             if target is None:
                 continue
-            old = pending.get(target)
-            pending[target] = part if old is None else old + part
+            if part is not None:
+                old = pending.get(target)
+                pending[target] = part if old is None else old + part
             missing[target] -= 1
             if missing[target] == 0:
                 ready.append(target)
 
 
-@engine_run.mutant(
+engine_run.changed(
     "overwrites instead of adding",
-    why="""
+    """
     A gradient that arrives where another one waits took its place. Each way from a tensor to the
     loss sends a gradient of its own, and they add up.
     """,
+    ("part if old is None else old + part", "part"),
 )
-def run_backward(root, gradient):
-    missing, stack = {root: 0}, [root]
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if target is None:
-                continue
-            if target not in missing:
-                missing[target] = 0
-                stack.append(target)
-            missing[target] += 1
-    pending, ready = {root: gradient}, [root]
-    while ready:
-        node = ready.pop()
-        for (target, _), part in zip(node.next_functions, node(pending.pop(node))):
-            if target is None:
-                continue
-            pending[target] = part
-            missing[target] -= 1
-            if missing[target] == 0:
-                ready.append(target)
 
-
-@engine_run.mutant(
+engine_run.changed(
     "adds in place",
-    why="""
+    """
     `pending[target] += part` writes into a tensor that waits elsewhere as well: the node of `x + y`
     sends the *same* tensor to x and to y. Add out of place, `old + part`. (Engines that care about
     speed do add in place, once they know that a sum is their own.)
     """,
+    ("old + part", "old.add_(part)"),
 )
-def run_backward(root, gradient):
-    missing, stack = {root: 0}, [root]
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if target is None:
-                continue
-            if target not in missing:
-                missing[target] = 0
-                stack.append(target)
-            missing[target] += 1
-    pending, ready = {root: gradient}, [root]
-    while ready:
-        node = ready.pop()
-        for (target, _), part in zip(node.next_functions, node(pending.pop(node))):
-            if target is None:
-                continue
-            if target in pending:
-                pending[target] += part
-            else:
-                pending[target] = part
-            missing[target] -= 1
-            if missing[target] == 0:
-                ready.append(target)
 
 
 @engine_run.mutant(
@@ -138,7 +102,7 @@ def run_backward(root, gradient):
     pending, queue, met = {root: gradient}, [root], {root}
     for node in queue:
         for (target, _), part in zip(node.next_functions, node(pending[node])):
-            if target is None:
+            if target is None or part is None:
                 continue
             pending[target] = pending[target] + part if target in pending else part
             if target not in met:
@@ -160,7 +124,7 @@ def run_backward(root, gradient):
     while stack:
         node, received = stack.pop()
         for (target, _), part in zip(node.next_functions, node(received)):
-            if target is not None:
+            if target is not None and part is not None:
                 stack.append((target, part))
 
 
@@ -182,45 +146,30 @@ def run_backward(root, gradient):
                     count(target)
 
     def send(node):
-        for (target, _), part in zip(node.next_functions, node(pending.pop(node))):
-            if target is not None:
+        g, targets = pending.pop(node, None), node.next_functions
+        sent = [None] * len(targets) if g is None else node(g)
+        for (target, _), part in zip(targets, sent):
+            if target is None:
+                continue
+            if part is not None:
                 pending[target] = pending[target] + part if target in pending else part
-                missing[target] -= 1
-                if missing[target] == 0:
-                    send(target)
+            missing[target] -= 1
+            if missing[target] == 0:
+                send(target)
 
     count(root)
     send(root)
 
 
-@engine_run.mutant(
+engine_run.changed(
     "starts from one",
-    why="""
+    """
     The walk started from ones, whatever gradient was handed in. `loss.backward()` on a single
     number does mean 1, but `y.backward(g)` weighs the numbers of y with g, and the engine is given
     that g.
     """,
+    ("{root: gradient}, [root]", "{root: gradient * 0 + 1}, [root]"),
 )
-def run_backward(root, gradient):
-    missing, stack = {root: 0}, [root]
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if target is None:
-                continue
-            if target not in missing:
-                missing[target] = 0
-                stack.append(target)
-            missing[target] += 1
-    pending, ready = {root: torch.ones_like(gradient)}, [root]
-    while ready:
-        node = ready.pop()
-        for (target, _), part in zip(node.next_functions, node(pending.pop(node))):
-            if target is None:
-                continue
-            pending[target] = pending[target] + part if target in pending else part
-            missing[target] -= 1
-            if missing[target] == 0:
-                ready.append(target)
 
 
 @engine_run.mutant(

@@ -281,7 +281,8 @@ class Tensor:
         for node in reversed(order):
             g = waiting.pop(id(node))
             if node.pull is None:  # a leaf
-                node.grad = g if node.grad is None else node.grad + g
+                old = node.grad
+                node.grad = np.array(g) if old is None else old + g
                 continue
             for parent, part in zip(node.parents, node.pull(g)):
                 if not parent.requires_grad:
@@ -396,9 +397,9 @@ tensor.changed(
     "a second backward replaces the gradient",
     """
     `grad` of a leaf adds up over calls of `backward`, so that a batch can be handled in parts:
-    `node.grad = g if node.grad is None else node.grad + g`.
+    `old + g`, unless there is none yet.
     """,
-    ("node.grad = g if node.grad is None else node.grad + g", "node.grad = g"),
+    ("np.array(g) if old is None else old + g", "np.array(g)"),
 )
 
 tensor.changed(
@@ -457,7 +458,7 @@ tensor.changed(
     ),
     ("stack = [(self, iter(self.parents))]", "stack = [(self, np.asarray(gradient))]"),
     ("                order.append(node)\n                stack.pop()\n", """                if node.pull is None:
-                    node.grad = g if node.grad is None else node.grad + g
+                    node.grad = np.array(g) if node.grad is None else node.grad + g
                     continue
                 for parent, part in zip(node.parents, node.pull(g)):
                     if parent.requires_grad:

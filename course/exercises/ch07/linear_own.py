@@ -99,7 +99,8 @@ own_linear.changed(
 own_linear.changed(
     "the bias starts at 0",
     """
-    Here the bias starts uniform in ±1/√inputs, like the weight.
+    Here the bias starts uniform in ±1/√inputs, like the weight. Zero is a good start as well, but
+    another one than the one asked for.
     """,
     ("draw.uniform(-bound, bound, size=outputs)", "np.zeros(outputs)"),
 )
