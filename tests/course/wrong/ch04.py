@@ -14,7 +14,7 @@ def sum_to(g, shape):
         g = g[0]
     for dim, size in enumerate(shape):
         if size == 1:
-            g = g.narrow(dim, 0, 1)
+            g = g[(slice(None),) * dim + (slice(1),)]
     return g
 
 
@@ -145,22 +145,18 @@ like(
 
 @wrong("autograd.order", "stops at the first input that wants nothing")
 def topological_order(root):
-    done, seen = [], {root}
-    stack = [(root, iter(root.next_functions))]
+    done, seen, stack = [], set(), [(root, False)]
     while stack:
-        node, targets = stack[-1]
-        for target, _ in targets:
-            if target is None:
-                targets = iter(())
-                stack[-1] = node, targets
-                continue
-            if target not in seen:
-                seen.add(target)
-                stack.append((target, iter(target.next_functions)))
-                break
-        else:
+        node, finished = stack.pop()
+        if finished:
             done.append(node)
-            stack.pop()
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            for target, _ in node.next_functions:
+                if target is None:
+                    break
+                stack.append((target, False))
     return done[::-1]
 
 

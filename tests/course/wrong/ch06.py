@@ -1,7 +1,7 @@
 """Wrong answers of chapter 06."""
 
 import toytorch as torch
-from tests.course.wrong import like, wrong
+from tests.course.wrong import handed_in, like, wrong
 from toytorch.autograd import Function
 
 # -- extending.swish
@@ -365,3 +365,6 @@ like(
 like(
     "extending.function", "says False instead of raising", ("raise AssertionError(", "return bool(")
 )
+
+
+handed_in("extending.function", "is torch.autograd.Function", lambda: torch.autograd.Function)
