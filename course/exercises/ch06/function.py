@@ -119,8 +119,7 @@ function = Exercise(
                 def value():
                     ...  # the weighted sum of the results, a float
 
-                tensors = [(n, x) for n, x in enumerate(inputs) if isinstance(x, Tensor)]
-                wanting = [(n, x) for n, x in tensors if x.requires_grad]
+                wanting = ...  # pairs (n, x): input n is a tensor that wants a gradient
                 kept = [x.grad for _, x in wanting]
                 try:
                     ...
@@ -225,8 +224,11 @@ class Function:
             result = cls.apply(*inputs, **options).data
             return float((result * weights).sum())
 
-        tensors = [(n, x) for n, x in enumerate(inputs) if isinstance(x, Tensor)]
-        wanting = [(n, x) for n, x in tensors if x.requires_grad]
+        wanting = [
+            (n, x)
+            for n, x in enumerate(inputs)
+            if isinstance(x, Tensor) and x.requires_grad
+        ]
         kept = [x.grad for _, x in wanting]
         try:
             for _, x in wanting:

@@ -2,7 +2,7 @@
 
 from mytorch.module import Module
 from mytorch.tensor import Tensor
-from tests.course.wrong import like, wrong
+from tests.course.wrong import handed_in, like, wrong
 from toytorch import nn
 
 # -- modules.register
@@ -437,6 +437,8 @@ like(
         "own = {e[0]: e for e in self._entries((Tensor, np.ndarray)) if getattr(e[3], 'requires_grad', True)}",
     ),
 )
+
+handed_in("modules.module", "is torch.nn.Module", lambda: nn.Module)
 
 # -- modules.layer --------------------------------------------------------------------------------
 
