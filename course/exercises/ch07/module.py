@@ -60,8 +60,8 @@ module = Exercise(
         | | | `"layers.0.bias"`, layer, `"bias"`, the tensor |
         | `"layers.1"`, into it with | `"layers.1."` | `"layers.1.weight"`, … |
 
-        The prefix is handed down, and ends in a dot if it is not empty. Loading `{"scale": …, "layers.0.weight": …}` then
-        goes through in three steps: compare the two sets of names, compare all shapes, and only then set anything.
+        The prefix is handed down, and ends in a dot if it is not empty. Loading a state then goes in three
+        steps: compare the two sets of names, compare all shapes, and only then set anything.
         """,
         """
         ```python
