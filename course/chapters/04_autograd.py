@@ -16,7 +16,7 @@
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
-from course import check, exercise, look, milestone, setup
+from course import check, exercise, hint, look, milestone, setup
 from toytorch import viz
 
 setup()

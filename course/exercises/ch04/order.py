@@ -2,6 +2,7 @@
 
 import toytorch as torch
 from course.cases import case
+from course.properties import drawn, every
 from course.records import Exercise
 from toytorch.autograd import engine
 
@@ -27,6 +28,49 @@ order = Exercise(
       your own.
     * Nodes can be put into sets and dictionaries.
     """,
+    without=("toytorch.autograd.engine.by_sequence", "toytorch.autograd.engine.reachable"),
+    hints=(
+        """
+        If a node is written down only after everything below it, then in the turned-around list it stands
+        before everything below it. So the whole question is *when* to write a node down: not when you meet
+        it, but when you leave it, with all its targets done. The stack has to remember for each node how far
+        you got with its targets.
+        """,
+        """
+        `a = x.exp(); b = a.sin(); root = a * b`. The stack holds the way from the root to where you are,
+        and with each node an iterator over its targets. X is the node of the leaf x.
+
+        | step | stack | written down |
+        | --- | --- | --- |
+        | start | root | |
+        | first target of root: a, new | root, a | |
+        | first target of a: X, new | root, a, X | |
+        | X has no targets | root, a | X |
+        | a has no further target | root | X, a |
+        | next target of root: b, new | root, b | X, a |
+        | target of b: a, seen already | root, b | X, a |
+        | b has no further target | root | X, a, b |
+        | root has no further target | | X, a, b, root |
+
+        Turned around: root, b, a, X. Note that b comes before a, although a was met first. If both a and b
+        had been marked as seen at the root, b would have found a *seen* and been written down before it.
+        """,
+        """
+        ```python
+        def topological_order(root):
+            done, seen = [], {root}
+            stack = [(root, iter(root.next_functions))]
+            while stack:
+                node, targets = stack[-1]
+                for target, _ in targets:  # goes on where it stopped
+                    if ...:
+                        ...  # go down, and stop looking at this node's targets for now
+                else:  # no target is left
+                    ...
+            return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -162,6 +206,79 @@ def topological_order(root):
     return list(dict.fromkeys(done))[::-1]
 
 
+@order.mutant(
+    "marks nodes as seen when they are put on the stack",
+    why="""
+    All targets of a node were put on the stack and marked as seen at once. A target that waits there is
+    not done yet, but whoever meets it in the meantime takes it for done and is written down before it. In
+    `a * c`, where c was computed from a, that is c. Mark a node when you go down to it, one at a time.
+    """,
+)
+def topological_order(root):
+    done, seen, stack = [], {root}, [(root, False)]
+    while stack:
+        node, finished = stack.pop()
+        if finished:
+            done.append(node)
+            continue
+        stack.append((node, True))
+        for target, _ in node.next_functions:
+            if target is not None and target not in seen:
+                seen.add(target)
+                stack.append((target, False))
+    return done[::-1]
+
+
+@order.mutant(
+    "counts senders instead of edges",
+    why="""
+    Counting who still has to send is a good way, too. But a node can send twice to one target: `z * z` has
+    two edges to z. One was counted and two were taken off, so z was ready before its other senders had run.
+    Count edges.
+    """,
+)
+def topological_order(root):
+    missing, stack = {root: 0}, [root]
+    while stack:
+        for target in {target for target, _ in stack.pop().next_functions}:
+            if target is None:
+                continue
+            if target not in missing:
+                missing[target] = 0
+                stack.append(target)
+            missing[target] += 1
+    order, ready = [], [root]
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for target, _ in node.next_functions:
+            if target is not None:
+                missing[target] -= 1
+                if missing[target] == 0:
+                    ready.append(target)
+    return order
+
+
+order.changed(
+    "remembers the nodes of the call before",
+    """
+    What has been seen outlived the call: a default value like `seen=set()` is made once, when the function
+    is defined, and every call writes into the same set. Make a new set inside the function.
+    """,
+    ("def topological_order(root):", "def topological_order(root, seen=set()):"),
+    ("done, seen = [], {root}", "done = [seen.add(root)][:0]"),
+)
+
+order.changed(
+    "leaves the leaves out",
+    """
+    A node without targets was left out. It is the `AccumulateGrad` of a leaf, and the only one who writes a
+    `.grad`: it has its place in the order as well.
+    """,
+    ("return done[::-1]", "return [node for node in done[::-1] if node.next_functions]"),
+)
+
+
 FINE = "all nodes, each once and before those it sends gradient to"
 
 
@@ -235,6 +352,49 @@ def _(f):
 
     yield case("a = x * 3; root = a * a + 1", squared).gives(FINE)
 
+    def first():
+        x = _a()
+        a = torch.tensor(3.0) * x
+        return _ordered(f, torch.tensor(1.0) + a.sin(), a=a, x=x)
+
+    yield case("a = 3 * x; root = 1 + a.sin(), where 3 and 1 are tensors", first).gives(FINE)
+
+    def twice(product_first):
+        z = _a().exp()
+        a, b = z.sin(), z * z
+        return _ordered(f, b + a if product_first else a + b, z=z, a=a, b=b)
+
+    text = "z = x.exp(); a = z.sin(); b = z * z; root = "
+    yield case(text + "a + b", lambda: twice(False)).gives(FINE)
+    yield case(text + "b + a", lambda: twice(True)).gives(FINE)
+
+
+@order.check("the same graph again")
+def _(f):
+    def again():
+        a = _a() * 2
+        root = a.sin()
+        f(root.grad_fn)
+        return _ordered(f, root, a=a)
+
+    yield case("a = x * 2; root = a.sin(), ordered for the second time", again).gives(FINE)
+
+
+@order.check("random graphs")
+def _(f):
+    def cases():
+        for make in drawn(lambda draw: (draw.graph(2, draw.randint(1, 8)),)):
+            (program,) = make()
+
+            def run(program=program):
+                made = program.all(_a(0.5), _a(0.7))
+                named = {name: one for name, one in zip(program.names(), made) if one.grad_fn}
+                return _ordered(f, made[-1], **named)
+
+            yield case(f"{program}; the last one is the root", run).gives(FINE)
+
+    yield every("40 random graphs", cases)
+
 
 @order.check("100,000 nodes deep")
 def _(f):
@@ -244,7 +404,14 @@ def _(f):
             y = -y
         return _ordered(f, y)
 
-    yield case("y = -y, 100,000 times", deep).gives(FINE)
+    yield (
+        case("y = -y, 100,000 times", deep)
+        .gives(FINE)
+        .means(
+            "It takes too long for many nodes. To look something up in a list goes through the whole "
+            "list; a set or a dictionary finds it at once."
+        )
+    )
 
 
 @order.check("2⁶⁰ ways through 60 nodes", hidden=True)

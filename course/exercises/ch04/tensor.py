@@ -29,7 +29,8 @@ tensor = Exercise(
     | `grad` | for a leaf, after `backward`: a NumPy array of the shape of `data` |
 
     1. **Numbers.** `+`, `*`, `**` with a number, `@`, `sum`, `exp`, `log`, `tanh`, `relu`,
-       `reshape` and `transpose` compute with NumPy. `-` and `/` follow from them and are given.
+       `reshape` and `transpose` compute with NumPy. `-` and `/` follow from them and are given. The
+       derivative of `relu` at 0 is 0.
     2. **Recording.** `Tensor.made(data, parents, pull)` makes every result. If a parent wants a
        gradient, the result does too and keeps `parents` and `pull`. If none does, it keeps nothing.
     3. **Derivatives.** Each operation hands `made` a `pull`. For `a * b` it is
@@ -37,7 +38,7 @@ tensor = Exercise(
     4. **The walk.** `backward` puts all tensors in topological order without recursion, adds up
        what arrives at each, and calls its `pull` once. What it delivers is first summed to the
        parent's shape by `sum_to`. Only leaves keep a `grad`, and it adds up over calls. Write out
-       of place, since the same array may wait elsewhere.
+       of place, since the same array may wait elsewhere. A `grad` is an array of its own.
 
     A trace, with a = 2, b = 3 and y = (a · b) + a, where m is the product:
 
@@ -48,6 +49,102 @@ tensor = Exercise(
     | 3 | a (leaf) | 4 | `a.grad = 4` | b: 2 |
     | 4 | b (leaf) | 2 | `b.grad = 2` | |
     """,
+    without=("torch.Tensor", "torch.tensor", "torch.as_tensor", "torch.from_numpy"),
+    hints=(
+        """
+        Each operation knows three things: its result, whom it was computed from, and how to turn the gradient of
+        the result into gradients of those. `made` keeps the three together, and knows nothing of derivatives.
+        `backward` knows nothing of operations: it is the engine of the last exercise, with `parents` for
+        `next_functions` and `pull` for calling a node.
+        """,
+        """
+        `x` of shape (2,), 3 and 4, and `y = (x * x).sum()`. The product is m, and `y.backward()` is called.
+
+        | step | what happens |
+        | --- | --- |
+        | forward | m: data [9, 16], parents (x, x); y: data 25, parents (m,) |
+        | order | depth first, written down when done: x, m, y; turned around: y, m, x |
+        | start | waiting at y: 1 |
+        | y | `pull(1)` gives [1, 1], the 1 for each element that was summed; waiting at m: [1, 1] |
+        | m | `pull([1, 1])` gives [3, 4] for the first x and [3, 4] for the second |
+        | | the first waits at x; the second finds it there, and a *new* array [6, 8] takes its place |
+        | x | a leaf, since it has no `pull`: `x.grad` is a copy of [6, 8] |
+
+        If x were of shape (1, 2) and the other factor of shape (3, 2), `pull` would give (3, 2) for both. That is what
+        `sum_to(part, parent.data.shape)` is for, in one place for all operations.
+        """,
+        """
+        ```python
+        class Tensor:
+            __array_ufunc__ = None
+
+            def __init__(self, data, requires_grad=False, parents=(), pull=None):
+                self.data = np.asarray(data, dtype=float)
+                self.grad = None
+                self.requires_grad = requires_grad
+                self.parents = parents
+                self.pull = pull
+
+            @staticmethod
+            def of(value):
+                return value if isinstance(value, Tensor) else Tensor(value)
+
+            @staticmethod
+            def made(data, parents, pull):
+                if ...:  # one parent that wants a gradient is enough
+                    return ...
+                return Tensor(data)
+
+            def __mul__(self, other):
+                other = Tensor.of(other)
+                a, b = self.data, other.data
+                return Tensor.made(a * b, (self, other), lambda g: (g * b, g * a))
+
+            def __matmul__(self, other):
+                other = Tensor.of(other)
+                a, b = self.data, other.data
+
+                def pull(g):
+                    return ...  # only the last two dimensions are exchanged
+
+                return Tensor.made(a @ b, (self, other), pull)
+
+            def sum(self, dim=None, keepdims=False):
+                shape = self.data.shape
+
+                def pull(g):
+                    if ...:  # the dimension is gone: put it back as 1
+                        g = ...
+                    return (...,)  # the same gradient for all that were summed
+
+                total = self.data.sum(dim, keepdims=keepdims)
+                return Tensor.made(total, (self,), pull)
+
+            def tanh(self):
+                y = np.tanh(self.data)
+                return Tensor.made(y, (self,), lambda g: ...)
+
+            def backward(self, gradient=None):
+                if not self.requires_grad:
+                    raise RuntimeError("this tensor does not require grad")
+                if gradient is None:
+                    ...  # 1 for a single number, else an error
+                order, seen = [], {id(self)}
+                ...  # topological order, over `parents` that want a gradient
+                waiting = {id(self): np.asarray(gradient, dtype=float)}
+                for node in reversed(order):
+                    g = waiting.pop(id(node))
+                    if node.pull is None:  # a leaf
+                        ...
+                        continue
+                    for parent, part in zip(node.parents, node.pull(g)):
+                        ...
+        ```
+
+        The other operations are written like these: `__add__`, `__pow__`, `exp`, `log`, `relu`, `reshape` and
+        `transpose`. What the stub has below *these follow* stays as it is.
+        """,
+    ),
 )
 
 
@@ -281,7 +378,8 @@ class Tensor:
         for node in reversed(order):
             g = waiting.pop(id(node))
             if node.pull is None:  # a leaf
-                node.grad = g if node.grad is None else node.grad + g
+                old = node.grad
+                node.grad = np.array(g) if old is None else old + g
                 continue
             for parent, part in zip(node.parents, node.pull(g)):
                 if not parent.requires_grad:
@@ -396,9 +494,9 @@ tensor.changed(
     "a second backward replaces the gradient",
     """
     `grad` of a leaf adds up over calls of `backward`, so that a batch can be handled in parts:
-    `node.grad = g if node.grad is None else node.grad + g`.
+    `old + g`, unless there is none yet.
     """,
-    ("node.grad = g if node.grad is None else node.grad + g", "node.grad = g"),
+    ("np.array(g) if old is None else old + g", "np.array(g)"),
 )
 
 tensor.changed(
@@ -457,7 +555,7 @@ tensor.changed(
     ),
     ("stack = [(self, iter(self.parents))]", "stack = [(self, np.asarray(gradient))]"),
     ("                order.append(node)\n                stack.pop()\n", """                if node.pull is None:
-                    node.grad = g if node.grad is None else node.grad + g
+                    node.grad = np.array(g) if node.grad is None else node.grad + g
                     continue
                 for parent, part in zip(node.parents, node.pull(g)):
                     if parent.requires_grad:
@@ -465,6 +563,99 @@ tensor.changed(
                         stack.append((parent, part))
 """),
     ("        waiting = {id(self): np.asarray(gradient, dtype=float)}", "        waiting = {}"),
+)
+
+tensor.changed(
+    "the slope of relu at 0 is 1",
+    """
+    To the left of 0 the slope is 0, to the right 1, and at 0 it is a matter of agreement: 0, in PyTorch as
+    well. So the gradient goes through only where the number is *greater* than 0.
+    """,
+    ("above = self.data > 0", "above = self.data >= 0"),
+)
+
+tensor.changed(
+    "tanh by its formula",
+    """
+    exp(1000) is more than a float can hold, and infinity divided by infinity is NaN. `np.tanh` has no such
+    step in between: it gives 1 and −1 far out, and the gradient there is 0.
+    """,
+    (
+        "y = np.tanh(self.data)",
+        "up, down = np.exp(self.data), np.exp(-self.data)\n        y = (up - down) / (up + down)",
+    ),
+)
+
+tensor.changed(
+    "the root keeps its gradient as well",
+    """
+    Only leaves keep a `grad`. The tensor on which `backward` is called is the beginning of the walk, and no
+    leaf. Let what waits at it wait in a dictionary of the call, as for all others.
+    """,
+    (
+        "        waiting = {id(self)",
+        "        if self.pull is not None:\n"
+        "            self.grad = np.asarray(gradient)\n"
+        "        waiting = {id(self)",
+    ),
+)
+
+tensor.changed(
+    "leaves share one gradient",
+    """
+    `a + b` delivers the *same* array to a and b, and the user's own `gradient` may be it, too. If it becomes
+    `a.grad` as it is, `a.grad *= 0.1` changes `b.grad` as well. The gradient of a sum cannot even be written to.
+    Keep a copy: `np.array(g)`.
+    """,
+    ("np.array(g) if old is None", "g if old is None"),
+)
+
+tensor.changed(
+    "a leaf's own backward does nothing",
+    """
+    The walk began below the tensor on which `backward` was called. For a leaf that is nowhere, and yet its
+    gradient by itself is 1. Treat the first tensor like all others.
+    """,
+    (
+        "        order, seen = [], {id(self)}",
+        "        if self.pull is None:\n            return\n        order, seen = [], {id(self)}",
+    ),
+)
+
+tensor.changed(
+    "marks tensors as seen when they are put on the stack",
+    """
+    All parents were put on the stack and marked as seen at once. A parent that waits there is not done yet, but
+    whoever meets it in the meantime takes it for done. So it ran before another one that sends to it. Mark a
+    tensor when you go down to it, one at a time.
+    """,
+    (
+        """        stack = [(self, iter(self.parents))]
+        while stack:  # depth first; whoever is done is written down
+            node, parents = stack[-1]
+            for parent in parents:
+                if parent.requires_grad and id(parent) not in seen:
+                    seen.add(id(parent))
+                    stack.append((parent, iter(parent.parents)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+""",
+        """        stack = [(self, False)]
+        while stack:
+            node, finished = stack.pop()
+            if finished:
+                order.append(node)
+                continue
+            stack.append((node, True))
+            for parent in node.parents:
+                if parent.requires_grad and id(parent) not in seen:
+                    seen.add(id(parent))
+                    stack.append((parent, False))
+""",
+    ),
+    ("g = waiting.pop(id(node))", "g = waiting.pop(id(node), 0.0)"),
 )
 
 
@@ -659,6 +850,24 @@ def _(Tensor):
     mine, wanted = single(_BINARY["@"], *batches)
     yield case("a batch (4, 2, 3) @ one matrix (3, 2)", mine).gives(wanted)
 
+    def slopes(rule, *numbers):
+        def run():
+            x = Tensor(numbers, requires_grad=True)
+            with np.errstate(all="ignore"):
+                y = rule(x)
+                y.sum().backward()
+            return y.data.tolist(), x.grad.tolist()
+
+        return run
+
+    yield case("relu at -1, 0 and 2, and its slope", slopes(lambda x: x.relu(), -1, 0, 2)).gives(
+        ([0.0, 0.0, 2.0], [0.0, 0.0, 1.0])
+    )
+    yield case(
+        "tanh at -1000, 0 and 1000, and its slope", slopes(lambda x: x.tanh(), -1000, 0, 1000)
+    ).gives(([-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]))
+    yield case("x ** 0.5 at 4, and its slope", slopes(lambda x: x**0.5, 4)).gives(([2.0], [0.25]))
+
 
 @tensor.check("4 · the walk")
 def _(Tensor):
@@ -725,6 +934,25 @@ def _(Tensor):
         return a.grad
 
     yield case("the grad of a tensor in the middle", middle).gives(None)
+
+    def ends():
+        x = leaf()
+        y = x * 2
+        y.backward()
+        return y.grad
+
+    yield case("y = x * 2; y.backward(): y.grad", ends).gives(None)
+
+    def own():
+        a, b, given = leaf([1.0, 2.0]), leaf([3.0, 4.0]), np.array([1.0, 1.0])
+        (a + b).backward(given)
+        a.grad *= 10
+        return a.grad.tolist(), b.grad.tolist(), given.tolist()
+
+    yield case("(a + b).backward(g); a.grad *= 10: a.grad, b.grad and g", own).gives(
+        ([10.0, 10.0], [1.0, 1.0], [1.0, 1.0])
+    )
+    yield case("x.backward() on a leaf", grads(lambda x: x.backward())).gives(1.0)
     yield case("backward where nobody wants a gradient", lambda: Tensor(1.0).backward()).raises(
         RuntimeError
     )

@@ -36,8 +36,10 @@ function = Exercise(
        the class.
     3. **Check.** `check(*inputs)` compares `backward` with central differences: weight the results by
        fixed random numbers, sum, and move each element of each input that requires a gradient by
-       ±eps. It returns `True` or raises an `AssertionError` that names the class, the input and the
-       element. NaN is no agreement. The inputs' `data` and `grad` are afterwards what they were.
+       ±eps. It returns `True`, or raises an `AssertionError` that names the class, the input and the
+       element: `Square, input 0, (1,): …`. Inputs are counted from 0, those without a gradient too.
+       NaN is no agreement. `data` and `grad` of the inputs are afterwards what they were, also after
+       an error.
 
     A trace of `Square.apply(Tensor(3.0, requires_grad=True)).backward()`:
 
@@ -48,6 +50,93 @@ function = Exercise(
     | `backward` | calls `pull(1.0)`, which calls `call.backward(1.0)` and gets 6 |
     | a leaf | `x.grad = 6` |
     """,
+    without=("torch.autograd.Function", "torch.autograd.gradcheck"),
+    hints=(
+        """
+        `apply` stands between two worlds. Above it are tensors, below it arrays: it unpacks `data`, calls
+        `forward`, and packs the result with `Tensor.made`. Its `pull` goes the same way back, and has to sort:
+        `backward` answers for *inputs*, and `made` asks for *parents*, which are only the tensors among them.
+        """,
+        """
+        `Scaled.apply(2.0, x, y)` computes 2 · x · y, with tensors x = 3 and y = 4:
+
+        | step | values |
+        | --- | --- |
+        | `arrays` | 2.0, array(3.0), array(4.0) |
+        | `forward(2.0, 3.0, 4.0)` | 24 |
+        | `parents` | x, y |
+        | `pull(1.0)` calls `backward(1.0)` | (None, 8, 6): three, as many as inputs |
+        | pairs of input and gradient | (2.0, None), (x, 8), (y, 6) |
+        | those of tensors, in order | [8, 6], as many as parents |
+
+        `Scaled.check(2.0, x, y)` with weight w = 0.13 for the one result and eps = 1e-6, for input 1, which is x:
+
+        | step | value |
+        | --- | --- |
+        | w · result with x.data = 3.000001 | 0.13 · 24.000008 |
+        | w · result with x.data = 2.999999 | 0.13 · 23.999992 |
+        | their difference, divided by 2 eps | 0.13 · 8 = 1.04 |
+        | `x.grad` after `backward(w)` | 0.13 · 8 = 1.04: they agree |
+        """,
+        """
+        ```python
+        class Function:
+            def forward(self, *arrays):
+                raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+            def backward(self, g):
+                raise NotImplementedError(f"{type(self).__name__} has no backward")
+
+            @classmethod
+            def apply(cls, *inputs, **options):
+                call = ...  # one for this call alone
+                arrays = [... for x in inputs]
+                result = call.forward(*arrays, **options)
+                parents = [x for x in inputs if isinstance(x, Tensor)]
+
+                def pull(g):
+                    parts = call.backward(g)
+                    parts = parts if isinstance(parts, tuple) else (parts,)
+                    if ...:
+                        raise RuntimeError(f"{cls.__name__}.backward gave {len(parts)} gradients")
+                    return [...]
+
+                return Tensor.made(result, parents, pull)
+
+            @classmethod
+            def _fitting(cls, part, x):
+                if part is None:
+                    return ...
+                if ...:
+                    raise RuntimeError(f"{cls.__name__}.backward gave the shape {np.shape(part)}")
+                return part
+
+            @classmethod
+            def check(cls, *inputs, eps=1e-6, tolerance=1e-4, **options):
+                shape = cls.apply(*inputs, **options).data.shape
+                weights = np.random.default_rng(0).normal(size=shape)
+
+                def value():
+                    ...  # the weighted sum of the results, a float
+
+                wanting = ...  # pairs (n, x): input n is a tensor that wants a gradient
+                kept = [x.grad for _, x in wanting]
+                try:
+                    ...
+                    cls.apply(*inputs, **options).backward(weights)
+                    found = ...
+                finally:
+                    ...  # give back what was kept
+                for (number, x), g in zip(wanting, found):
+                    for index in np.ndindex(x.data.shape):
+                        before = x.data[index]
+                        ...  # value() a little above and a little below
+                        if ...:
+                            raise AssertionError(f"{cls.__name__}, input {number}, {index}: {g[index]:.6g}")
+                return True
+        ```
+        """,
+    ),
 )
 
 
@@ -135,15 +224,21 @@ class Function:
             result = cls.apply(*inputs, **options).data
             return float((result * weights).sum())
 
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
-        wanting = [x for x in tensors if x.requires_grad]
-        kept = [x.grad for x in wanting]
-        for x in wanting:
-            x.grad = None
-        cls.apply(*inputs, **options).backward(weights)
-        found = [x.grad for x in wanting]
-        for number, (x, g, old) in enumerate(zip(wanting, found, kept)):
-            x.grad = old
+        wanting = [
+            (n, x)
+            for n, x in enumerate(inputs)
+            if isinstance(x, Tensor) and x.requires_grad
+        ]
+        kept = [x.grad for _, x in wanting]
+        try:
+            for _, x in wanting:
+                x.grad = None
+            cls.apply(*inputs, **options).backward(weights)
+            found = [x.grad for _, x in wanting]
+        finally:
+            for (_, x), old in zip(wanting, kept):
+                x.grad = old
+        for (number, x), g in zip(wanting, found):
             for index in np.ndindex(x.data.shape):
                 before = x.data[index]
                 x.data[index] = before + eps
@@ -278,18 +373,7 @@ function.changed(
     """
     Each input that requires a gradient is checked, not the first alone.
     """,
-    (
-        "for number, (x, g, old) in enumerate(zip(wanting, found, kept)):",
-        "for number, (x, g, old) in enumerate(zip(wanting[:1], found, kept)):",
-    ),
-    (
-        "        for number, (x",
-        (
-            "        for x, old in zip(wanting, kept):\n"
-            "            x.grad = old\n"
-            "        for number, (x"
-        ),
-    ),
+    ("in zip(wanting, found):", "in zip(wanting[:1], found):"),
 )
 
 function.changed(
@@ -298,7 +382,7 @@ function.changed(
     The check called `backward`, and its gradient stayed in `grad` of the inputs. The user's own is
     lost, or added to. Keep it and put it back.
     """,
-    ("            x.grad = old\n", ""),
+    ("                x.grad = old\n", "                pass\n"),
 )
 
 function.changed(
@@ -307,6 +391,93 @@ function.changed(
     After moving an element by ±eps it has to get its old value back.
     """,
     (("                x.data[index] = before\n                wanted"), "                wanted"),
+)
+
+
+function.changed(
+    "only tensors that want a gradient are parents",
+    """
+    A tensor without `requires_grad` was left out of the parents, and `pull` has a gradient for it all the same.
+    So each gradient goes to the parent before it. Parents and gradients have to be lists of the same tensors:
+    `Tensor.made` and the walk leave out by themselves who wants none.
+    """,
+    (
+        "parents = [x for x in inputs if isinstance(x, Tensor)]",
+        "parents = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]",
+    ),
+)
+
+function.changed(
+    "compares the number of elements only",
+    """
+    An array of shape (3, 2) has as many elements as one of (2, 3), and they lie elsewhere. Compare shapes.
+    """,
+    ("if np.shape(part) != x.data.shape:", "if np.size(part) != x.data.size:"),
+)
+
+function.changed(
+    "a gradient too large is summed",
+    """
+    A gradient with more dimensions than its input was summed down to fit. For a broadcast inside `forward`
+    that may be right, but it is for `backward` to say so: anything else of the wrong shape is a mistake that
+    is hidden here.
+    """,
+    (
+        "        if np.shape(part) != x.data.shape:",
+        "        part = np.asarray(part)\n"
+        "        while part.ndim > x.data.ndim:\n"
+        "            part = part.sum(0)\n"
+        "        if np.shape(part) != x.data.shape:",
+    ),
+)
+
+function.changed(
+    "seeds everybody's random numbers",
+    """
+    `np.random.seed(0)` sets the generator that the whole program shares: after a check, everybody's random
+    numbers begin anew. `np.random.default_rng(0)` is one of your own.
+    """,
+    ("np.random.default_rng(0).normal(", "(np.random.seed(0) or np.random).normal("),
+)
+
+function.changed(
+    "puts gradients back only if all goes well",
+    """
+    After an error, the inputs kept the gradient of the check. What is borrowed is given back under `finally`,
+    or before anything can fail.
+    """,
+    (
+        "        finally:\n            for (_, x), old in zip(wanting, kept):\n                x.grad = old\n",
+        "        finally:\n            pass\n",
+    ),
+    (
+        "        return True",
+        "        for (_, x), old in zip(wanting, kept):\n            x.grad = old\n        return True",
+    ),
+)
+
+function.changed(
+    "counts only inputs that want a gradient",
+    """
+    The input was named by its place among those that want a gradient. Who reads the message counts the
+    arguments of `forward`: number all inputs, and then leave some out.
+    """,
+    (
+        "for (number, x), g in zip(wanting, found):",
+        "for number, ((_, x), g) in enumerate(zip(wanting, found)):",
+    ),
+)
+
+function.changed(
+    "makes an array of everything",
+    """
+    Only tensors are unpacked. A number, a name or `None` reaches `forward` as it was handed in: an axis has to
+    stay an `int`.
+    """,
+    (
+        "x.data if isinstance(x, Tensor) else x for",
+        "x.data if isinstance(x, Tensor) else np.asarray(x) for",
+    ),
 )
 
 
@@ -371,6 +542,21 @@ def _(Function):
 
     yield case("what forward gets for a tensor", inside).gives(["ndarray"])
 
+    def handed():
+        seen = []
+
+        class Look(Function):
+            def forward(self, x, *rest):
+                seen.extend(type(one).__name__ for one in (x, *rest))
+                return x
+
+        Look.apply(Tensor([1.0]), 2, None, "same", (1, 2))
+        return seen
+
+    yield case("what forward gets for a tensor, 2, None, 'same' and (1, 2)", handed).gives(
+        ["ndarray", "int", "NoneType", "str", "tuple"]
+    )
+
     def options():
         return _scaled(Function).apply(2.0, _leaf(3.0), _leaf(4.0), plus=1.0).data.tolist()
 
@@ -414,6 +600,20 @@ def _(Function):
 
     yield case("Scaled.apply(2.0, 3.0, y)", partly).gives(6.0)
 
+    def data():
+        y = _leaf(4.0)
+        _scaled(Function).apply(2.0, Tensor(3.0), y).backward()
+        return float(y.grad)
+
+    yield case("Scaled.apply(2.0, x, y), where x wants no gradient", data).gives(6.0)
+
+    def reduced():
+        x = _leaf([1.0, 2.0])
+        _wrong(Function, "Still", lambda x, g: None, lambda x: x.sum()).apply(x).backward()
+        return x.grad.tolist()
+
+    yield case("a forward that sums, and a backward that returns None", reduced).gives([0.0, 0.0])
+
     def nothing():
         x = _leaf([1.0, 2.0])
         (_wrong(Function, "Still", lambda x, g: None).apply(x).sum() + x.sum()).backward()
@@ -431,6 +631,19 @@ def _(Function):
 
     yield case("a number for an input of shape (2,), in a class Flat", shape).raises(
         RuntimeError, "Flat"
+    )
+
+    def misfit(rule):
+        def run():
+            x = _leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+            _wrong(Function, "Turned", rule).apply(x).sum().backward()
+
+        return run
+
+    text = "a gradient of shape {} for an input of shape (2, 3), in a class Turned"
+    yield case(text.format("(3, 2)"), misfit(lambda x, g: g.T)).raises(RuntimeError, "Turned")
+    yield case(text.format("(4, 2, 3)"), misfit(lambda x, g: np.stack([g] * 4))).raises(
+        RuntimeError, "Turned"
     )
 
 
@@ -477,6 +690,31 @@ def _(Function):
         AssertionError, "Product"
     )
 
+    def message():
+        class Skewed(Function):
+            def forward(self, factor, x, y):
+                self.kept = factor, x, y
+                return factor * x * y
+
+            def backward(self, g):
+                factor, x, y = self.kept
+                return None, factor * y * g, factor * x * g * np.array([1.0, 1.0, 2.0])
+
+        x, y = _leaf([1.0, 2.0, 3.0]), _leaf([3.0, 4.0, 5.0])
+        x.grad, y.grad = np.array([7.0, 8.0, 9.0]), None
+        try:
+            Skewed.check(2.0, x, y)
+        except AssertionError as error:
+            said = str(error)
+            left = [x.data.tolist(), y.data.tolist(), x.grad.tolist(), y.grad]
+            return ["Skewed" in said, "input 2" in said, "(2,)" in said, *left]
+
+    yield case(
+        "a class Skewed, whose gradient is wrong for element (2,) of input 2: are the class, the input "
+        "and the element named, and data and grad of both inputs afterwards",
+        message,
+    ).gives([True, True, True, [1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [7.0, 8.0, 9.0], None])
+
     def untouched():
         x = _leaf([1.0, 2.0])
         x.grad = np.array([7.0, 8.0])
@@ -485,4 +723,17 @@ def _(Function):
 
     yield case("data and grad of x after Square.check(x)", untouched).gives(
         ([1.0, 2.0], [7.0, 8.0])
+    )
+
+    def dice():
+        before = np.random.get_state()
+        try:
+            np.random.seed(5)
+            _square(Function).check(_leaf([1.0, 2.0]))
+            return round(float(np.random.random()), 4)
+        finally:
+            np.random.set_state(before)
+
+    yield case("np.random.seed(5), Square.check(x), and then np.random.random()", dice).gives(
+        0.222, tolerance=1e-3
     )

@@ -20,8 +20,44 @@ own_linear = Exercise(
       `bias=False`.
     * Both start uniform in ±1/√inputs. Then the outputs have about the same size whatever the number
       of inputs is. `seed` makes the numbers repeatable: `np.random.default_rng(seed)`, the weight
-      drawn first.
+      drawn first, then the bias from the same generator. Without a seed, each layer gets others.
     """,
+    without=("torch.nn.Linear", "torch.nn.functional.linear"),
+    hints=(
+        """
+        All that `Module` needs is two attributes that are tensors with `requires_grad`: it finds them by itself. So the
+        constructor draws numbers and makes two tensors, and `forward` is the formula of the prompt.
+        """,
+        """
+        `Linear(4, 2, seed=0)`:
+
+        | step | value |
+        | --- | --- |
+        | bound | 1/√4 = 0.5 |
+        | generator | `np.random.default_rng(0)` |
+        | first draw, shape (4, 2), from −0.5 to 0.5 | [[0.137, −0.230], [−0.459, …], …] |
+        | second draw, shape (2,), from the *same* generator | [0.044, 0.435] |
+        | `layer(x)` with x of (5, 3, 4) | (5, 3, 4) @ (4, 2) is (5, 3, 2); plus (2,) stays (5, 3, 2) |
+
+        With `bias=False` nothing is drawn for it, and `self.bias` is `None`: no tensor, so no parameter.
+        """,
+        """
+        ```python
+        class Linear(Module):
+            def __init__(self, inputs, outputs, bias=True, seed=None):
+                draw = np.random.default_rng(seed)
+                bound = ...
+                self.weight = ...
+                self.bias = None
+                if bias:
+                    ...
+
+            def forward(self, x):
+                y = ...
+                return y if self.bias is None else ...
+        ```
+        """,
+    ),
 )
 
 
@@ -99,7 +135,8 @@ own_linear.changed(
 own_linear.changed(
     "the bias starts at 0",
     """
-    Here the bias starts uniform in ±1/√inputs, like the weight.
+    Here the bias starts uniform in ±1/√inputs, like the weight. Zero is a good start as well, but
+    another one than the one asked for.
     """,
     ("draw.uniform(-bound, bound, size=outputs)", "np.zeros(outputs)"),
 )
@@ -127,6 +164,56 @@ own_linear.changed(
     With the same seed a layer gets the same numbers, else no experiment can be repeated.
     """,
     ("draw = np.random.default_rng(seed)", "draw = np.random.default_rng()"),
+)
+
+
+own_linear.changed(
+    "the bias is drawn first",
+    """
+    A generator gives its numbers in a fixed order. The prompt has the weight drawn first, so that the same seed
+    gives the same layer with every answer.
+    """,
+    (
+        "        weight = draw.uniform(-bound",
+        "        first = draw.uniform(-bound, bound, size=outputs)\n        weight = draw.uniform(-bound",
+    ),
+    ("start = draw.uniform(-bound, bound, size=outputs)", "start = first"),
+)
+
+own_linear.changed(
+    "the bias starts from the seed again",
+    """
+    A second generator from the same seed gives the same numbers again: the bias equals the first row of the
+    weight. Draw both from one generator.
+    """,
+    ("            start = draw.uniform", "            start = np.random.default_rng(seed).uniform"),
+)
+
+own_linear.changed(
+    "seed 0 counts as none",
+    """
+    0 is false in Python, and a seed like any other. Whether there is a seed is the question `seed is None`, and
+    `default_rng(None)` answers it by itself.
+    """,
+    ("np.random.default_rng(seed)", "np.random.default_rng(seed or None)"),
+)
+
+own_linear.changed(
+    "without a seed it is 0",
+    """
+    Without a seed, all layers started with the same numbers. Two layers of one network then learn the same thing.
+    `default_rng(None)` takes other numbers each time.
+    """,
+    ("np.random.default_rng(seed)", "np.random.default_rng(seed or 0)"),
+)
+
+own_linear.changed(
+    "seeds everybody's random numbers",
+    """
+    `np.random.seed(seed)` sets the generator that the whole program shares. Making a layer then changes the random
+    numbers of everybody else. `np.random.default_rng(seed)` is one of the layer's own.
+    """,
+    ("draw = np.random.default_rng(seed)", "np.random.seed(seed)\n        draw = np.random"),
 )
 
 
@@ -193,3 +280,38 @@ def _(Linear):
         "uniform distribution, the bias within ±0.05",
         spread,
     ).gives([-0.05, 0.05, True, True, True])
+
+    def numbers():
+        layer, draw = Linear(4, 3, seed=3), np.random.default_rng(3)
+        weight, bias = draw.uniform(-0.5, 0.5, size=(4, 3)), draw.uniform(-0.5, 0.5, size=3)
+        return bool(np.allclose(layer.weight.data, weight)), bool(
+            np.allclose(layer.bias.data, bias)
+        )
+
+    yield case("Linear(4, 3, seed=3): are weight and bias the first draws?", numbers).gives(
+        (True, True)
+    )
+
+    def zero():
+        first, second = Linear(5, 4, seed=0), Linear(5, 4, seed=0)
+        return bool((first.weight.data == second.weight.data).all())
+
+    yield case("two layers with seed 0: equal?", zero).gives(True)
+
+    def unseeded():
+        return bool((Linear(5, 4).weight.data == Linear(5, 4).weight.data).any())
+
+    yield case("two layers without a seed: is a number equal?", unseeded).gives(False)
+
+    def dice():
+        before = np.random.get_state()
+        try:
+            np.random.seed(5)
+            Linear(3, 2, seed=1)
+            return bool(abs(np.random.random() - 0.2219931710897395) < 1e-12)
+        finally:
+            np.random.set_state(before)
+
+    yield case(
+        "np.random.seed(5), Linear(3, 2, seed=1): is the next np.random.random() the first?", dice
+    ).gives(True)

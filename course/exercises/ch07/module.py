@@ -20,7 +20,7 @@ module = Exercise(
     | a `Tensor` with `requires_grad` | a parameter |
     | another `Tensor`, or a NumPy array | a buffer: state that is kept and not trained |
     | a `Module` | a child, under the attribute's name |
-    | a list or tuple | its modules are children, under `name.0`, `name.1`, … |
+    | a list or tuple | its modules are children, under `name.0`, `name.1`, …; nothing else in it counts |
 
     1. **The tree.** `children()` gives (name, module) for the modules right inside, and `modules()` a
        list of this module and all below it, each once even if it is used twice, parents first.
@@ -29,9 +29,10 @@ module = Exercise(
        `parameters()` is the list of tensors.
     3. **Modes.** `train()` and `eval()` set `training` of the whole tree and return the module.
     4. **State.** `state_dict()` gives copies of all parameters and buffers as NumPy arrays, by dotted
-       names. `load_state_dict(state)` takes them over: all of them, or, if a key is missing or
-       unexpected or a shape differs, none, with a `RuntimeError` that names the key. A parameter
-       stays the same tensor, since an optimizer holds it: only its `data` changes.
+       names. A tensor that is used twice stands under both of its names. `load_state_dict(state)` takes
+       over copies: of all of them, or, if a key is missing or unexpected or a shape differs, none, with a
+       `RuntimeError` that names the key. A parameter stays the same tensor, since an optimizer holds it:
+       only its `data` changes.
 
     A trace, for a network with `self.scale` (a parameter), `self.layers = [Linear(2, 3), Linear(3, 1)]`:
 
@@ -41,6 +42,98 @@ module = Exercise(
     | child `layers.0` | `layers.0.weight`, `layers.0.bias` |
     | child `layers.1` | `layers.1.weight`, `layers.1.bias` |
     """,
+    without=("torch.nn.Module",),
+    hints=(
+        """
+        Everything is one walk over the tree, with different questions. So write the walk once: `_entries` gives,
+        for this module and all below it, each attribute of a kind, with its dotted name *and* the module that holds
+        it. Parameters ask it for tensors, the state for tensors and arrays, and loading needs the holder.
+        """,
+        """
+        A network with `scale`, a parameter, and `layers = [Linear(2, 3), Linear(3, 1)]`. `_entries(Tensor)` at the top:
+
+        | where | prefix | yields (name, module, attribute, value) |
+        | --- | --- | --- |
+        | the network's own | `""` | `"scale"`, network, `"scale"`, the tensor |
+        | `children()` gives `"layers.0"` and the first layer; into it with | `"layers.0."` | |
+        | that layer's own | `"layers.0."` | `"layers.0.weight"`, layer, `"weight"`, the tensor |
+        | | | `"layers.0.bias"`, layer, `"bias"`, the tensor |
+        | `"layers.1"`, into it with | `"layers.1."` | `"layers.1.weight"`, … |
+
+        The prefix is handed down, and ends in a dot if it is not empty. Loading a state then goes in three
+        steps: compare the two sets of names, compare all shapes, and only then set anything.
+        """,
+        """
+        ```python
+        class Module:
+            training = True
+
+            def __call__(self, *inputs):
+                return self.forward(*inputs)
+
+            def forward(self, *inputs):
+                raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+            def children(self):
+                for name, value in vars(self).items():
+                    if isinstance(value, Module):
+                        yield name, value
+                    elif ...:
+                        for number, item in enumerate(value):
+                            ...
+
+            def modules(self):
+                found, seen, stack = [], set(), [self]
+                while stack:
+                    module = stack.pop()
+                    if ...:
+                        ...
+                return found
+
+            def _entries(self, kind, prefix=""):
+                for name, value in vars(self).items():
+                    if isinstance(value, kind):
+                        yield ..., self, name, value
+                for name, child in self.children():
+                    yield from ...
+
+            def named_parameters(self):
+                seen = set()
+                for name, _, _, value in self._entries(Tensor):
+                    if ...:
+                        seen.add(id(value))
+                        yield name, value
+
+            def parameters(self):
+                return [value for _, value in self.named_parameters()]
+
+            def train(self, mode=True):
+                ...
+                return self
+
+            def eval(self):
+                return self.train(False)
+
+            def state_dict(self):
+                state = {}
+                for name, _, _, value in self._entries((Tensor, np.ndarray)):
+                    ...
+                return state
+
+            def load_state_dict(self, state):
+                own = {e[0]: e for e in self._entries((Tensor, np.ndarray))}
+                missing = ...
+                strange = ...
+                if missing or strange:
+                    raise RuntimeError(f"missing {missing}, unexpected {strange}")
+                for name, (_, _, _, value) in own.items():
+                    ...  # every shape, before anything is set
+                for name, (_, module, key, value) in own.items():
+                    array = np.array(state[name], dtype=float)
+                    ...  # a tensor gets new data, an array is replaced in its module
+        ```
+        """,
+    ),
 )
 
 
@@ -328,6 +421,98 @@ module.changed(
 )
 
 
+module.changed(
+    "does not look into tuples",
+    """
+    Only lists were looked into. A tuple of modules holds children just as well, and it is what many people
+    write for layers that never change.
+    """,
+    ("isinstance(value, (list, tuple))", "isinstance(value, list)"),
+)
+
+module.changed(
+    "train gives nothing back",
+    """
+    `train` and `eval` return the module, so that one can write `network = Network().eval()` or
+    `network.train().forward(x)`. Without a `return` that is `None`.
+    """,
+    (
+        "            module.training = mode\n        return self\n",
+        "            module.training = mode\n",
+    ),
+    ("return self.train(False)", "self.train(False)\n        return self"),
+)
+
+module.changed(
+    "tensors in a list are parameters",
+    """
+    Of a list, only the modules in it count. A tensor in a list may be anything, a batch or a history of
+    losses: a parameter is an attribute of its own.
+    """,
+    (
+        "                yield prefix + name, self, name, value\n",
+        "                yield prefix + name, self, name, value\n"
+        "            if isinstance(value, (list, tuple)):\n"
+        "                for n, one in enumerate(value):\n"
+        "                    if isinstance(one, kind):\n"
+        "                        yield f'{prefix}{name}.{n}', self, name, one\n",
+    ),
+)
+
+module.changed(
+    "a loaded buffer is the state's own array",
+    """
+    A buffer became the very array of the state. When the network goes on, it changes the state that was loaded,
+    and a second network that loads it as well. Take a copy, as for parameters.
+    """,
+    ("setattr(module, key, array)", "setattr(module, key, state[name])"),
+)
+
+module.changed(
+    "a shared tensor stands in the state once",
+    """
+    A tensor that is used twice has two names, and the state holds it under both. Otherwise the keys depend on
+    who shares what, and a network that does not share cannot load them.
+    """,
+    ("        state = {}\n", "        state, kept = {}, []\n"),
+    (
+        "            state[name] = array.copy()",
+        "            if all(value is not other for other in kept):\n"
+        "                state[name] = array.copy()\n"
+        "            kept.append(value)",
+    ),
+)
+
+module.changed(
+    "children first, then its own",
+    """
+    The names are right, and their order is not: a module's own parameters come first, in the order of
+    assignment, then those of its children.
+    """,
+    (
+        "        for name, value in vars(self).items():\n"
+        "            if isinstance(value, kind):\n"
+        "                yield prefix + name, self, name, value\n"
+        "        for name, child in self.children():\n"
+        '            yield from child._entries(kind, f"{prefix}{name}.")\n',
+        "        for name, child in self.children():\n"
+        '            yield from child._entries(kind, f"{prefix}{name}.")\n'
+        "        for name, value in vars(self).items():\n"
+        "            if isinstance(value, kind):\n"
+        "                yield prefix + name, self, name, value\n",
+    ),
+)
+
+module.changed(
+    "only missing keys are noticed",
+    """
+    A key that the network does not have was passed over. It is often a misspelt name, or the state of another
+    network: say so, and name it.
+    """,
+    ("if missing or strange:", "if missing:"),
+)
+
+
 def _leaf(*shape):
     return Tensor(np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape), requires_grad=True)
 
@@ -406,6 +591,13 @@ def _(Module):
 
     yield case("how many, if an attribute holds a layer again", shared).gives(5)
 
+    def tuples():
+        network = _network(Module)
+        network.layers = tuple(network.layers)
+        return [name for name, _ in network.children()]
+
+    yield case("the children, if layers is a tuple", tuples).gives(["layers.0", "layers.1", "inner"])
+
 
 @module.check("2 · parameters")
 def _(Module):
@@ -444,6 +636,13 @@ def _(Module):
         network.late = _leaf(2)
         return [name for name, _ in network.named_parameters()]
 
+    def listed():
+        network = _network(Module)
+        network.history = [_leaf(1), _leaf(2)]
+        return [name for name, _ in network.named_parameters()]
+
+    yield case("the names, if an attribute is a list of tensors", listed).gives(PARAMETERS)
+
     yield case("the names, if a parameter is assigned later", late).holds(
         "the same ones and late", lambda got: sorted(got) == sorted([*PARAMETERS, "late"])
     )
@@ -461,6 +660,14 @@ def _(Module):
 
     yield case("training of all modules: before, after eval(), after train()", modes).gives(
         (True, True, False, True)
+    )
+
+    def chained():
+        network = _network(Module)
+        return network.train() is network, network.train(False) is network, network.training
+
+    yield case("is train() the network, is train(False), and its training then", chained).gives(
+        (True, True, False)
     )
 
     def others():
@@ -500,6 +707,27 @@ def _(Module):
 
     yield case("a second network that loads the first one's state", loaded).gives(
         (True, [5.0], [1.0, 2.0, 3.0])
+    )
+
+    def apart():
+        network = _network(Module)
+        state = network.state_dict()
+        network.load_state_dict(state)
+        network.inner.norm.mean += 1
+        network.scale.data += 1
+        return state["inner.norm.mean"].tolist(), state["scale"].tolist()
+
+    yield case("a state after a network has loaded it and gone on", apart).gives(
+        ([0.0, 0.0, 0.0], [1.0])
+    )
+
+    def both():
+        network = _network(Module)
+        network.layers[1].bias = network.scale
+        return "scale" in network.state_dict(), "layers.1.bias" in network.state_dict()
+
+    yield case("a state with scale and layers.1.bias, which are one tensor: both names?", both).gives(
+        (True, True)
     )
 
     def refused(change, text, mentions):

@@ -1,7 +1,7 @@
 """Wrong answers of chapter 06."""
 
 import toytorch as torch
-from tests.course.wrong import like, wrong
+from tests.course.wrong import handed_in, like, wrong
 from toytorch.autograd import Function
 
 # -- extending.swish
@@ -278,3 +278,93 @@ def hvp(f, x, v):
         (row,) = torch.autograd.grad(slope[i], x, retain_graph=True)
         rows.append(row[i] * v[i])
     return torch.stack(rows)
+
+
+# -- extending.function ---------------------------------------------------------------------------
+
+like(
+    "extending.function",
+    "no gradient becomes zeros of the result's shape",
+    ("return np.zeros_like(x.data)", "return 0.0"),
+)
+like(
+    "extending.function",
+    "compares the number of elements only",
+    ("if np.shape(part) != x.data.shape:", "if np.size(part) != x.data.size:"),
+)
+like(
+    "extending.function",
+    "a gradient too large is summed",
+    (
+        "        if np.shape(part) != x.data.shape:",
+        "        part = np.asarray(part)\n"
+        "        while part.ndim > x.data.ndim:\n"
+        "            part = part.sum(0)\n"
+        "        if np.shape(part) != x.data.shape:",
+    ),
+)
+like(
+    "extending.function",
+    "makes an array of everything",
+    (
+        "x.data if isinstance(x, Tensor) else x for",
+        "x.data if isinstance(x, Tensor) else np.asarray(x) for",
+    ),
+)
+like(
+    "extending.function",
+    "only tensors that want a gradient are parents",
+    (
+        "parents = [x for x in inputs if isinstance(x, Tensor)]",
+        "parents = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]",
+    ),
+)
+like(
+    "extending.function",
+    "weighs with new random numbers each time",
+    (
+        "return float((result * weights).sum())",
+        "return float((result * np.random.default_rng().normal(size=result.shape)).sum())",
+    ),
+)
+like(
+    "extending.function",
+    "seeds everybody's random numbers",
+    ("np.random.default_rng(0).normal(", "(np.random.seed(0) or np.random).normal("),
+)
+like("extending.function", "an absolute tolerance", ("tolerance * (1 + abs(wanted))", "tolerance"))
+like(
+    "extending.function",
+    "puts gradients back only if all goes well",
+    (
+        (
+            "        finally:\n"
+            "            for (_, x), old in zip(wanting, kept):\n"
+            "                x.grad = old\n"
+            "        for (number"
+        ),
+        "        finally:\n            pass\n        for (number",
+    ),
+    (
+        "        return True",
+        (
+            "        for (_, x), old in zip(wanting, kept):\n"
+            "            x.grad = old\n"
+            "        return True"
+        ),
+    ),
+)
+like(
+    "extending.function",
+    "counts only inputs that want a gradient",
+    (
+        "for (number, x), g in zip(wanting, found):",
+        "for number, ((_, x), g) in enumerate(zip(wanting, found)):",
+    ),
+)
+like(
+    "extending.function", "says False instead of raising", ("raise AssertionError(", "return bool(")
+)
+
+
+handed_in("extending.function", "is torch.autograd.Function", lambda: torch.autograd.Function)

@@ -1,6 +1,8 @@
 """Wrong answers of chapter 07."""
 
-from tests.course.wrong import like, wrong
+from mytorch.module import Module
+from mytorch.tensor import Tensor
+from tests.course.wrong import handed_in, like, wrong
 from toytorch import nn
 
 # -- modules.register
@@ -111,7 +113,10 @@ like(
     "the bias is bounded by the outputs",
     (
         "            start = torch.empty(out_features)",
-        "            k = 1 / math.sqrt(out_features)\n            start = torch.empty(out_features)",
+        (
+            "            k = 1 / math.sqrt(out_features)\n"
+            "            start = torch.empty(out_features)"
+        ),
     ),
 )
 like(
@@ -219,8 +224,14 @@ like(
     "modules.batchnorm",
     "mean and variance of the batch under no_grad",
     (
-        "            mean, var = x.mean(0), x.var(0, correction=0)\n            with torch.no_grad():\n",
-        "            with torch.no_grad():\n                mean, var = x.mean(0), x.var(0, correction=0)\n",
+        (
+            "            mean, var = x.mean(0), x.var(0, correction=0)\n"
+            "            with torch.no_grad():\n"
+        ),
+        (
+            "            with torch.no_grad():\n"
+            "                mean, var = x.mean(0), x.var(0, correction=0)\n"
+        ),
     ),
 )
 like(
@@ -324,3 +335,170 @@ def sizes(model, x):
             x = module(x)
             found[name] = x.square().mean().sqrt().item()
     return found
+
+
+# -- modules.module -------------------------------------------------------------------------------
+
+like(
+    "modules.module",
+    "does not look into tuples",
+    ("isinstance(value, (list, tuple))", "isinstance(value, list)"),
+)
+like(
+    "modules.module",
+    "train gives nothing back",
+    (
+        "            module.training = mode\n        return self\n",
+        "            module.training = mode\n",
+    ),
+    ("return self.train(False)", "self.train(False)\n        return self"),
+)
+like(
+    "modules.module",
+    "tensors in a list are parameters",
+    (
+        "                yield prefix + name, self, name, value\n",
+        (
+            "                yield prefix + name, self, name, value\n"
+            "            if isinstance(value, (list, tuple)):\n"
+            "                for n, one in enumerate(value):\n"
+            "                    if isinstance(one, kind):\n"
+            "                        yield f'{prefix}{name}.{n}', self, name, one\n"
+        ),
+    ),
+)
+like(
+    "modules.module",
+    "a loaded buffer is the state's own array",
+    (
+        "                setattr(module, key, array)",
+        "                setattr(module, key, state[name])",
+    ),
+)
+like(
+    "modules.module",
+    "a shared tensor stands in the state once",
+    (
+        "            state[name] = array.copy()",
+        (
+            "            if all(value is not v for v in kept):\n"
+            "                state[name] = array.copy()\n"
+            "            kept.append(value)"
+        ),
+    ),
+    ("        state = {}\n", "        state, kept = {}, []\n"),
+)
+like(
+    "modules.module",
+    "children first, then its own",
+    (
+        """        for name, value in vars(self).items():
+            if isinstance(value, kind):
+                yield prefix + name, self, name, value
+        for name, child in self.children():
+            yield from child._entries(kind, f"{prefix}{name}.")
+""",
+        """        for name, child in self.children():
+            yield from child._entries(kind, f"{prefix}{name}.")
+        for name, value in vars(self).items():
+            if isinstance(value, kind):
+                yield prefix + name, self, name, value
+""",
+    ),
+)
+like(
+    "modules.module",
+    "compares the number of elements only",
+    (
+        (
+            "            shape = Tensor.of(value).data.shape\n"
+            "            if np.shape(state[name]) != shape:"
+        ),
+        (
+            "            shape = Tensor.of(value).data.shape\n"
+            "            if np.size(state[name]) != np.prod(shape):"
+        ),
+    ),
+)
+like("modules.module", "only missing keys are noticed", ("if missing or strange:", "if missing:"))
+like(
+    "modules.module",
+    "a tensor without a gradient is no buffer",
+    (
+        "            array = value.data if isinstance(value, Tensor) else value\n",
+        (
+            "            if isinstance(value, Tensor) and not value.requires_grad:\n"
+            "                continue\n"
+            "            array = value.data if isinstance(value, Tensor) else value\n"
+        ),
+    ),
+    (
+        "own = {e[0]: e for e in self._entries((Tensor, np.ndarray))}",
+        "own = {e[0]: e for e in self._entries((Tensor, np.ndarray)) if getattr(e[3], 'requires_grad', True)}",
+    ),
+)
+
+handed_in("modules.module", "is torch.nn.Module", lambda: nn.Module)
+
+# -- modules.layer --------------------------------------------------------------------------------
+
+like(
+    "modules.layer",
+    "the bias is drawn first",
+    (
+        "        weight = draw.uniform(-bound, bound, size=(inputs, outputs))\n",
+        (
+            "        first = draw.uniform(-bound, bound, size=outputs)\n"
+            "        weight = draw.uniform(-bound, bound, size=(inputs, outputs))\n"
+        ),
+    ),
+    ("start = draw.uniform(-bound, bound, size=outputs)", "start = first"),
+)
+like(
+    "modules.layer",
+    "the bias starts from the seed again",
+    ("            start = draw.uniform", "            start = np.random.default_rng(seed).uniform"),
+)
+like(
+    "modules.layer",
+    "seed 0 counts as none",
+    ("np.random.default_rng(seed)", "np.random.default_rng(seed or None)"),
+)
+like(
+    "modules.layer",
+    "without a seed it is 0",
+    ("np.random.default_rng(seed)", "np.random.default_rng(seed or 0)"),
+)
+like(
+    "modules.layer",
+    "seeds everybody's random numbers",
+    ("draw = np.random.default_rng(seed)", "np.random.seed(seed)\n        draw = np.random"),
+)
+like(
+    "modules.layer",
+    "only flat batches",
+    (
+        "        y = x @ self.weight\n",
+        "        y = x.reshape(-1, self.weight.data.shape[0]) @ self.weight\n",
+    ),
+)
+like(
+    "modules.layer", "one over the inputs, without the root", ("1 / np.sqrt(inputs)", "1 / inputs")
+)
+like(
+    "modules.layer",
+    "leaves the graph",
+    ("y = x @ self.weight\n", "y = Tensor(x.data @ self.weight.data)\n"),
+)
+
+
+@wrong("modules.layer", "is toytorch's own layer inside")
+class Linear(Module):
+    def __init__(self, inputs, outputs, bias=True, seed=None):
+        made = nn.Linear(inputs, outputs, bias=bias)
+        self.weight = Tensor(made.weight.detach().numpy().T, requires_grad=True)
+        self.bias = Tensor(made.bias.detach().numpy(), requires_grad=True) if bias else None
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
