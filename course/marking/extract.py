@@ -36,6 +36,17 @@ class Piece:
         body = syntax.parse(self.source).body
         return [body[position] for position in self.statements]
 
+    @property
+    def texts(self) -> list[str]:
+        """The lines of each, with decorators and comments."""
+        lines = re.split(r"\r\n|\r|\n", self.source)  # which are Python's lines, and no others
+        found = []
+        for node in self.nodes:
+            above = [one.lineno for one in getattr(node, "decorator_list", [])]
+            first = min([node.lineno, *above])
+            found.append("\n".join(lines[first - 1 : node.end_lineno]))
+        return found
+
 
 @dataclass
 class Answer:
@@ -44,6 +55,25 @@ class Answer:
     pieces: list[Piece] = field(default_factory=list)
     problem: str = ""
     source: str = ""  # the definition itself
+
+    @property
+    def code(self) -> str:
+        """All statements that take part, but for imports."""
+        return "\n\n".join(
+            text
+            for piece in self.pieces
+            for text, node in zip(piece.texts, piece.nodes, strict=True)
+            if not isinstance(node, (ast.Import, ast.ImportFrom))
+        )
+
+    @property
+    def identity(self) -> list[Any]:
+        """What makes two answers the same: they do the same, and their lines read the same."""
+        return [
+            [piece.label, text, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset]
+            for piece in self.pieces
+            for text, node in zip(piece.texts, piece.nodes, strict=True)
+        ]
 
 
 def answer(cells: list[Any], exercise: str, function: str) -> Answer:
