@@ -140,10 +140,14 @@ class Task:
 @functools.cache
 def worth(chapter: Chapter) -> dict[str, float]:
     """The points of a chapter's exercises. They come from the course, not from any notebook."""
-    cells = read(chapter)
-    points = {c.exercise.name: c.points for c in cells if c.exercise and c.role == "check"}
+    name = f"points-{chapter.stem}-{known.state()}"
+    points = known.load(name)  # reading a chapter takes longer than marking what is known
+    if points is None:
+        cells = read(chapter)
+        points = {c.exercise.name: c.points for c in cells if c.exercise and c.role == "check"}
+        known.keep(name, points)
     found = registry.of_chapter(chapter.number)
-    return {one.name: points.get(one.name, 1.0) for one in found}
+    return {one.name: float(points.get(one.name, 1.0)) for one in found}
 
 
 def missing(student: str, chapter: Chapter) -> list[Judged]:
