@@ -32,7 +32,12 @@ def dashboard(judged: Sequence[Judged], totals: Sequence[Total], notes: Sequence
     """The page. ``notes`` are what the lecturer should know besides."""
     found = statistics(judged)
     body = ["<h1>The class</h1>", _tiles(totals), _histogram(totals), _legend()]
-    body += ["<h2>Exercises</h2>", _exercises(found), "<h2>Misconceptions</h2>", _mistakes(found)]
+    body += [
+        "<h2>Exercises</h2>",
+        _exercises(found),
+        "<h2>Misconceptions and other mistakes</h2>",
+        _mistakes(found),
+    ]
     body += ["<h2>Students</h2>", _grid(judged, totals), "<h2>To look at</h2>"]
     return page("The class", "".join([*body, _look(judged, notes)]), _STYLE)
 
@@ -71,10 +76,10 @@ def _histogram(totals: Sequence[Total]) -> str:
                     f' fill="#4a86c8"/><text x="{x + 20}" y="{105 - height:.1f}"'
                     f' text-anchor="middle">{count or ""}</text>')  # fmt: skip
         bars.append(f'<text x="{x}" y="126">{10 * place}</text>')
-    label = "students by the percentage of their points"
+    label = "students by the percentage of the points; 90 and above stand together"
     return (
         f'<svg viewBox="0 0 470 150" width="470" role="img" aria-label="{label}">{"".join(bars)}'
-        f'<text x="450" y="126">100</text><text x="10" y="145">{label}</text></svg>'
+        f'<text x="10" y="145">{label}</text></svg>'
     )
 
 

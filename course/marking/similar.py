@@ -119,7 +119,7 @@ def _pairs(exercise: str, own: list[Judged]) -> list[Pair]:
 
 _STYLE = """
 .pair{display:grid;grid-template-columns:1fr 1fr;gap:1em}
-.pair pre{margin:0;overflow-x:auto}.pair span{display:block;min-height:1.5em}
+.pair pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}.pair span{display:block;min-height:1.5em}
 .same{background:rgba(201,138,18,.25)}
 """
 

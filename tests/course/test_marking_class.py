@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -242,6 +243,26 @@ def test_nbgrader_counts_no_maximum_for_optional_exercises() -> None:
     for name, wanted in worth(SECOND).items():
         extra = registry.exercise(name).optional
         assert points["check-" + name.replace(".", "-")] == (0 if extra else wanted)
+
+
+def test_nbgrader_gets_no_points_for_optional_exercises_but_shows_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from course.marking.notebook import check
+
+    sources = ["import toytorch as torch"]
+    sources += [found.answer.source for found in registry.of_chapter(2)]
+    shell = SimpleNamespace(user_ns={"In": sources})
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    points = worth(SECOND)
+    assert check("memory.view", None) == points["memory.view"]
+    assert len(shown) == 1
+    assert registry.exercise("memory.expand").optional
+    assert check("memory.expand", None) == 0
+    most = points["memory.expand"]
+    assert f"{most:g} of {most:g} extra points" in shown[-1].data
 
 
 @pytest.mark.parametrize(
