@@ -134,11 +134,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_WRITTEN = {  # what `grade` writes
+    "csv": "write the marks there, not here",
+    "totals": "write a line per student: points by chapter and in all",
+    "moodle": "write a table that Moodle can import",
+    "canvas": "write a table that Canvas can import",
+    "statistics": "write a line per exercise: success, misconceptions, time",
+    "dashboard": "write a page about the class",
+    "similar": "write a page of answers that are too alike",
+}
+_READ = {  # and what it reads
+    "roster": "the class: id, name, e-mail",
+    "overrides": "your points and comments: student, exercise, points, comment",
+    "times": "exceptions: student, chapter, handed in, due",
+}
+
+
 def _grade_options(grade: argparse.ArgumentParser) -> None:
     grade.add_argument("folder", type=Path, help="of notebooks, or an nbgrader course")
     grade.add_argument("--chapter", metavar="NN", default=None, help="this chapter only")
-    grade.add_argument("--csv", type=Path, default=None, help="write the marks there, not here")
-    grade.add_argument("--feedback", type=Path, default=None, help="write a page per student there")
+    for name, words in _WRITTEN.items():
+        grade.add_argument(f"--{name}", type=Path, metavar="FILE", default=None, help=words)
+    grade.add_argument("--feedback", type=Path, metavar="DIR", help="write a page per student")
+    for name, words in _READ.items():
+        grade.add_argument(f"--{name}", type=Path, metavar="FILE", default=None, help=words)
+    grade.add_argument(
+        "--due", action="append", default=[], metavar="TIME", help="2026-11-30T18:00, or 04=…"
+    )
+    grade.add_argument("--late", metavar="RULE", help="what coming late costs: “10%% per day”")
+    grade.add_argument("--fresh", action="store_true", help="mark again what is known already")
     grade.add_argument("--seconds", type=float, default=20.0, help="time for one answer (20)")
     grade.add_argument("--megabytes", type=int, default=1024, help="memory for one answer (1024)")
     grade.add_argument("--jobs", type=int, default=None, help="answers marked at a time")

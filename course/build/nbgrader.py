@@ -3,7 +3,8 @@
 `nbgrader generate_assignment` makes from it what students get: stubs, and checks without the
 hidden ones. `nbgrader autograde` puts the hidden part back. It exchanges the `check` of the
 notebook for the one in course/marking/notebook.py, which runs the answer in a process of its own,
-shows all checks, and returns the points.
+shows all checks, and returns the points. Optional exercises have none in nbgrader's count: what
+they earn is shown, to be entered as extra credit.
 """
 
 from __future__ import annotations
@@ -83,5 +84,6 @@ def _metadata(cell: Cell) -> dict[str, Any]:
         "task": False,
     }
     if cell.role == "check":
-        meta["points"] = cell.points
+        optional = cell.exercise is not None and cell.exercise.optional
+        meta["points"] = 0 if optional else cell.points  # the maximum: extra points are above it
     return meta

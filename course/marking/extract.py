@@ -9,6 +9,7 @@ its mark.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from course.marking.slice import Statement, needed
 
 # what a text may be to the compiler that is no program: wrong, with zeros in it, nested too deep
 _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+_SHORT = 10_000  # characters of a cell that is worth remembering, and costs no memory to speak of
 _MAGIC = re.compile(r"^([ \t]*)(?:[%!?].*|[\w.]+\?\??[ \t]*)$", re.M)
 
 
@@ -30,11 +32,22 @@ class Piece:
     source: str
     statements: tuple[int, ...]
 
-    @property
+    @functools.cached_property
     def nodes(self) -> list[ast.stmt]:
         """The statements themselves."""
         body = syntax.parse(self.source).body
         return [body[position] for position in self.statements]
+
+    @functools.cached_property
+    def texts(self) -> list[str]:
+        """The lines of each, with decorators and comments."""
+        lines = re.split(r"\r\n|\r|\n", self.source)  # which are Python's lines, and no others
+        found = []
+        for node in self.nodes:
+            above = [one.lineno for one in getattr(node, "decorator_list", [])]
+            first = min([node.lineno, *above])
+            found.append("\n".join(lines[first - 1 : node.end_lineno]))
+        return found
 
 
 @dataclass
@@ -45,6 +58,25 @@ class Answer:
     problem: str = ""
     source: str = ""  # the definition itself
 
+    @property
+    def code(self) -> str:
+        """All statements that take part, but for imports."""
+        return "\n\n".join(
+            text
+            for piece in self.pieces
+            for text, node in zip(piece.texts, piece.nodes, strict=True)
+            if not isinstance(node, (ast.Import, ast.ImportFrom))
+        )
+
+    @property
+    def identity(self) -> list[Any]:
+        """What makes two answers the same: they do the same, and their lines read the same."""
+        return [
+            [piece.label, text, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset]
+            for piece in self.pieces
+            for text, node in zip(piece.texts, piece.nodes, strict=True)
+        ]
+
 
 def answer(cells: list[Any], exercise: str, function: str) -> Answer:
     """The answer to an exercise in a notebook's cells.
@@ -54,7 +86,9 @@ def answer(cells: list[Any], exercise: str, function: str) -> Answer:
     found: list[Statement] = []
     for number, cell in enumerate(_until_check(cells, exercise), start=1):
         try:
-            found += _statements(number, str(cell.source))
+            source = str(cell.source)
+            find = _statements if len(source) < _SHORT else _statements.__wrapped__
+            found += find(number, source)
         except _NO_PROGRAM as error:
             if re.search(rf"^[ \t]*(def|class)\s+{re.escape(function)}\b", cell.source, re.M):
                 return Answer(problem=_wrong(error))
@@ -80,6 +114,7 @@ def _until_check(cells: list[Any], exercise: str) -> Iterator[Any]:
     yield from codes if last is None else codes[: last + 1]
 
 
+@functools.lru_cache(128)  # an answer to one exercise and one to the next share their cells
 def _statements(number: int, source: str) -> list[Statement]:
     try:
         body = syntax.parse(source).body

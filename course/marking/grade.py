@@ -1,27 +1,28 @@
-"""From submissions to marks: verdicts, points, the CSV file and feedback pages."""
+"""From submissions to marks: verdicts and points."""
 
 from __future__ import annotations
 
-import csv
-import itertools
+import functools
+import hashlib
+import json
 import os
 import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, fields
-from html import escape
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from course import judge, panel, registry
+from course import judge, registry
 from course.build.source import read
 from course.contents import Chapter
 from course.judge import Outcome, Verdict
-from course.marking import extract, screen, supervisor
+from course.marking import extract, known, screen, supervisor
 from course.marking.known import BASELINE, baseline
-from course.marking.submissions import Submission, find
+from course.marking.submissions import Submission
 from course.marking.supervisor import Limits, Result
 from course.records import Exercise
 
@@ -39,16 +40,24 @@ class CannotMark(Exception):
 
 @dataclass
 class Mark:
-    """One line of the CSV file."""
+    """One line of the CSV file: what a student gets for an exercise, and why.
+
+    The maximum is ``of``. An optional exercise adds nothing to it: what it is worth stands in
+    ``extra``.
+    """
 
     student: str
     notebook: str
     exercise: str
     points: float
     of: float
+    extra: float
     verdict: str
     reason: str
-    seconds: float
+    late: str = ""  # how late, and what that costs
+    by_hand: str = ""  # "yes" where the lecturer has set the points
+    comment: str = ""  # the lecturer's
+    seconds: float = 0.0
 
 
 @dataclass
@@ -57,31 +66,54 @@ class Judged:
 
     mark: Mark
     verdict: Verdict | None = None
-    source: str = ""
+    source: str = ""  # the definition that was asked for
+    code: str = ""  # all that takes part in it
+    handed_in: datetime | None = None
+
+
+@dataclass
+class Came:
+    """What an answer came to, as plain data: what is kept between markings.
+
+    ``state`` is that of the verdict, empty where there is none. ``mutant`` is the position of the
+    misconception that was recognised.
+    """
+
+    kind: str
+    reason: str
+    share: float = 0.0
+    seconds: float = 0.0
+    state: str = ""
+    outcomes: list[list[Any]] = field(default_factory=list)
+    mutant: int | None = None
+
+    def verdict(self, found: Exercise) -> Verdict | None:
+        """The verdict that the panel of the feedback shows."""
+        if not self.state:
+            return None
+        mutant = None if self.mutant is None else found.mutants[self.mutant]
+        return Verdict(found, self.state, [Outcome(*row) for row in self.outcomes], mutant)
 
 
 def grade(
     folder: Path,
+    handed_in: Sequence[Submission],
     *,
-    chapter: Chapter | None = None,
     limits: Limits | None = None,
     jobs: int | None = None,
-    screened: bool = True,
+    fresh: bool = False,
 ) -> list[Judged]:
-    """Mark every notebook in a folder; one entry per exercise, or per unreadable notebook.
+    """Mark notebooks; one entry per exercise, or per notebook of no chapter.
 
     Args:
-        folder: see :mod:`course.marking.submissions` for how it may be laid out.
-        chapter: mark this chapter only.
+        folder: where they lie; no answer may read in there.
+        handed_in: the notebooks, see :mod:`course.marking.submissions`.
         limits: what one answer may use.
         jobs: how many answers run at a time; by default as many as there are processors.
-        screened: whether answers that reach for the system are left for a person to look at.
-
-    Raises:
-        LookupError: there is nothing to mark.
+        fresh: mark everything again, whatever is known from earlier markings.
     """
-    marker = Marker(folder, limits or Limits(), screened)
-    tasks = [task for found in find(folder, chapter) for task in marker.tasks(found)]
+    marker = Marker(folder, limits or Limits(), fresh=fresh)
+    tasks = [task for one in handed_in for task in marker.tasks(one)]
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         done = pool.map(marker.judge, tasks)
         return list(_bar(done, len(tasks)))
@@ -98,103 +130,166 @@ def _bar(done: Iterator[Judged], count: int) -> Iterator[Judged]:
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise of one submission; no exercise where the notebook cannot be marked."""
+    """One exercise of one submission; no exercise where the notebook belongs to no chapter."""
 
     submission: Submission
     exercise: Exercise | None = None
     points: float = 0.0
 
 
+@functools.cache
+def worth(chapter: Chapter) -> dict[str, float]:
+    """The points of a chapter's exercises. They come from the course, not from any notebook."""
+    name = f"points-{chapter.stem}-{known.state()}"
+    points = known.load(name)  # reading a chapter takes longer than marking what is known
+    if points is None:
+        cells = read(chapter)
+        points = {c.exercise.name: c.points for c in cells if c.exercise and c.role == "check"}
+        known.keep(name, points)
+    found = registry.of_chapter(chapter.number)
+    return {one.name: float(points.get(one.name, 1.0)) for one in found}
+
+
+def missing(student: str, chapter: Chapter) -> list[Judged]:
+    """The marks of somebody who handed in nothing of a chapter."""
+    marks = (
+        _mark(student, "", registry.exercise(name), points, "missing", "nothing was handed in")
+        for name, points in worth(chapter).items()
+    )
+    return [Judged(mark) for mark in marks]
+
+
 class Marker:
     """Marks answers. What reference and mutants come to is found out once per exercise."""
 
-    def __init__(self, folder: Path, limits: Limits, screened: bool = True) -> None:
+    def __init__(
+        self, folder: Path, limits: Limits, screened: bool = True, *, fresh: bool = False
+    ) -> None:
         self.folder = folder
         self.limits = limits
         self.screened = screened
+        self.fresh = fresh
         self._known: dict[str, Result] = {}
+        self._came: dict[str, Came] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._chance = random.SystemRandom()
 
     def tasks(self, submission: Submission) -> list[Task]:
-        """What there is to mark in a notebook. Points come from the course, not from the file."""
-        if submission.problem or submission.chapter is None:
+        """What there is to mark in a notebook."""
+        if submission.chapter is None:
             return [Task(submission)]
-        cells = read(submission.chapter)
-        points = {c.exercise.name: c.points for c in cells if c.exercise and c.role == "check"}
-        found = registry.of_chapter(submission.chapter.number)
-        return [Task(submission, one, points.get(one.name, 1.0)) for one in found]
+        points = worth(submission.chapter)
+        return [Task(submission, registry.exercise(name), points[name]) for name in points]
 
     def judge(self, task: Task) -> Judged:
         """Mark one answer. Whatever goes wrong with one costs the others nothing."""
         try:
-            return self._judge(task)
+            judged = self._judge(task)
         except CannotMark as error:
-            return Judged(self._mark(task, 0.0, "unmarked", str(error)))
+            judged = self._told(task, "unmarked", str(error))
         except Exception as error:
             reason = f"marking it failed ({type(error).__name__}: {error}); look at it yourself"
-            return Judged(self._mark(task, 0.0, "error", reason))
+            judged = self._told(task, "error", reason)
+        judged.handed_in = task.submission.time
+        return judged
 
     def _judge(self, task: Task) -> Judged:
         submission, found = task.submission, task.exercise
-        if found is None:
-            mark = self._mark(task, 0.0, "unreadable", f"the notebook {submission.problem}")
-            return Judged(mark)
+        if submission.problem or found is None:
+            return self._told(task, "unreadable", f"the notebook {submission.problem}")
         answer = extract.answer(submission.notebook.cells, found.name, found.function)
         if answer.problem:
             kind = "red" if answer.problem.startswith("SyntaxError") else "open"
-            return Judged(self._mark(task, 0.0, kind, answer.problem))
+            return self._told(task, kind, answer.problem)
         if answer.source.strip() == found.start.source.strip():
-            return Judged(
-                self._mark(task, 0.0, "open", "not begun: the stub as it was"),
-                Verdict(found, "open"),
-                answer.source,
-            )
+            came = Came("open", "not begun: the stub as it was", state="open")
+            return self._judged(task, answer, came)
         nodes = [node for piece in answer.pieces for node in piece.nodes]
         odd = screen.objections(nodes) if self.screened else []
         if odd:
             reason = f"not run: {', '.join(odd)}, which no answer needs; look at it yourself"
-            return Judged(self._mark(task, 0.0, "suspect", reason), None, answer.source)
-        return self._run(task, found, answer)
+            return self._judged(task, answer, Came("suspect", reason))
+        return self._judged(task, answer, self._once(found, answer))
 
-    def _run(self, task: Task, found: Exercise, answer: extract.Answer) -> Judged:
+    def _told(self, task: Task, kind: str, reason: str) -> Judged:
+        """No points, for something that is no matter of checks."""
+        return Judged(
+            _mark(
+                task.submission.student, self._path(task), task.exercise, task.points, kind, reason
+            )
+        )
+
+    def _judged(self, task: Task, answer: extract.Answer, came: Came) -> Judged:
+        assert task.exercise is not None
+        judged = self._told(task, came.kind, came.reason)
+        judged.mark.points = round(task.points * came.share, 2)
+        judged.mark.seconds = round(came.seconds, 2)
+        judged.verdict = came.verdict(task.exercise)
+        judged.source, judged.code = answer.source, answer.code
+        return judged
+
+    def _path(self, task: Task) -> str:
+        path = task.submission.path
+        name = str(path.relative_to(self.folder) if path.is_relative_to(self.folder) else path)
+        return name.replace(os.sep, "/")
+
+    def _once(self, found: Exercise, answer: extract.Answer) -> Came:
+        """What an answer comes to; equal answers run once, and not again in a later marking."""
+        said = [known.state(), found.name, asdict(self.limits), answer.identity]
+        key = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        with self._locked(key):
+            if key not in self._came:
+                kept = None if self.fresh else known.load(f"answers/{key}")
+                try:
+                    self._came[key] = Came(**kept) if kept else self._run(found, answer)
+                except TypeError:  # an entry of another make
+                    self._came[key] = self._run(found, answer)
+                if self._came[key].kind != "error":
+                    known.keep(f"answers/{key}", asdict(self._came[key]))
+            return self._came[key]
+
+    def _run(self, found: Exercise, answer: extract.Answer) -> Came:
         controls = self._controls(found)
         pieces = [[piece.label, piece.source, piece.statements] for piece in answer.pieces]
         result = supervisor.work(found, pieces, controls, self.limits, [self.folder])
-        verdict, kind, reason = self._verdict(found, result)
+        came = self._came_to(found, result)
+        verdict = came.verdict(found)
         passed = [check for check in found.checks if verdict and verdict.passed(check.title)]
-        share = len(passed) / len(found.checks)
-        tampered = self._tampered(found, result, controls) if share else ""
+        came.share = len(passed) / len(found.checks)
+        tampered = self._tampered(found, result, controls) if came.share else ""
         if tampered:
-            kind, reason, share = "suspect", f"{tampered}; look at it yourself ({reason})", 0.0
-        mark = self._mark(task, round(task.points * share, 2), kind, reason, result.seconds)
-        return Judged(mark, verdict, answer.source)
+            reason = f"{tampered}; look at it yourself ({came.reason})"
+            came.kind, came.reason, came.share = "suspect", reason, 0.0
+        return came
 
-    def _verdict(self, found: Exercise, result: Result) -> tuple[Verdict | None, str, str]:
-        """The verdict as the checks see it, the word for the CSV file, and the reason."""
+    def _came_to(self, found: Exercise, result: Result) -> Came:
+        """What the checks say of an answer, or why they say nothing."""
         said = result.reports.get("answer")
         if said is None:
             ended = _ENDED[result.ended or "early"].format(**vars(self.limits))
-            return None, {"early": "ended", "start": "error"}.get(result.ended, result.ended), ended
+            kind = {"early": "ended", "start": "error"}.get(result.ended, result.ended)
+            return Came(kind, ended, seconds=result.seconds)
+        seconds = float(said["seconds"])
         if said["wrong"]:
-            return None, "red", f"could not be loaded: {said['wrong']}"
+            return Came("red", f"could not be loaded: {said['wrong']}", seconds=seconds)
         outcomes = [Outcome(*row) for row in said["outcomes"]]
         state = judge.state_of(outcomes)
         if state == "open":
-            return Verdict(found, "open"), "open", "raises NotImplementedError"
+            return Came("open", "raises NotImplementedError", 0.0, seconds, state)
         if state == "green":
-            return Verdict(found, state, outcomes), state, f"all {len(found.checks)} checks pass"
+            reason = f"all {len(found.checks)} checks pass"
+            return Came(state, reason, 0.0, seconds, state, said["outcomes"])
         mutant = judge.recognise(found, outcomes, lambda n: self._signature(found, n))
         verdict = Verdict(found, state, outcomes, mutant)
         failure = verdict.failure
         assert failure is not None
-        kind = {"timeout": "time"}.get(failure.kind, state)
+        kind, reason = {"timeout": "time"}.get(failure.kind, state), _reason(verdict, failure)
         if failure.got.startswith(("MemoryError", "ArrayMemoryError", "_ArrayMemoryError")):
-            kind = "memory"
             more = _ENDED["memory"].format(**vars(self.limits)).removesuffix(" and was ended")
-            return verdict, kind, f"{more}. {_reason(verdict, failure)}"
-        return verdict, kind, _reason(verdict, failure)
+            kind, reason = "memory", f"{more}. {reason}"
+        position = None if mutant is None else found.mutants.index(mutant)
+        return Came(kind, reason, 0.0, seconds, state, said["outcomes"], position)
 
     def _tampered(self, found: Exercise, result: Result, controls: list[str]) -> str:
         """Whether the checks tell right from wrong after the answer as they did without it."""
@@ -214,19 +309,21 @@ class Marker:
     # -- what is known of an exercise -------------------------------------------------------------
 
     def _baseline(self, found: Exercise) -> Result:
-        with self._lock:
-            lock = self._locks.setdefault(found.name, threading.Lock())
-        with lock:
+        with self._locked(found.name):
             if found.name not in self._known:
                 self._known[found.name] = baseline(found)
-            known = self._known[found.name]
-        why = _why_not(known)
+            result = self._known[found.name]
+        why = _why_not(result)
         if why:
             raise CannotMark(
                 f"not marked: the course's own answer to {found.name} does not pass behind the "
                 f"barriers ({why}); run `python3 -m course test`"
             )
-        return known
+        return result
+
+    def _locked(self, name: str) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(name, threading.Lock())
 
     def _controls(self, found: Exercise) -> list[str]:
         """The reference and the mutants that fail quickly, in an order nobody can know."""
@@ -247,23 +344,22 @@ class Marker:
         rows = report["outcomes"] if report else []
         return [Outcome(*row).signature for row in rows]
 
-    def _mark(
-        self, task: Task, points: float, verdict: str, reason: str, seconds: float = 0.0
-    ) -> Mark:
-        path = task.submission.path
-        name = str(path.relative_to(self.folder) if path.is_relative_to(self.folder) else path)
-        exercise = task.exercise.name if task.exercise else ""
-        one_line = _printable(" ".join(reason.split()))
-        return Mark(
-            _printable(task.submission.student),
-            _printable(name.replace(os.sep, "/")),
-            exercise,
-            points,
-            task.points,
-            verdict,
-            one_line,
-            round(seconds, 1),
-        )
+
+def _mark(
+    student: str, notebook: str, found: Exercise | None, points: float, verdict: str, reason: str
+) -> Mark:
+    """A mark of no points yet."""
+    optional = found is not None and found.optional
+    return Mark(
+        _printable(student),
+        _printable(notebook),
+        found.name if found else "",
+        0.0,
+        0.0 if optional else points,
+        points if optional else 0.0,
+        verdict,
+        _printable(" ".join(reason.split())),
+    )
 
 
 def _printable(text: str) -> str:
@@ -271,11 +367,11 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
-def _why_not(known: Result) -> str:
+def _why_not(result: Result) -> str:
     """What keeps the reference from passing; empty where it passes."""
-    said = known.reports.get("reference")
+    said = result.reports.get("reference")
     if said is None:
-        return _ENDED[known.ended or "early"].format(**vars(BASELINE))
+        return _ENDED[result.ended or "early"].format(**vars(BASELINE))
     if said["wrong"] or not said["outcomes"]:
         return str(said["wrong"] or "it has no checks")
     failed = next((Outcome(*row) for row in said["outcomes"] if row[1] != "ok"), None)
@@ -293,58 +389,3 @@ def _reason(verdict: Verdict, failure: Outcome) -> str:
     if verdict.mutant is None:
         return shown
     return f"{verdict.mutant.label}. {verdict.mutant.why} [{shown}]"
-
-
-# -- what the lecturer takes away -----------------------------------------------------------------
-
-
-def write_csv(judged: list[Judged], target: Any) -> None:
-    """The marks as CSV. Cells that a spreadsheet would take for formulas are made harmless."""
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Mark))
-    for one in judged:
-        writer.writerow(_harmless(value) for value in astuple(one.mark))
-
-
-def _harmless(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in tuple("=+-@＝＋－＠"):
-        return "'" + value
-    return f"{value:g}" if isinstance(value, float) else value
-
-
-def feedback(judged: list[Judged]) -> dict[str, str]:
-    """A page per student, by file name: every answer with its panel and its points."""
-    by_student: dict[str, list[Judged]] = {}
-    for one in judged:
-        by_student.setdefault(one.mark.student, []).append(one)
-    pages: dict[str, str] = {}
-    for student, own in by_student.items():
-        stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in student)
-        stem = stem.encode()[:80].decode(errors="ignore")  # systems count bytes
-        taken = {name.lower() for name in pages}  # some systems take "Ada" for "ada"
-        tries = itertools.chain([stem], (f"{stem}-{n}" for n in itertools.count(2)))
-        name = next(name for name in tries if f"{name}.html".lower() not in taken)
-        pages[f"{name}.html"] = _page(student, own)
-    return pages
-
-
-def _page(student: str, own: list[Judged]) -> str:
-    points, of = sum(o.mark.points for o in own), sum(o.mark.of for o in own)
-    parts = []
-    for one in own:
-        mark, shown = one.mark, ""
-        if one.verdict is not None and mark.verdict in ("green", "red", "open", "time", "memory"):
-            shown = panel.html(one.verdict)
-        if one.verdict is None or mark.verdict == "suspect":
-            shown = f"<p>{escape(mark.reason)}</p>"
-        code = f"<pre>{escape(one.source)}</pre>" if one.source else ""
-        title = escape(mark.exercise or mark.notebook)
-        parts.append(f"<h2>{title} · {mark.points:g} of {mark.of:g}</h2>{code}{shown}")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{escape(student)} · toytorch</title><style>body{{font:16px/1.5 system-ui,"
-        "sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1c2430}"
-        "h2{font-size:1.1em;margin-top:2em}pre{background:#f4f2ee;padding:.7em;"
-        "border-radius:6px;overflow-x:auto}</style></head><body>"
-        f"<h1>{escape(student)}: {points:g} of {of:g} points</h1>{''.join(parts)}</body></html>\n"
-    )

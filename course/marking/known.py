@@ -1,4 +1,4 @@
-"""What an exercise's reference and mutants come to, run once and kept between markings."""
+"""What is known from earlier markings: of references, of known mistakes, and of answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import functools
 import hashlib
 import json
 import os
+import platform
+import sys
 from pathlib import Path
+from typing import Any
+
+import numpy
 
 from course.contents import ROOT
 from course.files import write_atomically
@@ -20,30 +25,44 @@ BASELINE = Limits(60.0, 4096)  # ample: what is slow here is the machine
 
 def baseline(found: Exercise) -> Result:
     """Outcomes of the reference and of every mutant, by their names in a job."""
-    place = _folder() / f"{found.name}-{_state()}.json"
-    try:
-        kept = json.loads(place.read_text(encoding="utf-8"))
+    name = f"{found.name}-{state()}"
+    kept = load(name)
+    if kept is not None and all(isinstance(report, dict) for report in kept.values()):
         return Result({str(name): dict(report) for name, report in kept.items()})
-    except (OSError, ValueError, AttributeError, TypeError):
-        pass
     names = ["reference", *map(str, range(len(found.mutants)))]
     result = supervisor.work(found, [], names, BASELINE)
     said = result.reports.get("reference", {}).get("outcomes", [])
     if not result.ended and said and all(row[1] == "ok" for row in said):
-        with contextlib.suppress(OSError):  # else it is computed again next time
-            write_atomically(place, json.dumps(result.reports).encode())
+        keep(name, result.reports)
     return result
 
 
-def _folder() -> Path:
+def load(name: str) -> dict[str, Any] | None:
+    """What was kept under a name; None where there is nothing, or nothing that can be read."""
+    try:
+        kept = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def keep(name: str, what: dict[str, Any]) -> None:
+    """Keep something for later markings. Where that cannot be, it is computed again then."""
+    with contextlib.suppress(OSError):
+        write_atomically(folder() / f"{name}.json", json.dumps(what).encode())
+
+
+def folder() -> Path:
+    """Where it is kept; it may be deleted at any time."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "toytorch" / "marking"
 
 
 @functools.cache
-def _state() -> str:
-    """A digest of the framework and the course: what was kept holds for these only."""
-    digest = hashlib.sha256()
+def state() -> str:
+    """A digest of the framework, the course and what runs them: what was kept holds for these."""
+    said = f"{sys.version} {numpy.__version__} {platform.platform()}"
+    digest = hashlib.sha256(said.encode())
     for name in ("toytorch", "course"):
         for path in sorted((ROOT / name).rglob("*.py")):
             digest.update(path.read_bytes())

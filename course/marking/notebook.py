@@ -23,6 +23,9 @@ from course.marking.supervisor import Limits
 def check(name: str, submission: Any, *, hidden: bool = True) -> float:
     """Mark the answer that this session's cells define; show why; return the points.
 
+    For an optional exercise that is 0, as nbgrader takes no points beyond a cell's maximum: the
+    extra points are shown, for the lecturer to enter as extra credit.
+
     Args:
         name: the exercise.
         submission: what the cell hands over. It is not called: its text is, in another process.
@@ -59,4 +62,8 @@ def check(name: str, submission: Any, *, hidden: bool = True) -> float:
 
         words = f"<p><b>{escape(judged.mark.verdict)}</b>: {escape(judged.mark.reason)}</p>"
         display(HTML(words))
+    if found.optional:
+        extra = f"{judged.mark.points:g} of {judged.mark.extra:g} extra points"
+        display(HTML(f"<p><b>{extra}</b>, to be entered as extra credit.</p>"))
+        return 0.0
     return float(judged.mark.points)

@@ -145,8 +145,12 @@ def _server() -> _Server:
 
 def serve() -> None:
     """Fork a worker for every message that names a folder, until nobody is there to send any."""
-    import toytorch  # noqa: F401  # what all workers share
+    # what all workers share
+    import toytorch  # noqa: F401
+    from course import registry
     from course.marking import worker  # noqa: F401
+
+    registry.all_exercises()
 
     with socket.socket(fileno=0) as door:
         while True:

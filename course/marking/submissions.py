@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,13 +28,39 @@ _MOST_CODE = 10**6  # characters of code; chapters have 20,000
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook that somebody handed in. ``problem`` says why it cannot be marked."""
+    """A notebook that somebody handed in. ``problem`` says why it cannot be marked.
+
+    ``time`` is that of the file.
+    """
 
     student: str
     path: Path
     chapter: Chapter | None = None
     notebook: Any = None
     problem: str = ""
+    time: datetime | None = None
+
+
+def last_of_each(found: Iterable[Submission]) -> tuple[list[Submission], list[Submission]]:
+    """The notebook of each student and chapter that counts, and the others.
+
+    The last one counts, of those that can be read; of two files of the same second, the one whose
+    name comes last. A notebook of no chapter stands for itself.
+    """
+    counted: dict[tuple[str, str], Submission] = {}
+    others = []
+    for one in found:
+        slug = one.chapter.slug if one.chapter else f"/{one.path}"
+        earlier = counted.setdefault((one.student, slug), one)
+        if earlier is not one:
+            late, early = (one, earlier) if _rank(one) >= _rank(earlier) else (earlier, one)
+            counted[one.student, slug] = late
+            others.append(early)
+    return list(counted.values()), others
+
+
+def _rank(one: Submission) -> tuple[bool, float]:
+    return not one.problem, one.time.timestamp() if one.time else 0.0
 
 
 def find(folder: Path, chapter: Chapter | None = None) -> Iterator[Submission]:
@@ -66,16 +94,27 @@ def _paths(root: Path) -> Iterator[Path]:
 
 def _open(root: Path, path: Path) -> Submission:
     student, by_name = _names(root, path)
+    time = _time(path)
+    if by_name is not None and not by_name.written:
+        by_name = None
     try:
         number, cells = _read(path)
     except Exception as error:
         said = " ".join(str(error).split())[:200] or type(error).__name__
-        return Submission(student, path, by_name, problem=f"cannot be read: {said}")
+        return Submission(student, path, by_name, None, f"cannot be read: {said}", time)
     # the chapter that the notebook itself names, if it is one of ours
     chapter = next((c for c in CHAPTERS if c.number == number), by_name)
     if chapter is None or not chapter.written:
-        return Submission(student, path, problem="belongs to no chapter of the course")
-    return Submission(student, path, chapter, SimpleNamespace(cells=cells))
+        problem = "belongs to no chapter of the course"
+        return Submission(student, path, problem=problem, time=time)
+    return Submission(student, path, chapter, SimpleNamespace(cells=cells), time=time)
+
+
+def _time(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.lstat().st_mtime).astimezone()
+    except (OSError, ValueError, OverflowError):  # a file's time may be any number
+        return None
 
 
 def _read(path: Path) -> tuple[Any, list[Any]]:
@@ -115,7 +154,9 @@ def _read(path: Path) -> tuple[Any, list[Any]]:
 
 def _names(root: Path, path: Path) -> tuple[str, Chapter | None]:
     """Student and chapter as far as names tell."""
-    parts = path.relative_to(root).parts
+    # one system writes ö as one character, another as two
+    path = Path(unicodedata.normalize("NFC", str(path.relative_to(root))))
+    parts = path.parts
     chapter = next((c for stem, c in _KNOWN.items() if stem in path.stem), None)
     if len(parts) > 1:
         return parts[0], chapter

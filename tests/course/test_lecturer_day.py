@@ -15,10 +15,12 @@ from course import registry
 from course.build import nbgrader
 from course.cli import main
 from course.contents import ROOT, find
+from course.records import Exercise
 from tests.course import classroom
 
 CHAPTER = find(1)
 EXERCISES = registry.of_chapter(1)
+NAMES = ["ada", "bob", "eve", "max", "tim"]
 
 
 @pytest.mark.slow
@@ -33,6 +35,11 @@ def test_a_folder_is_marked_and_the_hostile_are_contained(
     classroom.hand_in(CHAPTER, classroom.half, folder / "submitted" / "bob" / "a1" / name)
     attack = classroom.hostile(precious)
     classroom.hand_in(CHAPTER, attack, folder / "submitted" / "eve" / "a1" / name)
+
+    def leaves(found: Exercise, number: int) -> str:
+        return found.start.source if number else attack(found, 5)
+
+    classroom.hand_in(CHAPTER, leaves, folder / "submitted" / "max" / "a1" / name)
     torn = folder / "submitted" / "tim" / "a1" / name
     torn.parent.mkdir(parents=True)
     torn.write_text('{"cells": [')
@@ -44,32 +51,33 @@ def test_a_folder_is_marked_and_the_hostile_are_contained(
     assert precious.read_text() == "keep me"
     with table.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    by_student = {s: [r for r in rows if r["student"] == s] for s in ("ada", "bob", "eve", "tim")}
-    assert sum(map(len, by_student.values())) == len(rows) == 3 * len(EXERCISES) + 1
+    by_student = {s: [r for r in rows if r["student"] == s] for s in NAMES}
+    assert sum(map(len, by_student.values())) == len(rows) == len(NAMES) * len(EXERCISES)
     assert {row["verdict"] for row in by_student["ada"]} == {"green"}
     assert all(row["points"] == row["of"] for row in by_student["ada"])
     kinds = [row["verdict"] for row in by_student["bob"]]
-    assert kinds == ["green", "red", "open"] * 2
+    assert kinds == [("green", "red", "open")[number % 3] for number in range(len(EXERCISES))]
     for found, row in zip(EXERCISES, by_student["bob"], strict=True):
         if row["verdict"] == "red":
             assert row["reason"].startswith(found.mutants[0].label)
             assert float(row["points"]) < float(row["of"])
     eve = by_student["eve"]
-    assert [row["verdict"] for row in eve] == [
-        *("time", "memory", "suspect", "suspect", "suspect", "red")
-    ]
+    assert [row["verdict"] for row in eve] == ["time", "memory", "suspect", "suspect", "suspect"]
     assert all(float(row["points"]) == 0 for row in eve)
     assert "does a loop never end?" in eve[0]["reason"]
     assert "256 MB" in eve[1]["reason"]
     assert "pathlib" in eve[2]["reason"]
     assert "imports os" in eve[3]["reason"]
     assert "course.cases" in eve[4]["reason"]
-    assert "SystemExit" in eve[5]["reason"]
-    assert [row["verdict"] for row in by_student["tim"]] == ["unreadable"]
+    left = by_student["max"][0]
+    assert (left["verdict"], left["points"]) == ("red", "0")
+    assert "SystemExit" in left["reason"]
+    assert {row["verdict"] for row in by_student["tim"]} == {"unreadable"}
+    assert [row["of"] for row in by_student["tim"]] == [row["of"] for row in by_student["ada"]]
     assert "JSON" in by_student["tim"][0]["reason"]
-    assert sorted(path.stem for path in pages.iterdir()) == ["ada", "bob", "eve", "tim"]
+    assert sorted(path.stem for path in pages.iterdir()) == NAMES
     assert EXERCISES[1].mutants[0].label in (pages / "bob.html").read_text(encoding="utf-8")
-    assert "1 unreadable" in capsys.readouterr().err
+    assert f"{len(EXERCISES)} unreadable" in capsys.readouterr().err
 
 
 def test_a_folder_without_notebooks_says_so(

@@ -43,8 +43,11 @@ def test_solved_notebooks_get_all_points_and_untouched_ones_none(
     ada = [row for row in rows if row["student"] == "ada"]
     assert [row["exercise"] for row in ada] == NAMES
     assert [row["exercise"] for row in ada if row["verdict"] != "green"] == []
-    assert [row["points"] for row in ada] == [row["of"] for row in ada]
-    assert min(float(row["of"]) for row in ada) > 0
+    worth = [(row["of"], row["extra"]) for row in ada]
+    optional = {name for name in NAMES if registry.exercise(name).optional}
+    assert {row["exercise"] for row in ada if float(row["extra"])} == optional
+    assert [row["points"] for row in ada] == [extra if of == "0" else of for of, extra in worth]
+    assert min(float(row["points"]) for row in ada) > 0
     bob = [row for row in rows if row["student"] == "bob"]
     assert [row["exercise"] for row in bob] == NAMES
     assert {(row["verdict"], row["points"]) for row in bob} == {("open", "0")}
@@ -186,12 +189,20 @@ def test_honest_answers_of_every_form_get_all_points(tmp_path: Path) -> None:
 
     def formed(one: Exercise, number: int) -> str:
         honest = one.answer.source.replace(f"{one.function}(", "honest(")
-        return honest + "\n\n\n" + HONEST[number].format(function=one.function)
+        form = HONEST[number % len(HONEST)]
+        return honest + "\n\n\n" + form.format(function=one.function)
 
-    classroom.hand_in(chapter, formed, tmp_path / "class" / "ada" / f"{chapter.stem}.ipynb")
+    def turned(one: Exercise, number: int) -> str:
+        return formed(one, number + len(exercises))
+
+    exercises = registry.of_chapter(chapter.number)
+    assert len(HONEST) <= 2 * len(exercises)
+    for student, answers in (("ada", formed), ("bob", turned)):
+        target = tmp_path / "class" / student / f"{chapter.stem}.ipynb"
+        classroom.hand_in(chapter, answers, target)
     status, rows = marked(tmp_path / "class")
     assert status == 0
-    assert len(rows) == len(HONEST)
+    assert len(rows) == 2 * len(exercises)
     assert [(row["verdict"], row["points"]) for row in rows] == [
         ("green", row["of"]) for row in rows
     ], [row["reason"] for row in rows]
