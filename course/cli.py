@@ -15,7 +15,7 @@ from course import launcher
 from course.contents import find, written
 from course.environment import SetupError, ensure, satisfied
 
-_INSIDE = ("run", "check", "hint", "status", "build", "grade", "site", "milestone")
+_INSIDE = ("run", "check", "hint", "status", "build", "grade", "site", "milestone", "reset")
 _EXTRAS = {name: ["course"] for name in _INSIDE}
 
 
@@ -79,6 +79,8 @@ def _inside(command: str, options: argparse.Namespace) -> int:
         return shell.status()
     if command == "run":
         return shell.run(find(options.chapter))
+    if command == "reset":
+        return shell.reset(options.chapter)
     if command == "milestone":
         return shell.milestone(options.chapter, solved=options.solved)
     if command == "check":
@@ -118,6 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     reach = commands.add_parser("milestone", help="train a network on your own package, mytorch")
     reach.add_argument("chapter", help="04, 08, 10 or 19")
     reach.add_argument("--solved", action="store_true", help="on the course's own answers instead")
+    again = commands.add_parser("reset", help="begin a chapter's notebook anew; the old is kept")
+    again.add_argument("chapter", help="04, 4 or autograd")
     commands.add_parser("status", help="what you have solved so far")
     _grade_options(commands.add_parser("grade", help="for lecturers: mark a folder of notebooks"))
     site = commands.add_parser("site", help="make the course's web pages; they need no network")

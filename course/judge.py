@@ -76,7 +76,7 @@ class Verdict:
     def unfinished(self) -> bool:
         """Whether some cases pass, and all others end at a line that is still to be written."""
         rest = [o for o in self.outcomes if o.kind != "ok"]
-        return len(rest) < len(self.outcomes) and all(o.unwritten for o in rest)
+        return 0 < len(rest) < len(self.outcomes) and all(o.unwritten for o in rest)
 
     def passed(self, check: str) -> bool | None:
         """Whether all cases of a check passed; None if none of them was reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
+from course import desk
 from course.contents import ROOT
 from course.environment import SetupError, ensure
 
@@ -20,6 +22,10 @@ _HOST = "127.0.0.1"
 _SETTINGS = ROOT / "course" / "assets" / "lab"
 DEFAULT_PORT = 8888
 START = "00_start"
+
+
+def _ask_to_end(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def start(port: int | None = None, *, browser: bool = True, page: str = START) -> int:
@@ -33,10 +39,14 @@ def start(port: int | None = None, *, browser: bool = True, page: str = START) -
     Raises:
         SetupError: set-up failed, the port is taken, or JupyterLab did not start.
     """
+    # told to end, it ends as by Ctrl-C: JupyterLab and its kernels with it
+    signal.signal(signal.SIGTERM, _ask_to_end)
     python = ensure(["course"])
     chosen = choose_port(port)
     token = secrets.token_urlsafe(24)
-    address = f"http://{_HOST}:{chosen}/lab/tree/notebooks/{page}.ipynb?token={token}"
+    address = f"http://{_HOST}:{chosen}/lab/tree/work/{page}.ipynb?token={token}"
+    for line in desk.prepare():
+        print(f"  {line}", flush=True)
     log = Path(tempfile.mkstemp(prefix="toytorch-jupyter-", suffix=".log")[1])
     trust = _trust(python)
     with log.open("w", encoding="utf-8") as out:
@@ -71,7 +81,7 @@ def command(python: Path, port: int) -> list[str]:
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={ROOT}",
-        "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
+        "--LabApp.default_url=/lab/tree/work/00_start.ipynb",
         f"--LabApp.app_settings_dir={_SETTINGS}",  # overrides.json there turns the news pop-up off
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -124,14 +134,19 @@ def _env(token: str) -> dict[str, str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),  # kernels start in notebooks/ and import from here
+        "PYTHONPATH": os.pathsep.join(paths),  # kernels start in work/ and import from here
+        "JUPYTER_PATH": os.pathsep.join(
+            filter(None, [str(_SETTINGS), os.environ.get("JUPYTER_PATH")])
+        ),
         "JUPYTER_TOKEN": token,  # not on the command line, where every user could read it
     }
 
 
 def _trust(python: Path) -> subprocess.Popen[bytes]:
     """Sign the course's own notebooks, so that their pictures show at once."""
-    names = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*.ipynb")])
+    names = sorted(
+        path for folder in ("work", "solutions") for path in ROOT.glob(f"{folder}/*.ipynb")
+    )
     line = [str(python), "-m", "jupyter", "trust", *map(str, names)]
     if not names:
         line = [str(python), "-c", ""]

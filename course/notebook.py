@@ -16,6 +16,7 @@ from course.registry import of_chapter
 from toytorch.core.first_call import generated
 
 _ACCENT = "#e2572b"
+YOURS = ("<!--yours-->", "<!--/yours-->")
 
 
 class StartPage:
@@ -40,8 +41,8 @@ class StartPage:
             )
             rows += [self._row(chapter) for chapter in chapters]
         return (
-            '<div style="display:grid;grid-template-columns:2.2em minmax(15em,max-content) 1fr 9em;'
-            "column-gap:0.9em;row-gap:0.28em;max-width:62em;line-height:1.5;"
+            '<div style="display:grid;grid-template-columns:2.2em minmax(15em,max-content) 1fr '
+            "max-content 9em;column-gap:0.9em;row-gap:0.28em;max-width:72em;line-height:1.5;"
             'font-family:var(--jp-content-font-family,system-ui,sans-serif)">'
             + "".join(rows)
             + "</div>"
@@ -59,7 +60,18 @@ class StartPage:
             f'<div style="{dim}font-variant-numeric:tabular-nums">{chapter.number:02d}</div>'
             f'<div style="{dim}">{title}</div>'
             f'<div style="opacity:{0.7 if chapter.written else 0.4}">{escape(chapter.line)}</div>'
-            f"<div>{self._meter(chapter)}</div>"
+            f"<div>{self._beside(chapter)}</div><div>{self._meter(chapter)}</div>"
+        )
+
+    def _beside(self, chapter: Chapter) -> str:
+        """How long the exercises take, and links to the solved notebook and the slides."""
+        if not chapter.written:
+            return ""
+        minutes = sum(one.minutes for one in of_chapter(chapter.number) if not one.optional)
+        return (
+            f'<span style="opacity:0.7">{minutes} min</span> · '
+            f'<a href="../solutions/{chapter.stem}.ipynb">solved</a> · '
+            f'<a href="../slides/{chapter.stem}.html">slides</a>'
         )
 
     def _meter(self, chapter: Chapter) -> str:
@@ -115,9 +127,15 @@ class Look:
     def _repr_html_(self) -> str:
         return (
             '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
-            + "".join(_pane(title, source) for title, source in self.panes)
+            + "".join(_marked(title, source) for title, source in self.panes)
             + "</div>"
         )
+
+
+def _marked(title: str, source: str) -> str:
+    """A pane; the learner's own between comments, so that slides can leave it out."""
+    pane = _pane(title, source)
+    return f"{YOURS[0]}{pane}{YOURS[1]}" if title.startswith("yours: ") else pane
 
 
 def look(thing: Any, beside: Any = None) -> Look:

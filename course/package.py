@@ -121,8 +121,9 @@ def keep(found: Exercise, text: str) -> Path | None:
     target = folder() / f"{name}.py"
     write_atomically(target, (_HEAD.format(name, found.chapter) + text).encode())
     write_atomically(folder() / "__init__.py", contents(written()).encode())
-    for loaded in [m for m in sys.modules if m.split(".")[0] == NAME]:
-        del sys.modules[loaded]  # the next import finds the new file
+    # The next import finds the new file. The others stay as they are loaded: what stands on their
+    # classes would not know those of a second copy.
+    sys.modules.pop(f"{NAME}.{name}", None)
     return target
 
 

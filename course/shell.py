@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from course import progress, registry
+from course import desk, progress, registry
 from course.build import make, notebooks
 from course.build.source import Cell, SourceError, read
 from course.contents import ROOT, Chapter, find
@@ -89,6 +89,15 @@ def _print_streams(cell: Cell) -> None:
             print("  │ " + output.text.rstrip("\n").replace("\n", "\n  │ "))
 
 
+def reset(chapter: str) -> int:
+    """A new working copy of a chapter's notebook; the old one is kept."""
+    kept = desk.reset(find(chapter).stem)
+    print(f"work/{find(chapter).stem}.ipynb is new.")
+    if kept is not None:
+        print(f"The old one is {kept.relative_to(kept.parents[2])}.")
+    return 0
+
+
 def milestone(chapter: str, *, solved: bool) -> int:
     """Run a milestone on the learner's own package and say whose files it ran on."""
     from course.milestones import milestone as reach
@@ -108,7 +117,7 @@ def check(name: str) -> int:
     """Run a learner's notebook in a process of its own and report every exercise."""
     path = Path(name) if name.endswith(".ipynb") else None
     chapter = find(path.stem if path else name)
-    path = path or ROOT / "notebooks" / f"{chapter.stem}.ipynb"
+    path = path or desk.notebook(chapter.stem)
     if not path.exists():
         print(f"There is no notebook {path}.", file=sys.stderr)
         return 1

@@ -93,6 +93,16 @@ def _code(words: str) -> str:
     return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
 
 
+def _singular(word: str, known: dict[str, Term]) -> str:
+    """The term that a word in the plural stands for, else the word as it is."""
+    if word in known:
+        return word
+    for ending, single in (("ies", "y"), ("ices", "ex"), ("ices", "ix"), ("es", ""), ("s", "")):
+        if word.endswith(ending) and word.removesuffix(ending) + single in known:
+            return word.removesuffix(ending) + single
+    return word if word + "s" not in known else word + "s"
+
+
 def glossary(*wanted: str) -> Glossary:
     """The glossary, or some of its terms.
 
@@ -100,8 +110,9 @@ def glossary(*wanted: str) -> Glossary:
         LookupError: no such term; the message suggests the nearest.
     """
     every = {entry.term.lower(): entry for entry in terms()}
-    for word in wanted:
-        if word.lower() not in every:
-            near = difflib.get_close_matches(word.lower(), every, n=3, cutoff=0.4) or ["tensor"]
+    found = [_singular(word.lower(), every) for word in wanted]
+    for word in found:
+        if word not in every:
+            near = difflib.get_close_matches(word, every, n=3, cutoff=0.4) or ["tensor"]
             raise LookupError(f"there is no term {word!r}; did you mean {' or '.join(near)}?")
-    return Glossary(tuple(every[word.lower()] for word in wanted) or terms())
+    return Glossary(tuple(every[word] for word in found) or terms())

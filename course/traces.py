@@ -26,6 +26,26 @@ def install() -> None:
         shell.set_custom_exc((Exception,), _show)
 
 
+def begin() -> None:
+    """In a kernel that has just started: say so where a cell asks for what the first cells bring."""
+    from IPython import get_ipython
+
+    shell: Any = get_ipython()  # type: ignore[no-untyped-call,unused-ignore]
+    if shell is not None:
+        shell.set_custom_exc((NameError,), _not_yet)
+
+
+def _not_yet(shell: Any, kind: Any, error: BaseException, tb: Any, tb_offset: Any = None) -> None:
+    import course
+
+    if getattr(error, "name", "") in {*course.__all__, "torch", "nn", "viz", "np", "plt"}:
+        print(
+            "This notebook's first cells have not run since its kernel started.\n"
+            "Choose Run > Run All Above Selected Cell, then run this cell again."
+        )
+    shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
+
+
 def own_lines(tb: TracebackType | None) -> TracebackType | None:
     """The traceback without what toytorch and the course do inside."""
     frames = []

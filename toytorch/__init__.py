@@ -82,20 +82,22 @@ for _name, _op in _registry.items():
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
 
-from toytorch.ops.creation.create import (
+from toytorch.ops.creation.from_data import (
     as_tensor,
     asarray,
+    from_numpy,
+    frombuffer,
+    scalar_tensor,
+    tensor,
+)
+from toytorch.ops.creation.create import (
     empty,
     empty_strided,
     eye,
-    from_numpy,
-    frombuffer,
     full,
     get_default_device,
     ones,
-    scalar_tensor,
     set_default_device,
-    tensor,
     zeros,
 )
 from toytorch.ops.creation.dlpack import from_dlpack, to_dlpack

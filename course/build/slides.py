@@ -14,6 +14,7 @@ from typing import Any
 from course.build import markup
 from course.build.source import Cell
 from course.contents import Chapter
+from course.notebook import YOURS
 
 WIDTH, HEIGHT = 1280, 720
 
@@ -85,7 +86,9 @@ def output_html(output: Any) -> str:
         return f'<pre class="out error">{escape(output.ename)}: {escape(output.evalue)}</pre>'
     data = output.data
     if "text/html" in data:
-        return f'<div class="out rich">{data["text/html"]}</div>'
+        # what the class is to write itself is no part of a lecture
+        shown = re.sub("{}.*?{}".format(*YOURS), "", data["text/html"], flags=re.S)
+        return f'<div class="out rich">{shown}</div>'
     if "image/svg+xml" in data:
         # as an image, so that names inside one drawing never meet those of another
         coded = base64.b64encode(data["image/svg+xml"].encode()).decode()

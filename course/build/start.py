@@ -36,6 +36,15 @@ catch_up(8)                # your pieces of chapters 1 to 7, each checked again
 catch_up(8, install=True)  # and the framework itself runs on them
 ```
 
+This is a working copy, in the folder `work/`: write in it as you like. When a chapter of the
+course changes, your answers are carried over, and `python3 -m course reset 04` in a terminal begins
+chapter 4 anew (the old copy is kept in `work/before/`).
+
+Your larger answers become files of a package of your own, `work/mytorch/`. At some chapters' ends a
+**milestone** trains a network on that package alone; `python3 -m course milestone 04` runs one.
+
+Stuck? `hint("autograd.order")` gives an idea, asked again a worked trace, then a skeleton.
+
 ## Looking things up
 
 `glossary()` lists every term with its chapter, its place in toytorch and its name in PyTorch;

@@ -229,9 +229,9 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # hand in. Find the two lines that are your rule.
 
 # %% slide="more" show="code"
-from toytorch.ops.creation import create
+from toytorch.ops.creation import from_data
 
-look(create.infer_dtype)
+look(from_data.infer_dtype)
 
 # %% [markdown] slide="slide"
 # ## Measure: what is a loop worth?

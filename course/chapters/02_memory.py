@@ -336,11 +336,11 @@ look(size.is_contiguous, is_row_major)
 look(size.view_strides, view_strides)
 
 # %% [markdown]
-# It does the same in one pass, from the right: `chunk` counts the numbers of
-# the run it is in, `filled` how many of them the new dimensions have used up.
-# PyTorch has it in C++, in `computeStride`. Read the two side by side: the only
-# `return None` in the middle is the sentence *this dimension would reach over a
-# jump*.
+# It does the same in one pass, from the right: `chunk` counts the elements of
+# the current run, `filled` how many of them the new dimensions have used up.
+# PyTorch has it in C++, in `computeStride`. Read the two side by side. The
+# `return None` in the middle is reached when a new dimension would span two
+# runs, whose elements do not lie at one stride.
 
 # %% [markdown] slide="slide"
 # ## Measure: what a view costs, and what it saves

@@ -32,9 +32,9 @@ y.sum().backward()
 # its memory has been written to. `y.mul_(10)` writes over the numbers of `y`
 # (the underscore says *in place*), and the version becomes 1.
 #
-# But `ExpBackward0` had kept `y`: the slope of `exp` is `exp` itself. It had
-# seen version 0. When backward comes to it, the two do not agree, and it
-# refuses.
+# But `ExpBackward0` had saved `y`, because the derivative of `exp` is `exp`
+# itself. It saved it at version 0. When backward reaches the node, the versions
+# differ, and it raises an error.
 #
 # What of other operations? `fate(f)` runs the same program with any operation
 # in the place of `exp`.
@@ -66,10 +66,10 @@ for text, f in cases.items():
     print(f"{text:<9}{fate(f)}")
 
 # %% [markdown]
-# `sin` needs `x` for its slope, `x * x` needs its factors, `x * 3` needs the 3.
-# Nobody has written to those. Only `exp` and `tanh` are their own witnesses,
-# and their witness was tampered with. So the rule is not *no writing*: it is
-# **no writing to what somebody has kept**.
+# The derivative of `sin` needs `x`, that of `x * x` its factors, that of `x * 3`
+# the 3. Nothing was written to those. Only `exp` and `tanh` compute their
+# derivative from the result, and the result was overwritten. So in-place
+# writing is allowed, **except to a tensor that a node has saved**.
 
 # %% [markdown] slide="slide"
 # ## Play: leaves
@@ -114,8 +114,8 @@ print("x.data:", x.data._version)
 # %% [markdown]
 # A view has no count of its own, and `detach()` has none either: both show the
 # same memory, and the count belongs to the memory. `.data` is the odd one out.
-# It shows the same memory with a **new** count. That is all the difference
-# between the two, and it is why `.data` is a back door.
+# It shows the same memory with a **new** count. That is the only difference
+# between the two. A write through `.data` is therefore not noticed.
 #
 # Next: `base` never takes part in a product. It is a tensor of ones. But `view`
 # shows two of its numbers, and somebody multiplies *those*.
@@ -309,10 +309,10 @@ print("first NaN from", node.name(), "made in the line")
 print("   ", node.metadata["traceback_"][-1].splitlines()[1].strip())
 
 # %% [markdown]
-# The square root has an infinite slope at 0, and the square has slope 0 there:
-# ∞ · 0. The node is the square's, and the cure is at the root:
-# `(... + 1e-12).sqrt()`. `torch.autograd.detect_anomaly()` does the hunt for
-# you and raises:
+# The derivative of the square root is infinite at 0, that of the square is 0
+# there, and ∞ · 0 is NaN. The NaN appears in the node of the square. The cause
+# is the root: write `(... + 1e-12).sqrt()`. With
+# `torch.autograd.detect_anomaly()` the engine checks every node and raises:
 
 # %%
 import warnings
@@ -534,8 +534,8 @@ for text, f in lines.items():
 
 # %% [markdown]
 # By nothing. With `tanh_` as with `tanh` one result is kept, and the sum before
-# it is dropped either way. And `mul_` needs its old numbers for the slope of
-# `v`, which it is about to overwrite; so a copy is made *for you*. (Compare
+# it is freed either way. And the derivative with respect to `v` needs the old
+# elements, which `mul_` is about to overwrite, so it copies them. (Compare
 # `.tanh().relu()` with `.tanh().mul(v)`: the product's factor is the very
 # result that `tanh` keeps, so it costs nothing more.) In training, writing in
 # place gains far less than people think. Where no graph is recorded, it does
@@ -642,22 +642,22 @@ print("a leaf:", w.is_leaf, "| the name w now means", w.grad_fn.name())
 # graph of the step before.
 
 # %% [markdown] slide="subslide"
-# ## Two back doors
+# ## Two writes that are not counted
 
 # %% [markdown]
-# NumPy writes to the same memory and knows nothing of counts; and `.data`
-# counts for itself. Both give wrong gradients without a word:
+# NumPy writes to the same memory and knows nothing of versions, and `.data` has
+# a version of its own. Both give wrong gradients without an error:
 
 # %% slide="more"
-for back_door in ("numpy", ".data"):
+for how in ("numpy", ".data"):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x.exp()
-    if back_door == "numpy":
+    if how == "numpy":
         y.detach().numpy()[:] = 0
     else:
         y.data.zero_()
     y.sum().backward()
-    print(f"{back_door:<6} gradient {x.grad.tolist()},",
+    print(f"{how:<6} gradient {x.grad.tolist()},",
           f"version {y._version}")
 
 # %% [markdown] slide="slide"

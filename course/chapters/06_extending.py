@@ -29,9 +29,10 @@ def cubic(x):
 viz.secants(cubic, 1.1)
 
 # %% [markdown]
-# Autograd claims a slope; the green tangent has it. To check, press *Next*:
-# the red chord goes through two points of the curve itself, a step to the left
-# and a step to the right. On the right side you see how far its slope is off.
+# The green tangent has the derivative that autograd computed as its slope. To
+# check it, press *Next*: the red chord goes through two points of the curve, a
+# step to the left and a step to the right. The plot on the right shows how far
+# the chord's slope is from the derivative.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -130,11 +131,11 @@ for order in (1, 2, 3):
 
 # %% [markdown]
 # Below is the graph of the *first* derivative. Its nodes were recorded while
-# `backward` ran: they are its two products with the saved `x`. So there is a
-# way from the slope back to `x`, and that is where the next derivative goes.
+# `backward` ran: they are its two products with the saved `x`. So the
+# derivative is connected to `x` in the graph, and can be differentiated again.
 
 # %% [markdown] slide="subslide"
-# ## The graph of a slope
+# ## The graph of a derivative
 
 # %% slide="more" show="output"
 x = torch.tensor(2.0, requires_grad=True)
@@ -161,7 +162,7 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # %% check="extending.swish" points=3
 
 # %% [markdown]
-# Your Swish for $\beta = 1$, its slope, and its second derivative, which comes
+# Your Swish for $\beta = 1$, its derivative, and the second one, which comes
 # from your `backward`, differentiated by autograd.
 
 # %% [markdown] slide="subslide"
@@ -236,7 +237,8 @@ print([round(g, 2) for g in x.grad.tolist()])
 
 # %% [markdown]
 # Now with a real search, the optimizer LBFGS, which knows nothing of circles:
-# it makes f(x, y)² small. The slope at x = 0.5 should be -x/y = -0.5774.
+# it makes f(x, y)² small. The derivative dy/dx at x = 0.5 should be
+# -x/y = -0.5774.
 
 # %%
 def circle(x, y):
@@ -262,7 +264,7 @@ def by_lbfgs(f, x):
 
 
 # %% [markdown] slide="subslide"
-# ## A slope through LBFGS
+# ## A derivative through LBFGS
 
 # %% slide="more"
 root = use("extending.implicit")
@@ -726,8 +728,9 @@ for text, f in (("kept", Kept.apply), ("true", functional.silu)):
 # The first derivative is right, so a gradient check passes. The second has the
 # wrong sign. `gradgradcheck` finds it.
 #
-# And a gradient check has its own traps: float32 has too few digits, a kink
-# has no slope, and a straight-through gradient is *meant* to be wrong.
+# A gradient check can also fail where nothing is wrong: float32 has too few
+# digits, at a kink there is no derivative, and a straight-through gradient
+# differs from the derivative on purpose.
 
 # %% [markdown] slide="subslide"
 # ## When a check says no
@@ -750,8 +753,8 @@ for text, (f, x) in cases.items():
     print(f"{text:<13}", gradcheck(f, x, raise_exception=False))
 
 # %% [markdown]
-# At 0, `relu` has slope 0 to the left and 1 to the right. Autograd says 0; the
-# difference says 0.5. Neither is wrong. Move the inputs away from kinks before
+# At 0, the derivative of `relu` is 0 from the left and 1 from the right.
+# Autograd gives 0, the difference quotient 0.5. Neither is wrong. Move the inputs away from kinks before
 # you check.
 
 # %% [markdown] slide="slide"

@@ -204,16 +204,16 @@ plt.show()
 #
 # ### How a signal gets through
 #
-# Each layer multiplies by random weights and adds up. Let the input have
-# numbers of about size 1. An output is a sum over $n$ inputs, and the variance
-# of a sum of $n$ independent numbers is $n$ times theirs:
+# Each output of a layer is a sum $y = \sum_{i=1}^n w_i x_i$. Let the weights be
+# independent, with mean 0 and variance $\operatorname{Var} w$. The variance of a
+# sum of independent terms is the sum of their variances, and a term with
+# $E\,w = 0$ has the variance $\operatorname{Var}(w)\,E[x^2]$:
 #
-# $$\text{size of } y^2 = n \cdot \text{variance of } w
-#   \cdot \text{size of } x^2.$$
+# $$E[y^2] = n \cdot \operatorname{Var}(w) \cdot E[x^2].$$
 #
-# If $n$ times the variance of the weights is 1, the signal keeps its size. If
-# it is not, it grows or shrinks by the same factor **in every layer**. Below
-# are fifteen layers of width 100 with `tanh`, and three ways to draw weights.
+# If $n \operatorname{Var}(w) = 1$, the mean square of the signal stays as it is.
+# Otherwise it grows or shrinks by the same factor **in every layer**. Below are
+# fifteen layers of width 100 with `tanh`, with weights drawn in three ways.
 
 # %%
 def deep(start, act=nn.Tanh, layers=15, n=100):
@@ -244,8 +244,8 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # %% [markdown]
 # Press *Next*. On the left the signal halves in each layer:
 # after fifteen of them all examples look the same, which is 0. In the middle
-# it is blown up until every `tanh` is stuck at -1 or 1, where its slope is 0
-# and no gradient comes back. On the right it lives.
+# it grows until every `tanh` is near -1 or 1, where its derivative is near 0
+# and no gradient comes back. On the right it keeps its size.
 #
 # **Xavier** (Glorot and Bengio, 2010) draws with the variance
 # $2/(n_{in} + n_{out})$: $1/n_{in}$ would be right for the way forward,

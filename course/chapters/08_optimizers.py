@@ -42,13 +42,13 @@ viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 # middle. Press *Next*. All three start at the same place, and in each step all
 # three get the gradient of the place where they are.
 #
-# The first goes along the gradient. The slope is steepest across the valley,
+# The first goes along the gradient. The valley is steepest across,
 # so it goes to and fro across it, and along the valley it is slow. The second
 # keeps a velocity: what points to and fro cancels, what points along the
 # valley adds up. The third divides each coordinate of the gradient by the size
 # that it had lately. So it moves at the same pace along the valley and across
 # it, by 0.2 in each step, and then it overshoots, because its steps do not get
-# shorter as the slope does.
+# shorter where the gradient does.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -129,8 +129,8 @@ for name, makes in tried.items():
 # | yes or no | `binary_cross_entropy_with_logits` | the same, for two |
 
 # %% [markdown]
-# Why not squares for classes as well? Because of the slope. Take two classes
-# and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
+# Why not squares for classes as well? Because of their gradient. Take two
+# classes and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
 # is its probability. Far to the left the network is sure, and wrong.
 
 # %% [markdown] slide="subslide"
@@ -146,15 +146,15 @@ for name, loss in losses.items():
     left.plot(s.tolist(), loss.tolist(), label=name)
     right.plot(s.tolist(), slope.tolist(), label=name)
 left.set(xlabel="lead of the right class", ylabel="loss")
-right.set(xlabel="lead of the right class", ylabel="slope of the loss")
+right.set(xlabel="lead of the right class", ylabel="dL/ds")
 left.legend()
 figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Squares have no slope where the network is sure and wrong: what is worst is
-# not corrected. Cross entropy has a slope of -1 there. In general, its gradient
-# is *the probabilities minus the right answer*: for each class $i$,
+# The squared error has a gradient near 0 where the network is sure and wrong, so
+# the worst mistakes are not corrected. That of cross entropy is near -1 there:
+# it is *the probabilities minus the right answer*, for each class $i$,
 #
 # $$\frac{\partial L}{\partial s_i} = p_i - y_i,
 #   \qquad y_i = 1 \text{ for the right class, else } 0.$$
@@ -787,7 +787,7 @@ print("changed:", not torch.equal(before, layer.weight))
 #   would that cost for a million numbers? What do L-BFGS and Muon do instead?
 # * If the batch becomes four times as large, the noise halves. Which learning
 #   rate would you take, and what would you expect of the same number of steps?
-# * Cross entropy is never satisfied: its slope is never 0. What do the weights
+# * The gradient of cross entropy is never 0. What do the weights
 #   of a network do that gets everything right? (Label smoothing; decay.)
 #
 # **Next:** chapter 09 brings the batches.

@@ -636,8 +636,9 @@ twice = [model(few[:4]) for _ in range(2)]
 print("evaluation mode, the same twice:     ", torch.equal(*twice))
 
 # %% [markdown]
-# In training mode dropout throws dice. And batch normalisation looks at who
-# else is in the batch, and *learns from it*, with or without `no_grad`.
+# In training mode dropout draws at random. Batch normalization uses the mean and
+# variance of the batch, and updates its running averages, with or without
+# `no_grad`.
 
 # %% [markdown] slide="subslide"
 # ## A file for another network

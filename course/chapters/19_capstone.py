@@ -17,7 +17,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from course import check, look, milestone, setup, use
+from course import check, hint, look, milestone, setup, use
 from mytorch.function import Function
 from mytorch.linear import Linear
 from mytorch.module import Module
@@ -34,8 +34,9 @@ weights = np.exp(scores - scores.max(1, keepdims=True))
 weights /= weights.sum(1, keepdims=True)
 figure, axes = plt.subplots(figsize=(5.4, 4.6))
 axes.imshow(weights, cmap="Oranges")
-axes.set_xticks(range(len(text)), text)
-axes.set_yticks(range(len(text)), text)
+shown = text.replace(" ", "␣")
+axes.set_xticks(range(len(text)), shown)
+axes.set_yticks(range(len(text)), shown)
 axes.set_xlabel("looks at")
 axes.set_ylabel("place in the text")
 axes.grid(False)
@@ -58,7 +59,7 @@ plt.show()
 # that knows how often each letter occurs, (3) of one that also knows the letter
 # before.
 
-# %% slide="more"
+# %% slide="more" show="output"
 from toytorch.vision import datasets
 
 story = datasets.text()
@@ -160,6 +161,9 @@ print("result", (weights @ v).round(1))
 # tenths of the story and is tested on the last tenth. toytorch is not there.
 # **Predict**: will it get below the letter pairs on text it has never seen?
 
+# %% [markdown] slide="subslide"
+# ## Milestone: what it learned, and what it writes
+
 # %% slide="more" show="output" varies=true
 milestone(19)
 
@@ -174,7 +178,7 @@ milestone(19)
 # toytorch's own attention does the same in one fused operation. Here is the
 # part that is run where no fast kernel fits, beside yours:
 
-# %% slide="more" show="output"
+# %%
 from toytorch.nn import functional
 
 look(functional.scaled_dot_product_attention, use("capstone.attention"))
@@ -239,6 +243,18 @@ scores = np.array([2.0, 1.0, 0.0])
 for temperature in (0.1, 0.7, 1.0, 10.0):
     e = np.exp((scores - scores.max()) / temperature)
     print(temperature, (e / e.sum()).round(3))
+
+# %%
+figure, axes = plt.subplots(figsize=(5.4, 2.6))
+for n, temperature in enumerate((0.1, 0.7, 1.0, 10.0)):
+    e = np.exp((scores - scores.max()) / temperature)
+    places = np.arange(3) + 0.2 * n - 0.3
+    axes.bar(places, e / e.sum(), 0.18, label=f"{temperature}")
+axes.set_xticks(range(3), ["score 2", "score 1", "score 0"])
+axes.set_ylabel("probability")
+axes.set_title("The same scores at four temperatures")
+axes.legend(title="temperature")
+plt.show()
 
 # %% raises=true
 [score / 0 for score in scores.tolist()]

@@ -102,8 +102,8 @@ class Run:
         own = sum(self.lines.values())
         if not self.stand_ins:
             return f"Reached with zero stand-ins: these {own} lines and NumPy."
-        names = ", ".join(f"{name}.py" for name in self.stand_ins)
-        return f"Reached with {len(self.stand_ins)} stand-in(s): {names}."
+        count = len(self.stand_ins)
+        return f"Reached with {count} stand-in{'s' if count > 1 else ''} (○)."
 
 
 _SIGNS = {"yours": "✔", "reference": "○", "solved": "✔"}
@@ -191,6 +191,8 @@ def _run(home: Path, program: Path, report: Path, tell: Callable[[str], None]) -
             ender.cancel()
             process.kill()
             process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
         errors.seek(0)
         wrong = errors.read().replace(str(home), "work")
     if late:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -182,3 +183,33 @@ def test_an_unknown_chapter_is_answered_in_a_sentence(capsys: pytest.CaptureFixt
     said = capsys.readouterr().err
     assert "there is no chapter '77'" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_new_kernel_says_that_the_first_cells_have_not_run() -> None:
+    """The launcher's kernels explain a NameError of the course's own names, and of no others."""
+    import nbclient
+    import nbformat.v4 as v4
+
+    spec = json.loads((launcher._SETTINGS / "kernels" / "python3" / "kernel.json").read_text())
+    lines = [part for part in spec["argv"] if part.startswith("--IPKernelApp.exec_lines=")]
+    assert len(lines) == 1
+    assert str(launcher._SETTINGS) in launcher._env("")["JUPYTER_PATH"]
+    book = v4.new_notebook(
+        cells=[v4.new_code_cell(text) for text in ('check("autograd.order", f)', "nonsense + 1")]
+    )
+    client = nbclient.NotebookClient(
+        book, kernel_name="python3", allow_errors=True, extra_arguments=lines
+    )
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    said = ["".join(str(o.get("text", "")) for o in cell.outputs) for cell in book.cells]
+    assert "first cells have not run" in said[0]
+    assert "Run All Above Selected Cell" in said[0]
+    assert said[1] == ""
+    assert all("NameError" in str(cell.outputs) for cell in book.cells)
+
+
+def test_the_launcher_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGTERM takes the way of Ctrl-C, on which JupyterLab is ended, too."""
+    with pytest.raises(KeyboardInterrupt):
+        launcher._ask_to_end(15, None)

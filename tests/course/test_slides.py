@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
+from course import registry
 from course.build.source import COLUMNS
 from course.contents import ROOT, Chapter, written
 from tests.course import chromium
@@ -102,3 +104,16 @@ def test_code_lines_fit(chapter: Chapter) -> None:
     for block in blocks:
         for line in unescape(re.sub(r"<[^>]+>", "", block)).splitlines():
             assert len(line) <= COLUMNS, line
+
+
+@pytest.mark.parametrize("chapter", written(), ids=ids)
+def test_no_reference_is_on_the_slides(chapter: Chapter) -> None:
+    """What is homework is not shown to the class: neither beside the framework's own nor in a cell."""
+    deck = (ROOT / "slides" / f"{chapter.stem}.html").read_text(encoding="utf-8")
+    assert "yours: " not in deck
+    plain = unescape(re.sub(r"<[^>]+>", "", deck))
+    for found in registry.of_chapter(chapter.number):
+        body = [line.strip() for line in found.answer.source.splitlines()[1:]]
+        telling = {line for line in body if len(line) > 30 and not line.startswith(('"""', "#"))}
+        shown = {line for line in telling if line in plain}
+        assert len(shown) <= len(telling) // 3, (found.name, shown)

@@ -56,27 +56,27 @@ def test_wrong_shapes_are_named(threads: int) -> None:
         _ = normal(600, 500) + normal(600, 501)
 
 
-def test_a_gate_hands_its_arguments_on() -> None:
+def test_a_stub_hands_its_arguments_on() -> None:
     """To the one or the other by size and threads; nothing is lost or kept."""
     calls: list[str] = []
-    door = dispatch_stub.gate(lambda *a: calls.append("plain"), lambda *a: calls.append("large"))
+    stub = dispatch_stub.stub(lambda *a: calls.append("plain"), lambda *a: calls.append("large"))
     small, big = np.zeros(10), np.zeros(dispatch_stub.LARGE)
     set_thread_count(2)
     try:
         for a in (small, big, big.reshape(2, -1), np.zeros(()), 3.0):
-            door(a, 1.0)
+            stub(a, 1.0)
         assert calls == ["plain", "large", "large", "plain", "plain"]
         set_thread_count(1)
-        door(big, 1.0)
+        stub(big, 1.0)
         assert calls[-1] == "plain"
     finally:
         parallel._count = 0
         parallel.note_threads()
-    door = dispatch_stub.gate(np.add, np.subtract)
+    stub = dispatch_stub.stub(np.add, np.subtract)
     gc.collect()
     before = sys.getrefcount(small)
     for _ in range(1000):
-        door(small, small)
+        stub(small, small)
     assert abs(sys.getrefcount(small) - before) < 5
     with pytest.raises(TypeError):
-        door(small)
+        stub(small)

@@ -118,7 +118,7 @@ def bump(target: Tensor) -> None:
     storage = target._storage or target._memory()
     if storage.__class__ is not InferenceStorage:
         storage.version += 1
-    if getattr(storage, "fragile", None):
+    if getattr(storage, "guarded_views", None):
         retire(storage)
 
 
@@ -126,18 +126,18 @@ def protect(view: Tensor, why: str) -> None:
     """Marks a view whose memory must not be written to while a graph is recorded."""
     view._no_grad_view = why
     storage = view._memory()
-    fragile = getattr(storage, "fragile", None)
-    if fragile is None:
-        fragile = storage.fragile = []
-    elif len(fragile) > 16 and not len(fragile) & (len(fragile) - 1):
-        fragile[:] = [v for v in fragile if v() is not None]
-    fragile.append(weakref.ref(view))
+    guarded_views = getattr(storage, "guarded_views", None)
+    if guarded_views is None:
+        guarded_views = storage.guarded_views = []
+    elif len(guarded_views) > 16 and not len(guarded_views) & (len(guarded_views) - 1):
+        guarded_views[:] = [v for v in guarded_views if v() is not None]
+    guarded_views.append(weakref.ref(view))
 
 
 def retire(storage: Storage) -> None:
     """Takes the histories of protected views after a write to their memory."""
     left = []
-    for ref in storage.fragile:
+    for ref in storage.guarded_views:
         view = ref()
         if view is not None and view._base is not None and view._base._requires_grad:
             view._grad_edge, view._requires_grad, view._ignores_grad = (
@@ -147,7 +147,7 @@ def retire(storage: Storage) -> None:
             )
         elif view is not None:
             left.append(ref)
-    storage.fragile = left
+    storage.guarded_views = left
 
 
 def snapshot(target: Tensor) -> Tensor:
@@ -349,7 +349,7 @@ def rebase(target: Tensor, node: Node) -> None:
                     True,
                     False,
                 )
-    if getattr(owner._storage, "fragile", None):
+    if getattr(owner._storage, "guarded_views", None):
         retire(owner._storage)
 
 

@@ -17,8 +17,8 @@ class Storage:
     later write is noticed. Most tensors never need one; it is made at the first view or write.
     """
 
-    __slots__ = ("array", "fragile", "memory", "version")
-    fragile: Any  # weak references to views that must not be written to; seldom there
+    __slots__ = ("array", "guarded_views", "memory", "version")
+    guarded_views: Any  # weak references to views that must not be written to; seldom there
 
     def __init__(self, array: Array, memory: Array | None = None) -> None:
         self.array = array  # any array over the memory: `flat()` finds its full extent

@@ -268,7 +268,7 @@ def users_lines(frames: Any) -> list[str]:
     own = [
         f
         for f in frames
-        if not f.filename.startswith(inside) and not f.filename.startswith("<toytorch ")
+        if not f.filename.startswith(inside) and not f.filename.startswith("<toytorch")
     ]
     return traceback.format_list((own or list(frames))[-4:])
 

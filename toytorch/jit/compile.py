@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
-from toytorch.jit.guards import Surroundings
+from toytorch.jit.guards import GuardedState
 from toytorch.jit.recording import Recorded, Recording
 from toytorch.jit.side_effects import SideEffects
 from toytorch.jit.tracer import GraphBreak
@@ -25,7 +25,7 @@ class Compiled:
     """A function with a graph for every kind of call it has seen.
 
     A kind is the structure of the arguments, shapes and types of tensors, values of everything
-    else that it reads (`surroundings`), and whether gradients are recorded. Tensors it comes upon,
+    else that it reads (`guarded`), and whether gradients are recorded. Tensors it comes upon,
     parameters among them, are inputs of the graph. The first call of a kind runs as it is, and is
     written down meanwhile; where it does something that no graph would do (it looks at elements,
     prints, puts gradients into leaves), all calls of its kind do, and `reason` says why.
@@ -36,7 +36,7 @@ class Compiled:
     ) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
         self.graphs: dict[Any, Recorded | None] = {}
-        self.surroundings = Surroundings(function, module)
+        self.guarded = GuardedState(function, module)
         self.reason = ""
         functools.update_wrapper(self, function, updated=())
 
@@ -66,7 +66,7 @@ class Compiled:
             if isinstance(v, Tensor):
                 arrays.append(id(v._array))
         same = None if len(set(arrays)) == len(arrays) else pattern(leaves)
-        return (spec, state.local.grad, same, *self.surroundings.kind(leaves))
+        return (spec, state.local.grad, same, *self.guarded.kind(leaves))
 
     def first(self, leaves: list[Any], spec: TreeSpec, key: Any) -> Any:
         """The result of a call of a new kind."""
@@ -74,7 +74,7 @@ class Compiled:
             self.reason = f"it was called in more than {LIMIT} ways"
             args, kwargs = tree_unflatten(leaves, spec)
             return self.function(*args, **kwargs)
-        effects = SideEffects(self.surroundings, leaves)
+        effects = SideEffects(self.guarded, leaves)
         recording = Recording(self.module, self.fullgraph)
         result = recording.run(self.function, leaves, spec, effects)
         why = recording.reason or effects.found
@@ -82,7 +82,7 @@ class Compiled:
             self.reason = why
             if self.fullgraph:
                 raise GraphBreak(why)
-        self.graphs[key] = None if why else recording.finished(self.surroundings)
+        self.graphs[key] = None if why else recording.finished(self.guarded)
         return result
 
     def recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded | None:

@@ -35,7 +35,7 @@ DEEPEST = 3  # containers and objects within each other whose values are looked 
 LONGEST = 64  # items of a container that are looked at; a longer one is known by its identity
 
 
-class Surroundings:
+class GuardedState:
     """The places where a function reads values, and what it finds there.
 
     names    what its code mentions, and that of the user's functions and methods it leads to
@@ -51,7 +51,7 @@ class Surroundings:
         self.classes: set[type] = set()
 
     def kind(self, leaves: Sequence[Any]) -> list[Any]:
-        """What a graph holds for: all of the arguments and surroundings but tensors' elements."""
+        """What a graph holds for: all of the arguments and of the guarded state but tensors' elements."""
         if not self.functions:  # not before the first call: globals may be made later
             self.functions.add(None)
             if self.module is None:
@@ -164,7 +164,7 @@ class Surroundings:
     # -- tensors -------------------------------------------------------------------------------
 
     def places(self, leaves: Sequence[Any]) -> Iterator[tuple[Getter, Tensor]]:
-        """The tensors in arguments and surroundings, and how to read each of them again."""
+        """The tensors in arguments and guarded state, and how to read each of them again."""
         beside: list[Getter] = [functools.partial(keep, v) for v in (*leaves, self.module)]
         for get in beside + self.getters:
             yield from tensors_in(get, 0)

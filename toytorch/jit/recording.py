@@ -12,7 +12,7 @@ from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.facts.size import Size
 from toytorch.jit import types
 from toytorch.jit.function import TracedFunction
-from toytorch.jit.guards import PLAIN, Getter, Surroundings
+from toytorch.jit.guards import PLAIN, Getter, GuardedState
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.side_effects import SideEffects
@@ -142,20 +142,20 @@ class Recording:
             elif v.__class__ not in PLAIN and not isinstance(v, Size):
                 self.tracer.stop(f"it returns {type(v).__name__}, which is no tensor or number")
 
-    def shadows(self, surroundings: Surroundings) -> list[tuple[int, Getter]]:
+    def shadows(self, guarded: GuardedState) -> list[tuple[int, Getter]]:
         """The arguments that also stand somewhere else in the function's reach."""
         numbers = {id(self.leaves[i]._array): i for i in self.given}
         return [
             (numbers[id(t._array)], place)
-            for place, t in surroundings.places(())
+            for place, t in guarded.places(())
             if id(t._array) in numbers
         ]
 
-    def finished(self, surroundings: Surroundings) -> Recorded:
+    def finished(self, guarded: GuardedState) -> Recorded:
         """What runs for such calls from now on: planned and compiled."""
         met = self.tracer.met or []
         given = self.given
-        places = [surroundings.place_of(t, self.leaves) for t in met]
+        places = [guarded.place_of(t, self.leaves) for t in met]
         function = TracedFunction(
             "compiled",
             eliminate_dead_code(self.tracer.graph),
@@ -178,7 +178,7 @@ class Recording:
             template,
             None if single else self.out_spec,
             [v for v in self.leaves if not isinstance(v, Tensor)],
-            self.shadows(surroundings),
+            self.shadows(guarded),
         )
         function.executor.plan_for(made.inputs(self.leaves))
         self.leaves = self.outputs = []

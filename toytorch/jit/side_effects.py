@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.jit.guards import Surroundings
+from toytorch.jit.guards import GuardedState
 
 
 class Noting:
@@ -33,8 +33,8 @@ class Noting:
 class SideEffects:
     """`with SideEffects(...) as effects: call()`; then `effects.found` says what was seen."""
 
-    def __init__(self, surroundings: Surroundings, leaves: Sequence[Any]) -> None:
-        self.surroundings, self.leaves = surroundings, leaves
+    def __init__(self, guarded: GuardedState, leaves: Sequence[Any]) -> None:
+        self.guarded, self.leaves = guarded, leaves
         self.found = ""
 
     def __enter__(self) -> SideEffects:
@@ -48,8 +48,8 @@ class SideEffects:
         """What is compared: values that the function reads, and the places of random numbers."""
         drawn = np.random.get_state(legacy=False)["state"]
         return (
-            self.surroundings.kind(self.leaves),
-            self.surroundings.tensors(self.leaves),
+            self.guarded.kind(self.leaves),
+            self.guarded.tensors(self.leaves),
             random.getstate(),
             drawn["pos"],
             drawn["key"].tobytes(),

@@ -1,6 +1,6 @@
 """NumPy's arithmetic, which several threads share where arrays are large.
 
-A gate is a builtin function in front of a ufunc. It looks at the number of threads and the size of
+A dispatch stub is a builtin function in front of a ufunc. It looks at the number of threads and the size of
 its first argument and hands its arguments on, either to the ufunc or to a function that shares the
 work: compiled, because a look in Python would cost a small addition a tenth of its time.
 """
@@ -23,7 +23,7 @@ from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE
 
 LARGE = 1 << 18  # elements, from which it pays to share
-TRIAL = 100  # small calls before a gate is made, which loads LLVM
+TRIAL = 100  # small calls before a stub is made, which loads LLVM
 SHARED = {np.add: "a + b", np.subtract: "a - b", np.multiply: "a * b", np.divide: "a / b"}
 WORDS = ("context", "plain", "large", "call", "ndarray")
 
@@ -31,8 +31,8 @@ WORDS = ("context", "plain", "large", "call", "ndarray")
 def by_size(plain: Any, namespace: dict[str, Any]) -> Any:
     """What generated functions call as `by_size` instead of a ufunc; None for other ufuncs.
 
-    At first it is a function that counts, because a gate costs the loading of LLVM; that function
-    puts the gate into the namespace of the generated one, whose source says so.
+    At first it is a function that counts, because a stub costs the loading of LLVM; that function
+    puts the stub into the namespace of the generated one, whose source says so.
     """
     seen = 0
 
@@ -40,7 +40,7 @@ def by_size(plain: Any, namespace: dict[str, Any]) -> Any:
         nonlocal seen
         seen += 1
         if seen > TRIAL or args[0].size >= LARGE:
-            namespace["by_size"] = gate(plain, Shared(plain)) if jit.works() else plain
+            namespace["by_size"] = stub(plain, Shared(plain)) if jit.works() else plain
         return plain(*args)
 
     return kernel if plain in SHARED else None
@@ -69,7 +69,7 @@ class Shared:
         return self.plain(a, b) if made is None else made
 
 
-def gate(plain: Any, large: Shared | Callable[..., Any]) -> Any:
+def stub(plain: Any, large: Shared | Callable[..., Any]) -> Any:
     """A function that calls `large` for large arrays if there are several threads, else `plain`."""
     words = {
         "context": jit.context().ctypes.data,

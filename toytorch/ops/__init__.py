@@ -9,6 +9,7 @@ import toytorch.ops.aten
 import toytorch.ops.creation.convert
 import toytorch.ops.creation.create
 import toytorch.ops.creation.dlpack
+import toytorch.ops.creation.from_data
 import toytorch.ops.creation.random
 import toytorch.ops.creation.ranges
 import toytorch.ops.creation.shared_memory
@@ -71,6 +72,8 @@ import toytorch.ops.overloads
 import toytorch.ops.queries
 import toytorch.ops.reductions.covariance
 import toytorch.ops.reductions.differences
+import toytorch.ops.reductions.exponentials
+import toytorch.ops.reductions.extremes
 import toytorch.ops.reductions.histograms
 import toytorch.ops.reductions.integrals
 import toytorch.ops.reductions.masked
@@ -86,7 +89,10 @@ import toytorch.ops.shaping.combine
 import toytorch.ops.shaping.in_place
 import toytorch.ops.shaping.rearrange
 import toytorch.ops.shaping.reshape
+import toytorch.ops.shaping.several
+import toytorch.ops.shaping.slices
 import toytorch.ops.shaping.split
+import toytorch.ops.shaping.strided
 import toytorch.ops.shaping.view
 import toytorch.ops.shaping.view_copies
 import toytorch.ops.signal.fft

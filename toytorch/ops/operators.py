@@ -11,7 +11,7 @@ from toytorch.core.dispatch import NUMBERS, fits
 from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Scalar
-from toytorch.ops.creation.create import from_numpy
+from toytorch.ops.creation.from_data import from_numpy
 from toytorch.ops.elementwise import arithmetic, compare
 from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
@@ -47,7 +47,7 @@ def _rsub(self: Tensor, other: Any) -> Any:
 
 def _rtruediv(self: Tensor, other: Scalar) -> Any:
     try:
-        return arithmetic.reciprocal.function(self) * other  # which may be other's `__rmul__`
+        return self.reciprocal() * other  # which may be other's `__rmul__`
     except TypeError:
         return NotImplemented
 

@@ -10,14 +10,14 @@ from toytorch.core import dispatch
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import DType, Scalar
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
 from toytorch.ops.indexing import by_index
 from toytorch.ops.linalg import matmul
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
-from toytorch.ops.reductions import reduce, scan, sort
+from toytorch.ops.reductions import exponentials, extremes, scan, sort
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -36,7 +36,7 @@ def div(
 ) -> Tensor:
     """Quotient; rounding_mode "trunc" or "floor" rounds it.
 
-    >>> div(create.tensor([7., -7.]), 2, rounding_mode="floor")
+    >>> div(from_data.tensor([7., -7.]), 2, rounding_mode="floor")
     tensor([ 3., -4.])
     """
     if rounding_mode is None:
@@ -72,14 +72,14 @@ def max(
 ) -> Any:
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
-    >>> max(create.tensor([3., 5.]), 0).indices
+    >>> max(from_data.tensor([3., 5.]), 0).indices
     tensor(1)
     """
     if other is not None or isinstance(dim, Tensor):
         return limits.maximum.function(input, dim if other is None else other, out=out)
     if dim is None:
-        return reduce.max_all.function(input, out=out)
-    return return_type("max", reduce.max_dim.function(input, dim, keepdim, out=out))
+        return extremes.max_all.function(input, out=out)
+    return return_type("max", extremes.max_dim.function(input, dim, keepdim, out=out))
 
 
 @public("min", method=True, returns=EXTREME)
@@ -95,8 +95,8 @@ def min(
     if other is not None or isinstance(dim, Tensor):
         return limits.minimum.function(input, dim if other is None else other, out=out)
     if dim is None:
-        return reduce.min_all.function(input, out=out)
-    return return_type("min", reduce.min_dim.function(input, dim, keepdim, out=out))
+        return extremes.min_all.function(input, out=out)
+    return return_type("min", extremes.min_dim.function(input, dim, keepdim, out=out))
 
 
 @public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
@@ -122,7 +122,7 @@ def argsort(
 ) -> Tensor:
     """Indices that put a dimension in order.
 
-    >>> argsort(create.tensor([3, 1, 2]))
+    >>> argsort(from_data.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
     return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
@@ -134,7 +134,7 @@ def where(
 ) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
-    >>> where(create.tensor([True, False]), 1, 2)
+    >>> where(from_data.tensor([True, False]), 1, 2)
     tensor([1, 2])
     """
     if input is None and other is None:
@@ -155,7 +155,7 @@ def where(
     operands = [
         v.to(common)
         if isinstance(v, Tensor)
-        else create.tensor(v, dtype=common, device=condition.device)
+        else from_data.tensor(v, dtype=common, device=condition.device)
         for v in (input, other)
     ]
     return by_index.where.function(condition, *operands, out=out)
@@ -171,7 +171,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | None = None) -> Any:
     """The places of non-zero elements: one a row, or one tensor a dimension.
 
-    >>> nonzero(create.tensor([0, 5, 7]))
+    >>> nonzero(from_data.tensor([0, 5, 7]))
     tensor([[1],
             [2]])
     """
@@ -202,7 +202,7 @@ def logsumexp(
     out: Tensor | None = None,
 ) -> Tensor:
     """log Σ eˣ over dimensions, without overflow."""
-    return reduce.logsumexp.function(input, dim, keepdim, out=out)
+    return exponentials.logsumexp.function(input, dim, keepdim, out=out)
 
 
 @public(method=True)

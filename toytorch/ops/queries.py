@@ -58,7 +58,7 @@ def isreal(input: Tensor) -> Tensor:
 def result_type(a: Any, b: Any) -> types.dtype:
     """The type in which two operands meet.
 
-    >>> result_type(create.tensor([1]), 1.0)
+    >>> result_type(from_data.tensor([1]), 1.0)
     torch.float32
     """
     ranks: list[list[types.dtype]] = [[], [], []]

@@ -23,7 +23,7 @@ from typing import Any
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.schema import REQUIRED
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import PUBLIC
 
 SHAPES = {

@@ -10,7 +10,8 @@ from toytorch.backends import base
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import finfo
-from toytorch.ops.creation.create import tensor, zeros_like
+from toytorch.ops.creation.create import zeros_like
+from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.optimizer import Optimizer, count
 
 

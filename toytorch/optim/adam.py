@@ -8,7 +8,8 @@ from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import tensor, zeros_like
+from toytorch.ops.creation.create import zeros_like
+from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw
 from toytorch.optim.rule import Rule
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import ones, tensor, zeros_like
+from toytorch.ops.creation.create import ones, zeros_like
+from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.adam import MEANS
 from toytorch.optim.optimizer import Optimizer, check_betas, check_positive, count, raw, slope
 from toytorch.optim.rule import Rule

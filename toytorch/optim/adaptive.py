@@ -7,7 +7,8 @@ from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import full_like, tensor, zeros_like
+from toytorch.ops.creation.create import full_like, zeros_like
+from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.optimizer import Optimizer, check_positive, count, raw, slope
 from toytorch.optim.rule import Rule
 

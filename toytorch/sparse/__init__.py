@@ -19,7 +19,7 @@ from typing import Any
 from toytorch.backends.sparse import unsupported
 from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts.hints import DType
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import rearrange as shape_ops
 from toytorch.ops.sparse import products
@@ -150,7 +150,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     steps = offsets._array[:, None]
     if len(set(offsets.tolist())) != len(offsets):
         raise RuntimeError("Offset tensor contains duplicate values")
-    columns = create.tensor(range(diagonals.shape[1]))._array[None]
+    columns = from_data.tensor(range(diagonals.shape[1]))._array[None]
     rows = columns - steps
     inside = (rows >= 0) & (rows < n) & (columns < m)
     which, where = inside.nonzero()

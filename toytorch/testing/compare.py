@@ -17,7 +17,7 @@ from toytorch import ops
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import sparse_coo
-from toytorch.ops.creation.create import as_tensor
+from toytorch.ops.creation.from_data import as_tensor
 
 PRECISION = {
     types.float16: (0.001, 1e-5),

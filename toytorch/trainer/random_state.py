@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.random import Generator, get_rng_state, manual_seed, set_rng_state
 from toytorch.facts.dtype import int64
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 
 
 def seed_everything(seed: int) -> int:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 
 own_loader = Exercise(
@@ -20,17 +21,100 @@ own_loader = Exercise(
     2. **Order.** `order(epoch)` gives the order of an epoch as an array of indices: 0, 1, 2, … or,
        with `shuffle`, a permutation that depends on `seed` and `epoch` alone, so that an epoch can be
        repeated: `np.random.default_rng((seed, epoch)).permutation(n)`.
-    3. **Batches.** Each `for … in loader` is one epoch, the first has number 0. A sample is asked for
-       when its batch is due and not before: datasets may be larger than memory.
+    3. **Batches.** Each `for … in loader` is one epoch, the first has number 0. That holds for one
+       that is broken off, and for one inside another, too. A sample is asked for when its batch is
+       due and not before: datasets may be larger than memory. The dataset gets Python's own integers.
     4. **Collate.** `Loader.collate(samples)` makes a batch of a list of samples. Numbers and arrays
        are stacked along a new first dimension; in tuples, lists and dictionaries each field becomes
-       a batch of its own, at any depth, and the container keeps its type; strings stay a list. Shapes
-       that differ, and tuples of different lengths, are a `ValueError`.
+       a batch of its own, at any depth, and the container keeps its type; strings stay a list. Whole
+       numbers stay whole. Shapes that differ, and tuples of different lengths, are a `ValueError`.
 
     A trace of `collate` for two samples (image of shape (8, 8), 3) and (image, 5): the samples are
     tuples, so field 0 is collated, which gives an array (2, 8, 8), then field 1, which gives
     array([3, 5]); the batch is the tuple of both.
     """,
+    without=(
+        "torch.utils.data.DataLoader",
+        "torch.utils.data.BatchSampler",
+        "torch.utils.data.RandomSampler",
+        "torch.utils.data.default_collate",
+    ),
+    hints=(
+        """
+        Only the order is random; the rest of the loader goes through an array of indices. Batch number n
+        is a slice of that array. Let `__iter__` be a generator: what stands before its `yield` runs when
+        that batch is asked for, and each loop gets a generator of its own. `collate` asks what kind its
+        first sample is, and for a container it calls itself, once for each field.
+        """,
+        """
+        `Loader(dataset, batch_size=2)` with 5 samples: `divmod(5, 2)` is 2 and 1, so there are 2 full
+        batches and a rest, which makes 3. Two epochs without `shuffle`:
+
+        | loop | epoch when it begins, and after | order | slices |
+        | --- | --- | --- | --- |
+        | first | 0, then 1 | 0 1 2 3 4 | [0, 1], [2, 3], [4] |
+        | second | 1, then 2 | 0 1 2 3 4 | [0, 1], [2, 3], [4] |
+
+        The number goes up when a loop begins. A loop that is broken off has had its epoch all the same.
+
+        `collate([((1, 2), "a"), ((4, 5), "b")])`: the samples are tuples, so `zip(*samples)` gives the
+        fields `((1, 2), (4, 5))` and `("a", "b")`.
+
+        * The first field is collated. Again tuples: its fields (1, 4) and (2, 5) are numbers, so they
+          become array([1, 4]) and array([2, 5]), and the field a tuple of both.
+        * The second holds strings: ["a", "b"].
+
+        The batch is ((array([1, 4]), array([2, 5])), ["a", "b"]).
+        """,
+        """
+        ```python
+        class Loader:
+            def __init__(
+                self,
+                dataset,
+                batch_size=32,
+                shuffle=False,
+                drop_last=False,
+                seed=0,
+            ):
+                if ...:
+                    raise ValueError(f"batch_size is {batch_size}")
+                self.dataset, self.batch_size = dataset, batch_size
+                self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
+                self.epoch = 0
+
+            def __len__(self):
+                full, rest = divmod(len(self.dataset), self.batch_size)
+                return ...
+
+            def order(self, epoch):
+                count = len(self.dataset)
+                if not self.shuffle:
+                    return np.arange(count)
+                return ...
+
+            def __iter__(self):
+                order = ...
+                ...  # this loop has its epoch now
+                for n in range(len(self)):
+                    some = order[...]
+                    yield self.collate([... for i in some])
+
+            @staticmethod
+            def collate(samples):
+                first = samples[0]
+                if isinstance(first, dict):
+                    return {key: ... for key in first}
+                if isinstance(first, (tuple, list)):
+                    parts = ...  # the fields; an error if lengths differ
+                    return type(first)(... for p in parts)
+                if isinstance(first, str):
+                    return list(samples)
+                ...  # shapes that differ
+                return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -249,6 +333,97 @@ own_loader.changed(
     ("zip(*samples, strict=True)", "zip(*samples)"),
 )
 
+own_loader.changed(
+    "an epoch that was broken off comes again",
+    """
+    The number went up after the last batch. A loop that ends with `break` never gets there, and the next
+    one shows the same samples again. Count when the loop begins.
+    """,
+    (
+        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
+        "order = self.order(self.epoch)",
+    ),
+    (
+        "yield self.collate([self.dataset[int(i)] for i in some])",
+        "yield self.collate([self.dataset[int(i)] for i in some])\n        self.epoch += 1",
+    ),
+)
+
+own_loader.changed(
+    "the seed plus the epoch",
+    """
+    With seed + epoch, epoch 1 of seed 1 is epoch 0 of seed 2: two runs that ought to be independent share
+    almost all of their orders. `default_rng((seed, epoch))` mixes both numbers.
+    """,
+    ("np.random.default_rng((self.seed, epoch))", "np.random.default_rng(self.seed + epoch)"),
+)
+
+own_loader.changed(
+    "one loop at a time",
+    """
+    The loader kept its place in itself. A second loop over it, inside the first, moves the place of both.
+    With `yield`, each loop gets a generator with a place of its own.
+    """,
+    (
+        (
+            "        for n in range(len(self)):\n"
+            "            some = order[n * self.batch_size : (n + 1) * self.batch_size]\n"
+            "            yield self.collate([self.dataset[int(i)] for i in some])\n"
+        ),
+        (
+            "        size = self.batch_size\n"
+            "        self.due = [order[n * size :][:size] for n in range(len(self))]\n"
+            "        return self\n\n"
+            "    def __next__(self):\n"
+            "        if not self.due:\n"
+            "            raise StopIteration\n"
+            "        return self.collate([self.dataset[int(i)] for i in self.due.pop(0)])\n"
+        ),
+    ),
+)
+
+own_loader.changed(
+    "everything becomes a float",
+    """
+    Labels are whole numbers, and they are used as indices: 3.0 is none. `np.asarray(sample)` keeps the
+    kind of number that a sample has.
+    """,
+    ("np.asarray(sample) for sample", "np.asarray(sample, float) for sample"),
+)
+
+own_loader.changed(
+    "the last batch is filled from the beginning",
+    """
+    The last batch was made as large as the others, with samples from the beginning of the order. Then some
+    samples count twice in an epoch. It may be smaller.
+    """,
+    (
+        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
+        (
+            "order, self.epoch = self.order(self.epoch), self.epoch + 1\n"
+            "        order = np.resize(order, len(self) * self.batch_size)"
+        ),
+    ),
+)
+
+own_loader.changed(
+    "drop_last counts and does not drop",
+    """
+    `len(loader)` leaves the smaller batch out, and the loop gives it all the same. Let the loop go over
+    `range(len(self))`, so that both agree.
+    """,
+    ("for n in range(len(self)):", "for n in range(-(-len(order) // self.batch_size)):"),
+)
+
+own_loader.changed(
+    "asks with NumPy's integers",
+    """
+    The elements of an array are NumPy's integers. A list takes them as an index; a database, for
+    example, does not know them. Hand the dataset `int(i)`.
+    """,
+    ("self.dataset[int(i)]", "self.dataset[i]"),
+)
+
 
 class _Seen:
     """A dataset that notes who was asked for."""
@@ -310,6 +485,12 @@ def _(Loader):
         orders,
     ).gives((True, True, False, False))
 
+    def apart():
+        first, second = (Loader(range(50), shuffle=True, seed=seed) for seed in (1, 2))
+        return list(map(int, first.order(1))) == list(map(int, second.order(0)))
+
+    yield case("is epoch 1 of seed 1 the same as epoch 0 of seed 2?", apart).gives(False)
+
     def spread():
         loader = Loader(range(50), shuffle=True)
         places = np.array([list(loader.order(epoch)) for epoch in range(200)])
@@ -338,6 +519,24 @@ def _(Loader):
 
     yield case("two epochs, shuffled: are they order(0) and order(1)?", epochs).gives(True)
 
+    def broken_off():
+        loader = Loader(_Seen(40), batch_size=7, shuffle=True, seed=3)
+        next(iter(loader))
+        seen = [x for batch in loader for x in batch.tolist()]
+        return seen == [10 * int(i) for i in loader.order(1)]
+
+    yield case("after a loop that was broken off: is the next one order(1)?", broken_off).gives(
+        True
+    )
+
+    def nested():
+        loader = Loader(_Seen(5), batch_size=2)
+        return [(len(outer), len(inner)) for outer in loader for inner in loader]
+
+    yield case("a loop inside a loop: the sizes of both batches", nested).gives(
+        [(a, b) for a in (2, 2, 1) for b in (2, 2, 1)]
+    )
+
     def lazy():
         dataset = _Seen(1000)
         batches = iter(Loader(dataset, batch_size=4))
@@ -356,6 +555,22 @@ def _(Loader):
         return {type(i).__name__ for i in dataset.asked}
 
     yield case("the type of the indices that a dataset is asked for", kinds).gives({"int"})
+
+
+    def cut(count, size, drop):
+        return [_lists(b) for b in Loader(_Seen(count), batch_size=size, drop_last=drop)]
+
+    def by_hand(count, size, drop):
+        batches = [list(range(count))[n : n + size] for n in range(0, count, size)]
+        return [[10 * i for i in b] for b in batches if not drop or len(b) == size]
+
+    yield agrees(
+        cut,
+        by_hand,
+        lambda draw: (draw.randint(0, 9), draw.randint(1, 5), draw.random() < 0.5),
+        count=20,
+        tell=lambda count, size, drop: f"{count} samples, batch_size={size}, drop_last={drop}",
+    )
 
 
 @own_loader.check("4 · collate")

@@ -6,6 +6,7 @@ import numpy as np
 
 import toytorch as torch
 from course.cases import case
+from course.properties import agrees
 from course.records import Exercise
 from mytorch.function import Function
 from mytorch.layout import Layout
@@ -32,7 +33,8 @@ own_conv = Exercise(
     3. **The images' gradient.** A pixel lies in several windows, and each adds its part:
        $\\sum_o g_{noij} F_{ocuv}$ belongs to pixel (i·step + u, j·step + v). Go over the k · k places
        (u, v) and add all windows' parts at once, into `[:, :, u : … : step, v : … : step]`. Take the
-       padding off in the end.
+       padding off in the end. What `backward` needs belongs to `self`, and a second `backward` gives
+       the same again.
 
     In one dimension, with x = [1, 2, 3], filter [10, 1], step 1 and g = [1, 2]:
 
@@ -43,6 +45,69 @@ own_conv = Exercise(
     | filter's gradient | 1·[1, 2] + 2·[2, 3] = [5, 8] |
     | image's gradient | 1·[10, 1, 0] + 2·[0, 10, 1] = [10, 21, 2] |
     """,
+    without=(
+        "torch.nn.functional.conv2d",
+        "torch.nn.functional.conv_transpose2d",
+        "torch.nn.functional.unfold",
+        "torch.nn.functional.fold",
+        "torch.nn.Conv2d",
+    ),
+    hints=(
+        """
+        Write down the shapes first. Windows are (n, c, h', w', k, k) and filters (o, c, k, k): what both
+        have, c and the two places inside a window, is summed. For the filters' gradient, g (n, o, h', w')
+        and the windows share n, h' and w'. For the images', g and the filters share o, and what comes out
+        has a number for every cell of every window. `tensordot` puts what is left of the first array
+        before what is left of the second.
+        """,
+        """
+        Two images of 3 channels, 5 × 4, two filters of 3 × 3, step 1, no padding: h' = 3, w' = 2.
+
+        | what | shape | summed over |
+        | --- | --- | --- |
+        | windows | (2, 3, 3, 2, 3, 3) | |
+        | windows · filters | (2, 3, 2, 2): n, h', w', o | c, u, v |
+        | result, with o moved to dimension 1 | (2, 2, 3, 2) | |
+        | filters' gradient, g · windows | (2, 3, 3, 3): o, c, u, v | n, h', w' |
+        | parts, g · filters | (2, 3, 2, 3, 3, 3): n, h', w', c, u, v | o |
+
+        `parts[..., 0, 1]` is what every window hands to its cell in row 0, column 1. For the window at
+        (i, j) that is pixel (i + 0, j + 1). So all of them together belong into rows 0, 1, 2 and columns
+        1, 2 of the image: the slice `[:, :, 0:3, 1:3]`, and with step 2 it would be `[:, :, 0:6:2, 1:5:2]`.
+        With `padding` 1 everything happens in the larger image, and rows 1 to h are the answer.
+        """,
+        """
+        ```python
+        class Conv2d(Function):
+            def forward(self, images, filters, step=1, padding=0):
+                edge = (padding, padding)
+                padded = np.pad(images, ((0, 0), (0, 0), edge, edge))
+                size = filters.shape[-1]
+                layout = ...  # windows along dimensions 2 and 3
+                self.windows = layout.of(padded.ravel())  # (n, c, h', w', k, k)
+                self.filters, self.shape = filters, padded.shape
+                self.step, self.padding = step, padding
+                axes = ...  # of the windows, of the filters
+                result = np.tensordot(self.windows, filters, axes)
+                return ...
+
+            def backward(self, g):
+                g_filters = ...
+                # (n, h', w', c, k, k): what each window hands to its cells
+                parts = ...
+                g_padded = np.zeros(self.shape)
+                rows, columns = g.shape[2], g.shape[3]
+                for i in range(self.filters.shape[2]):
+                    for j in range(self.filters.shape[3]):
+                        down = slice(...)
+                        right = slice(...)
+                        part = parts[..., i, j]  # (n, h', w', c)
+                        ...
+                inside = ...  # without the padding
+                return inside, g_filters
+        ```
+        """,
+    ),
 )
 
 
@@ -207,6 +272,70 @@ own_conv.changed(
     ("inside = g_padded[:, :, edge : high - edge, edge : wide - edge]", "inside = g_padded"),
 )
 
+own_conv.changed(
+    "cuts everything off where there is no padding",
+    """
+    `[edge:-edge]` with edge 0 is `[0:0]`, since −0 is 0: an empty slice. Count the end from the front,
+    `height - edge`.
+    """,
+    (
+        "inside = g_padded[:, :, edge : high - edge, edge : wide - edge]",
+        "inside = g_padded[:, :, edge:-edge, edge:-edge]",
+    ),
+)
+
+own_conv.changed(
+    "two convolutions share what they saved",
+    """
+    The windows were kept by the class, so a network's second convolution overwrote those of the first.
+    Each call of `apply` makes an object of its own: keep them in `self`.
+    """,
+    ("self.windows = layout.of(padded.ravel())", "Conv2d.windows = layout.of(padded.ravel())"),
+)
+
+own_conv.changed(
+    "the second way back adds to the first",
+    """
+    The array of sums was made in `forward`, so a second `backward` through the same result goes on adding
+    to what the first one left. Begin with zeros in `backward`.
+    """,
+    (
+        "self.step, self.padding = step, padding",
+        "self.step, self.padding = step, padding\n        self.total = np.zeros(self.shape)",
+    ),
+    ("g_padded = np.zeros(self.shape)\n", "g_padded = self.total\n"),
+)
+
+own_conv.changed(
+    "height and width are exchanged",
+    """
+    The channels were moved to dimension 1, and the two places changed their order on the way. For square
+    results the shape hides it. From (n, h', w', o) it is `transpose(0, 3, 1, 2)`.
+    """,
+    ("return result.transpose(0, 3, 1, 2)", "return result.transpose(0, 3, 2, 1)"),
+)
+
+own_conv.changed(
+    "the filters' gradient begins with the channels",
+    """
+    `tensordot` puts what is left of its first array first. For filters (o, c, k, k) that has to be g, of
+    which o is left.
+    """,
+    (
+        "np.tensordot(g, self.windows, ((0, 2, 3), (0, 2, 3)))",
+        "np.tensordot(self.windows, g, ((0, 2, 3), (0, 2, 3)))",
+    ),
+)
+
+own_conv.changed(
+    "pads on one side",
+    """
+    `padding` zeros belong on every side: above and below, left and right. So a dimension grows by twice
+    the padding.
+    """,
+    ("edge = (padding, padding)", "edge = (padding, 0)"),
+)
+
 
 def _leaf(value):
     return Tensor(np.asarray(value, dtype=float), requires_grad=True)
@@ -291,4 +420,52 @@ def _(Conv2d):
 
     yield case("are images, filters and g as they were, and the gradient's shape", untouched).gives(
         (True, (1, 1, 4, 4))
+    )
+
+    def network(real):
+        images, first, second = _draw(1, 2, 1, 5, 6), _draw(2, 3, 1, 2, 2), _draw(3, 2, 3, 3, 3)
+        if real:
+            x, f, s = (torch.tensor(a, requires_grad=True) for a in (images, first, second))
+            conv2d = torch.nn.functional.conv2d
+            conv2d(conv2d(x, f, padding=1), s, stride=2).sum().backward()
+        else:
+            x, f, s = _leaf(images), _leaf(first), _leaf(second)
+            Conv2d.apply(Conv2d.apply(x, f, padding=1), s, step=2).sum().backward()
+        return [leaf.grad.tolist() for leaf in (x, f, s)]
+
+    yield case("two convolutions, one after the other", lambda: network(False)).gives(
+        network(True)
+    )
+
+    def twice():
+        x, f = _leaf(_draw(1, 1, 1, 4, 4)), _leaf(_draw(2, 1, 1, 3, 3))
+        y = Conv2d.apply(x, f)
+        found = []
+        for _ in range(2):
+            x.grad = f.grad = None
+            y.backward(np.ones(y.data.shape))
+            found.append((x.grad.copy(), f.grad.copy()))
+        return all(bool(np.allclose(a, b)) for a, b in zip(*found))
+
+    yield case("a second backward through the same result: the same gradients?", twice).gives(True)
+
+
+def _any(draw):
+    k, step, padding = draw.randint(1, 3), draw.randint(1, 3), draw.randint(0, 1)
+    n, c, o = draw.randint(1, 2), draw.randint(1, 2), draw.randint(1, 3)
+    return n, c, k + draw.randint(0, 3), k + draw.randint(0, 3), o, k, step, padding
+
+
+@own_conv.check("4 · any shape", hidden=True)
+def _(Conv2d):
+    def mine(*shape):
+        inputs = _inputs(shape)[1:]
+        return [_mine(Conv2d, part, *inputs) for part in range(3)]
+
+    yield agrees(
+        mine,
+        lambda *shape: list(_real(*_inputs(shape)[1:])),
+        _any,
+        count=25,
+        tell=lambda *shape: _inputs(shape)[0],
     )

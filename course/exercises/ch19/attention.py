@@ -30,11 +30,76 @@ attention = Exercise(
        `np.triu(np.full((time, time), -np.inf), 1)` is 0 on and below the diagonal.
     4. **Softmax, mixing, joining.** Softmax along the last dimension, with each row's maximum
        subtracted (as a number: it cancels, so no gradient is needed). Then `p @ v`, back to (batch,
-       time, size), and the last linear layer, `out`.
+       time, size), and the last linear layer, `out`. The length of the text may change from call to
+       call.
 
     For one head, d = 1, q = [1, 2], k = [0, 1], v = [10, 20]: the scores are [[0, 1], [0, 2]], masked
     [[0, −∞], [0, 2]], the weights [[1, 0], [0.12, 0.88]], and the result [10, 18.8].
     """,
+    without=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.functional.multi_head_attention_forward",
+        "torch.nn.MultiheadAttention",
+        "torch.nn.functional.softmax",
+    ),
+    hints=(
+        """
+        Let every tensor have four dimensions, (batch, heads, ...): `@` then multiplies the matrices of all
+        batches and heads at once, and nothing needs a loop. Write the shape beside each line. The mask is
+        a plain array of shape (time, time). It broadcasts, and is added *before* softmax, so that the
+        weights that are left sum to 1.
+        """,
+        """
+        x of shape (2, 5, 6) with 3 heads, so d = 2:
+
+        | what | shape |
+        | --- | --- |
+        | query(x), key(x), value(x) | (2, 5, 6) |
+        | reshaped | (2, 5, 3, 2) |
+        | q, k, v: dimensions 1 and 2 exchanged | (2, 3, 5, 2) |
+        | k with its last two dimensions exchanged | (2, 3, 2, 5) |
+        | scores, and the weights p | (2, 3, 5, 5) |
+        | p @ v | (2, 3, 5, 2) |
+        | exchanged back | (2, 5, 3, 2) |
+        | reshaped, and after `out` | (2, 5, 6) |
+
+        One head of it, in numbers, for three places. Scores [[1, 2, 0], [0, 1, 3], [1, 1, 2]]; with the
+        mask [[1, −∞, −∞], [0, 1, −∞], [1, 1, 2]]; the maximum of each row, 1, 1 and 2, taken off:
+        [[0, −∞, −∞], [−1, 0, −∞], [−1, −1, 0]]; exp of it: [[1, 0, 0], [0.37, 1, 0], [0.37, 0.37, 1]];
+        divided by the sums 1, 1.37 and 1.74: [[1, 0, 0], [0.27, 0.73, 0], [0.21, 0.21, 0.58]].
+        """,
+        """
+        ```python
+        class Attention(Module):
+            def __init__(self, size, heads, seed=0):
+                if size % heads:
+                    raise ValueError(f"{heads} heads do not divide {size}")
+                self.heads = heads
+                self.query = Linear(size, size, seed=(seed, 0))
+                self.key = Linear(size, size, seed=(seed, 1))
+                self.value = Linear(size, size, seed=(seed, 2))
+                self.out = Linear(size, size, seed=(seed, 3))
+
+            def split(self, x):
+                batch, time, size = x.data.shape
+                x = x.reshape(...)
+                return ...
+
+            def forward(self, x):
+                batch, time, size = x.data.shape
+                q = self.split(self.query(x))
+                k = ...
+                v = ...
+                scores = ...  # (batch, heads, time, time)
+                future = ...  # (time, time)
+                scores = scores + future
+                e = (scores - ...).exp()  # each row's maximum, as a number
+                p = ...
+                mixed = ...  # back to (batch, time, size)
+                return self.out(mixed)
+        ```
+        """,
+    ),
 )
 
 
@@ -174,7 +239,8 @@ attention.changed(
 attention.changed(
     "the last layer is missing",
     """
-    `out` mixes what the heads have found.
+    `out` mixes what the heads have found. Without it, each head fills its own part of the vector, and
+    the parts never meet.
     """,
     ("return self.out(mixed)", "return mixed"),
 )
@@ -191,7 +257,8 @@ attention.changed(
 attention.changed(
     "overflows for large scores",
     """
-    exp(800) is infinite. Subtract each row's maximum first.
+    exp(800) is infinite, and infinite / infinite is NaN. Subtract each row's own maximum first: it
+    cancels in the quotient.
     """,
     ("e = (scores - scores.data.max(-1, keepdims=True)).exp()", "e = scores.exp()"),
 )
@@ -203,6 +270,68 @@ attention.changed(
     cause. Refuse it at once.
     """,
     ("if size % heads:", "if False:"),
+)
+
+attention.changed(
+    "masks after softmax",
+    """
+    Weights were set to 0 after they had been made to sum to 1. What is left of a row sums to less, and
+    places early in the text get vectors that are too small. Mask the scores, with −∞.
+    """,
+    (
+        (
+            "        future = np.triu(np.full((time, time), -np.inf), 1)\n"
+            "        scores = scores + future\n"
+        ),
+        "",
+    ),
+    ("p = e / e.sum(-1, keepdims=True)", "p = e / e.sum(-1, keepdims=True) * np.tri(time)"),
+)
+
+attention.changed(
+    "masked scores are 0",
+    """
+    A score of 0 is not *no attention*: exp(0) is 1. Only a score of −∞ has the weight 0, so the mask is
+    added and not multiplied.
+    """,
+    ("scores = scores + future", "scores = scores * np.isfinite(future)"),
+)
+
+attention.changed(
+    "remembers the first text's mask",
+    """
+    The mask was made once and kept. It has the first text's length, and the next text may be shorter or
+    longer, as when the model writes letter by letter.
+    """,
+    (
+        "        future = np.triu(np.full((time, time), -np.inf), 1)\n",
+        (
+            '        if not hasattr(self, "mask"):\n'
+            "            self.mask = np.triu(np.full((time, time), -np.inf), 1)\n"
+        ),
+    ),
+    ("scores = scores + future", "scores = scores + self.mask"),
+)
+
+attention.changed(
+    "the weights without their gradient",
+    """
+    The weights were computed from `.data`, as plain numbers. So the gradient reaches the values, and never
+    the queries and keys: what to look at cannot be learned.
+    """,
+    (
+        "p = e / e.sum(-1, keepdims=True)",
+        "p = Tensor(e.data / e.data.sum(-1, keepdims=True))",
+    ),
+)
+
+attention.changed(
+    "rows and columns of the scores are exchanged",
+    """
+    Row i belongs to the place that looks, so it is made of query i and all keys: q @ kᵀ. With k @ qᵀ, each
+    place is asked what it offers, and the mask and softmax work along the wrong side.
+    """,
+    ("q @ k.transpose(2, 3)", "k @ q.transpose(2, 3)"),
 )
 
 
@@ -286,6 +415,15 @@ def _(Attention):
         (True, False)
     )
 
+    def lengths():
+        layer = _layer(Attention, 6, 3)
+        layer(Tensor(_draw(3, 2, 3, 6)))
+        return layer(Tensor(_draw(1, 2, 5, 6))).data.tolist()
+
+    yield case("a text of 3 places, then one of 5: the second result", lengths).gives(
+        _real((2, 5, 6), 3)[0]
+    )
+
     def large():
         return _layer(Attention, 4, 2, 60.0)(Tensor(_draw(1, 1, 4, 4))).data.tolist()
 
@@ -300,7 +438,8 @@ def _(Attention):
             layer = _layer(Attention, shape[-1], heads)
             x = Tensor(_draw(1, *shape), requires_grad=True)
             layer(x).backward(_draw(2, *shape))
-            return [x.grad.tolist(), *(getattr(layer, n).weight.grad.tolist() for n in NAMES)]
+            parts = [x, *(getattr(layer, name).weight for name in NAMES)]
+            return [None if p.grad is None else p.grad.tolist() for p in parts]
 
         run = case(f"of x {shape} and the four weights, {heads} heads", gradients)
         yield run.gives(_real(shape, heads)[1], tolerance=1e-5)

@@ -23,11 +23,48 @@ norm = Exercise(
 
     `LayerNorm(size)` has the parameters `weight` (ones) and `bias` (zeros) of shape `(size,)`, and
     works along the last dimension of `x` of shape `(..., size)`. The variance is the mean of the
-    squared deviations. Write `forward` with operations of your `Tensor` (`mean`, `*`, `**`), and the
-    gradient comes by itself.
+    squared deviations, also where x is large compared with them. Write `forward` with operations of
+    your `Tensor` (`mean`, `*`, `**`), and the gradient comes by itself. x stays as it is.
 
     For x = [1, 3]: mean 2, deviations [−1, 1], variance 1, y = [−1, 1] (with ε = 0).
     """,
+    without=("torch.nn.functional.layer_norm", "torch.nn.LayerNorm"),
+    hints=(
+        """
+        Four lines of arithmetic on tensors. `keepdims=True` keeps the last dimension with size 1, so that
+        the mean broadcasts against x again. Compute the deviations first: the variance is a mean of their
+        squares, and they are what is scaled.
+        """,
+        """
+        x = [[1, 3], [10, 10], [0, 4]] with ε = 0.25, weight [1, 2] and bias [0, 5]:
+
+        | what | row 0 | row 1 | row 2 |
+        | --- | --- | --- | --- |
+        | mean | 2 | 10 | 2 |
+        | deviations | [−1, 1] | [0, 0] | [−2, 2] |
+        | variance | 1 | 0 | 4 |
+        | √(variance + ε) | 1.118 | 0.5 | 2.062 |
+        | deviations, scaled | [−0.894, 0.894] | [0, 0] | [−0.97, 0.97] |
+        | times weight, plus bias | [−0.894, 6.789] | [0, 5] | [−0.97, 6.94] |
+
+        Each row is on its own. Row 1 shows what ε is for: without it, 0 would be divided by 0.
+        """,
+        """
+        ```python
+        class LayerNorm(Module):
+            def __init__(self, size, eps=1e-5):
+                self.weight = Tensor(..., requires_grad=True)
+                self.bias = Tensor(..., requires_grad=True)
+                self.eps = eps
+
+            def forward(self, x):
+                centred = x - ...
+                variance = ...  # shape (..., 1)
+                scale = ... ** -0.5
+                return ...
+        ```
+        """,
+    ),
 )
 
 
@@ -79,7 +116,8 @@ norm.changed(
 norm.changed(
     "epsilon outside the root",
     """
-    ε is added to the variance, under the root.
+    ε is added to the variance, under the root. For vectors that hardly vary it makes a difference:
+    √1e-5 is 0.003, and not 0.00001.
     """,
     ("scale = (variance + self.eps) ** -0.5", "scale = (variance**0.5 + self.eps) ** -1"),
 )
@@ -122,12 +160,66 @@ norm.changed(
 norm.changed(
     "one scale for all elements",
     """
-    `weight` and `bias` have a number for each element of the vector, shape (size,).
+    `weight` and `bias` have a number for each element of the vector, shape (size,). A single number
+    would scale all elements alike.
     """,
     (
         "self.weight = Tensor(np.ones(size), requires_grad=True)",
         "self.weight = Tensor(np.ones(1), requires_grad=True)",
     ),
+)
+
+norm.changed(
+    "a difference of large squares",
+    """
+    mean(x²) − mean(x)² is the variance on paper. For x around 10⁸ both are around 10¹⁶, where the
+    neighbouring floating-point numbers are 2 apart, so the difference is noise. Square the deviations.
+    """,
+    (
+        "variance = (centred * centred).mean(-1, keepdims=True)",
+        (
+            "mean = x.mean(-1, keepdims=True)\n"
+            "        variance = (x * x).mean(-1, keepdims=True) - mean * mean"
+        ),
+    ),
+)
+
+norm.changed(
+    "takes the mean off the input itself",
+    """
+    `x.data -= ...` writes into the array that was handed in. In a GPT, x is also added to the result
+    further on, and it has other numbers then.
+    """,
+    (
+        "centred = x - x.mean(-1, keepdims=True)",
+        "x.data -= x.data.mean(-1, keepdims=True)\n        centred = x - x.mean(-1, keepdims=True)",
+    ),
+)
+
+norm.changed(
+    "forgets the root",
+    """
+    Dividing by the variance instead of its root makes large vectors small and small ones large. The
+    standard deviation has the unit of x; the variance has its square.
+    """,
+    ("** -0.5", "** -1"),
+)
+
+norm.changed(
+    "squares that are not centred",
+    """
+    The variance is the mean square of the *deviations*. The mean square of x itself is larger by the
+    squared mean.
+    """,
+    ("(centred * centred)", "(x * x)"),
+)
+
+norm.changed(
+    "the mean stays in the result",
+    """
+    The numerator is x − mean(x). Here x itself was scaled, so its mean is still there, if smaller.
+    """,
+    ("return centred * scale", "return x * scale"),
 )
 
 
@@ -176,6 +268,20 @@ def _(LayerNorm):
     wanted = torch.nn.functional.layer_norm(torch.tensor([1e-3, 3e-3], dtype=torch.float64), (2,))
     yield case("[0.001, 0.003], where eps matters", small).gives(wanted.tolist())
 
+    def far():
+        return LayerNorm(2)(Tensor([1e8 + 1, 1e8 + 3])).data.tolist()
+
+    yield case("[100000001, 100000003]", far).gives([-1.0, 1.0], tolerance=1e-4)
+
+    def kept():
+        x = Tensor([[1.0, 3.0], [5.0, 5.0]], requires_grad=True)
+        LayerNorm(2)(x).sum().backward()
+        return x.data.tolist()
+
+    yield case("x = [[1, 3], [5, 5]] after forward and backward", kept).gives(
+        [[1.0, 3.0], [5.0, 5.0]]
+    )
+
 
 @norm.check("gradients")
 def _(LayerNorm):
@@ -185,6 +291,7 @@ def _(LayerNorm):
             layer = _layer(LayerNorm, shape[-1])
             x = Tensor(_draw(1, *shape), requires_grad=True)
             layer(x).backward(_draw(2, *shape))
-            return [x.grad.tolist(), *(p.grad.tolist() for p in (layer.weight, layer.bias))]
+            parts = x, layer.weight, layer.bias
+            return [None if p.grad is None else p.grad.tolist() for p in parts]
 
         yield case(f"of x {shape}, weight and bias", gradients).gives(list(_real(shape)[1:]))

@@ -306,3 +306,145 @@ like(
         "    for p in parameters:\n        p.data.mul_(scale)",
     ),
 )
+
+# -- optim.loss
+
+like(
+    "optim.loss",
+    "one gradient for two inputs",
+    ("return g * part / len(part), None", "return g * part / len(part)"),
+)
+like(
+    "optim.loss",
+    "softmax along the batch",
+    ("scores.max(-1, keepdims=True)", "scores.max(0, keepdims=True)"),
+    ("np.exp(shifted).sum(-1, keepdims=True)", "np.exp(shifted).sum(0, keepdims=True)"),
+)
+like(
+    "optim.loss",
+    "forgets the minus",
+    ("return -log_p[self.place].mean()", "return log_p[self.place].mean()"),
+)
+like(
+    "optim.loss",
+    "takes every label in every row",
+    ("self.place = np.arange(len(labels)), labels", "self.place = slice(None), labels"),
+)
+like(
+    "optim.loss",
+    "shifts the scores in place",
+    (
+        "shifted = scores - scores.max(-1, keepdims=True)",
+        "shifted = scores\n        shifted -= scores.max(-1, keepdims=True)",
+    ),
+)
+like(
+    "optim.loss",
+    "two losses share what they saved",
+    ("self.p = np.exp(log_p)", "CrossEntropy.p = np.exp(log_p)"),
+    (
+        "self.place = np.arange(len(labels)), labels",
+        "CrossEntropy.place = np.arange(len(labels)), labels",
+    ),
+    ("-log_p[self.place]", "-log_p[CrossEntropy.place]"),
+)
+like(
+    "optim.loss",
+    "a small number inside the logarithm",
+    ("log_p = shifted - log_sum", "log_p = np.log(np.exp(shifted - log_sum) + 1e-12)"),
+)
+like(
+    "optim.loss",
+    "the mean over all scores",
+    ("return g * part / len(part), None", "return g * part / part.size, None"),
+)
+like(
+    "optim.loss",
+    "divides before 1 is taken off",
+    ("part = self.p.copy()", "part = self.p / len(self.p)"),
+    ("return g * part / len(part), None", "return g * part, None"),
+)
+
+# -- optim.package
+
+like(
+    "optim.package",
+    "a count of steps for each parameter",
+    ("        self.steps += 1\n", ""),
+    ("self.steps = 0", "self.steps = [0] * len(self.parameters)"),
+    ("            g = p.grad\n", "            g = p.grad\n            self.steps[n] += 1\n"),
+    ("b1**self.steps", "b1 ** self.steps[n]"),
+    ("b2**self.steps", "b2 ** self.steps[n]"),
+    ('"steps": self.steps', '"steps": list(self.steps)'),
+    (
+        'self.steps, self.lr = state["steps"], state["lr"]',
+        'self.steps, self.lr = list(state["steps"]), state["lr"]',
+    ),
+)
+like(
+    "optim.package",
+    "a step without any gradient is not counted",
+    (
+        "        self.steps += 1\n",
+        "        self.steps += any(p.grad is not None for p in self.parameters)\n",
+    ),
+)
+like(
+    "optim.package",
+    "goes through the generator once",
+    ("self.parameters = list(parameters)", "self.parameters = parameters"),
+    ("        if not self.parameters:\n", "        if self.parameters == []:\n"),
+)
+like(
+    "optim.package",
+    "two optimizers share what they loaded",
+    ('self.first = [array.copy() for array in state["first"]]', 'self.first = state["first"]'),
+    ('self.second = [array.copy() for array in state["second"]]', 'self.second = state["second"]'),
+)
+like(
+    "optim.package",
+    "the learning rate is not restored",
+    ('self.steps, self.lr = state["steps"], state["lr"]', 'self.steps = state["steps"]'),
+)
+like(
+    "optim.package",
+    "a learning rate of 0 is refused",
+    ("if lr < 0:", "if lr <= 0:"),
+)
+like(
+    "optim.package",
+    "the corrected averages are kept",
+    (
+        "mean = self.first[n] / (1 - b1**self.steps)",
+        "mean = self.first[n] = self.first[n] / (1 - b1**self.steps)",
+    ),
+    (
+        "square = self.second[n] / (1 - b2**self.steps)",
+        "square = self.second[n] = self.second[n] / (1 - b2**self.steps)",
+    ),
+)
+like(
+    "optim.package",
+    "the decay is taken off the moved parameter",
+    (
+        "p.data = p.data - self.lr * (step + self.decay * p.data)",
+        "p.data = p.data - self.lr * step\n            p.data = p.data - self.lr * self.decay * p.data",
+    ),
+)
+like(
+    "optim.package",
+    "both averages are corrected by the first beta",
+    ("(1 - b2**self.steps)", "(1 - b1**self.steps)"),
+)
+like(
+    "optim.package",
+    "a state of another size is half loaded",
+    (
+        '        if len(state["first"]) != len(self.parameters):\n'
+        '            raise ValueError("a state of other parameters")\n'
+        '        self.steps, self.lr = state["steps"], state["lr"]\n',
+        '        self.steps, self.lr = state["steps"], state["lr"]\n'
+        '        if len(state["first"]) != len(self.parameters):\n'
+        '            raise ValueError("a state of other parameters")\n',
+    ),
+)

@@ -376,3 +376,84 @@ like(
     "stops at the first index that is 0",
     ("if job is not None:", "if job is not None and job[1]:"),
 )
+
+# -- data.package
+
+like(
+    "data.package",
+    "an epoch that was broken off comes again",
+    (
+        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
+        "order = self.order(self.epoch)",
+    ),
+    (
+        "yield self.collate([self.dataset[int(i)] for i in some])",
+        "yield self.collate([self.dataset[int(i)] for i in some])\n        self.epoch += 1",
+    ),
+)
+like(
+    "data.package",
+    "the seed plus the epoch",
+    ("np.random.default_rng((self.seed, epoch))", "np.random.default_rng(self.seed + epoch)"),
+)
+like(
+    "data.package",
+    "one loop at a time",
+    (
+        "        for n in range(len(self)):\n"
+        "            some = order[n * self.batch_size : (n + 1) * self.batch_size]\n"
+        "            yield self.collate([self.dataset[int(i)] for i in some])\n",
+        "        self.due = [order[n * self.batch_size :][: self.batch_size] for n in range(len(self))]\n"
+        "        return self\n\n"
+        "    def __next__(self):\n"
+        "        if not self.due:\n"
+        "            raise StopIteration\n"
+        "        return self.collate([self.dataset[int(i)] for i in self.due.pop(0)])\n",
+    ),
+)
+like(
+    "data.package",
+    "everything becomes a float",
+    (
+        "np.stack([np.asarray(sample) for sample in samples])",
+        "np.stack([np.asarray(sample, float) for sample in samples])",
+    ),
+)
+like(
+    "data.package",
+    "the last batch is filled from the beginning",
+    (
+        "order, self.epoch = self.order(self.epoch), self.epoch + 1",
+        "order, self.epoch = np.resize(self.order(self.epoch), len(self) * self.batch_size), self.epoch + 1",
+    ),
+)
+like(
+    "data.package",
+    "drop_last counts and does not drop",
+    (
+        "        for n in range(len(self)):\n",
+        "        for n in range(-(-len(order) // self.batch_size)):\n",
+    ),
+)
+like(
+    "data.package",
+    "asks with NumPy's integers",
+    ("self.dataset[int(i)]", "self.dataset[i]"),
+)
+like(
+    "data.package",
+    "lists are stacked like arrays",
+    ("isinstance(first, (tuple, list))", "isinstance(first, tuple)"),
+)
+like(
+    "data.package",
+    "different shapes become an array of objects",
+    (
+        "        shapes = {np.shape(sample) for sample in samples}\n"
+        "        if len(shapes) > 1:\n"
+        '            raise ValueError(f"shapes {sorted(shapes)} do not stack")\n'
+        "        return np.stack([np.asarray(sample) for sample in samples])",
+        "        shapes = {np.shape(sample) for sample in samples}\n"
+        "        return np.array(samples, dtype=object if len(shapes) > 1 else None)",
+    ),
+)

@@ -321,3 +321,68 @@ def freeze(model, keep):
                 p.grad = None
             part.eval()
     return list(getattr(model, keep).parameters())
+
+
+# -- training.conv
+
+like(
+    "training.conv",
+    "cuts everything off where there is no padding",
+    (
+        "inside = g_padded[:, :, edge : high - edge, edge : wide - edge]",
+        "inside = g_padded[:, :, edge:-edge, edge:-edge]",
+    ),
+)
+like(
+    "training.conv",
+    "two convolutions share what they saved",
+    ("self.windows = layout.of(padded.ravel())", "Conv2d.windows = layout.of(padded.ravel())"),
+)
+like(
+    "training.conv",
+    "the second way back adds to the first",
+    (
+        "self.step, self.padding = step, padding",
+        "self.step, self.padding = step, padding\n        self.g_padded = np.zeros(self.shape)",
+    ),
+    ("g_padded = np.zeros(self.shape)\n        rows", "g_padded = self.g_padded\n        rows"),
+)
+like(
+    "training.conv",
+    "height and width are exchanged",
+    ("return result.transpose(0, 3, 1, 2)", "return result.transpose(0, 3, 2, 1)"),
+)
+like(
+    "training.conv",
+    "the filters' gradient begins with the channels",
+    (
+        "g_filters = np.tensordot(g, self.windows, ((0, 2, 3), (0, 2, 3)))",
+        "g_filters = np.tensordot(self.windows, g, ((0, 2, 3), (0, 2, 3)))",
+    ),
+)
+like(
+    "training.conv",
+    "pads on one side",
+    ("edge = (padding, padding)", "edge = (padding, 0)"),
+)
+like(
+    "training.conv",
+    "repeats the edge instead of zeros",
+    (
+        "np.pad(images, ((0, 0), (0, 0), edge, edge))",
+        'np.pad(images, ((0, 0), (0, 0), edge, edge), mode="edge")',
+    ),
+)
+like(
+    "training.conv",
+    "takes images for squares",
+    ("rows, columns = g.shape[2], g.shape[3]", "rows = columns = g.shape[2]"),
+)
+like(
+    "training.conv",
+    "the first filter's gradient goes to the images",
+    (
+        "parts = np.tensordot(g, self.filters, ((1,), (0,)))",
+        "parts = np.tensordot(g[:, :1], self.filters[:1], ((1,), (0,)))",
+    ),
+)

@@ -146,7 +146,7 @@ def batch_sums(graph: Graph) -> Graph:
     for node in reversed(list(made.nodes)):
         if id(node) in inner or not is_sum(node):
             continue
-        terms, parts, turned = terms_of(node, used)
+        terms, parts, transposed = terms_of(node, used)
         inner.update(map(id, parts))
         if len(terms) < FEWEST or not all(aliases.quiet(v) for t in terms for v in t.inputs):
             continue
@@ -159,22 +159,22 @@ def batch_sums(graph: Graph) -> Graph:
                 for t in terms
                 for v in t.inputs
             }
-        ) > 1 or node.output.type != sum_type(node, turned):
+        ) > 1 or node.output.type != sum_type(node, transposed):
             continue
-        put_after(made, node, one_sum(made, node, terms, turned))
+        put_after(made, node, one_sum(made, node, terms, transposed))
     return eliminate_dead_code(made)
 
 
-def sum_type(node: Node, turned: bool) -> types.Type:
-    """The type of a sum's result in new memory, row by row or, where turned, column by column."""
+def sum_type(node: Node, transposed: bool) -> types.Type:
+    """The type of a sum's result in new memory, row by row or, where transposed, column by column."""
     found = node.output.type
     assert isinstance(found, types.Tensor) and found.shape is not None
     rows, columns = found.shape
-    strides = (1, rows) if turned else (columns, 1)
+    strides = (1, rows) if transposed else (columns, 1)
     return types.Tensor(found.dtype, found.shape, strides, found.requires_grad, found.device)
 
 
-def one_sum(graph: Graph, node: Node, terms: Sequence[Node], turned: bool) -> list[Node]:
+def one_sum(graph: Graph, node: Node, terms: Sequence[Node], transposed: bool) -> list[Node]:
     """The nodes that compute a sum of products at once; they take over the sum's result."""
     shapes = [product_shape(t) or (0, 0, 0) for t in terms]
     (m, _, n), k = shapes[0], sum(s[1] for s in shapes)
@@ -184,7 +184,7 @@ def one_sum(graph: Graph, node: Node, terms: Sequence[Node], turned: bool) -> li
     rights, right = joined(graph, [t.inputs[1] for t in terms], 0, (k, n), out.type)
     whole = graph.make("aten::mm", [left, right], [matrix(out.type, m, n)], source=node.source)
     added = [*lefts, *rights, whole]
-    if turned:
+    if transposed:
         added.append(graph.make("aten::t", [whole.output], [out.type], source=node.source))
     node.outputs = [graph.value(out.type)]  # the addition is dead from here on
     node.outputs[0].node = node
@@ -215,7 +215,7 @@ def terms_of(
     """The products that a tree of additions adds, the additions, and whether it is their transposes
     that are added; no products where something else is added, or a part is used elsewhere."""
     terms: list[Node] = []
-    turns: set[bool] = set()
+    transpositions: set[bool] = set()
     parts = [node]
     waiting = list(node.inputs[:2][::-1])
     while waiting:
@@ -226,13 +226,15 @@ def terms_of(
             parts.append(v.node)
             waiting += v.node.inputs[:2][::-1]
             continue
-        turned = v.node.record is view.t
-        maker = v.node.inputs[0].node if turned else v.node
+        transposed = v.node.record is view.t
+        maker = v.node.inputs[0].node if transposed else v.node
         if maker is None or product_shape(maker) is None or len(used[maker.output]) != 1:
             return [], parts, False
         terms.append(maker)
-        turns.add(turned)
-    return (terms, parts, turns == {True}) if len(turns) == 1 else ([], parts, False)
+        transpositions.add(transposed)
+    return (
+        (terms, parts, transpositions == {True}) if len(transpositions) == 1 else ([], parts, False)
+    )
 
 
 # -- building --------------------------------------------------------------------------------------
@@ -254,8 +256,8 @@ def joined(
     ):
         lying = [v.node.inputs[0] for v in values if v.node is not None]
         nodes, whole = joined(graph, lying, 1 - dim, (shape[1], shape[0]), like)
-        turned = types.Tensor(like.dtype, shape, (1, shape[0]), like.requires_grad, like.device)
-        node = graph.make("aten::t", [whole], [turned])
+        transposed = types.Tensor(like.dtype, shape, (1, shape[0]), like.requires_grad, like.device)
+        node = graph.make("aten::t", [whole], [transposed])
         return [*nodes, node], node.output
     listed = graph.make("prim::ListConstruct", list(values), [types.List(types.TENSOR)])
     axis = graph.constant(dim)

@@ -24,7 +24,7 @@ from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.classes import register
 from toytorch.jit.script.pythons import Pythons
-from toytorch.jit.script.reading import surroundings
+from toytorch.jit.script.reading import names_of
 from toytorch.jit.script.values import (
     Known,
     Method,
@@ -383,7 +383,7 @@ class Calls(Pythons, Attributes):
         hint = getattr(function, "__annotations__", {}).get("return", Tensor)
         try:
             if isinstance(hint, str):
-                return read(ast.parse(hint, mode="eval").body, surroundings(function))
+                return read(ast.parse(hint, mode="eval").body, names_of(function))
             return type_of(hint)
         except (Unreadable, AttributeError):
             return types.TENSOR

@@ -84,7 +84,7 @@ def read_function(function: Any) -> Program:
         if p.default is not p.empty
     }
     file = inspect.getsourcefile(function) or "<unknown>"
-    return Program(tree, file, text.splitlines(), first, indent, surroundings(function), defaults)
+    return Program(tree, file, text.splitlines(), first, indent, names_of(function), defaults)
 
 
 def read_text(text: str, names: Callable[[str], Any], file: str = "<string>") -> list[Program]:
@@ -113,7 +113,7 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def surroundings(function: Any) -> Callable[[str], Any]:
+def names_of(function: Any) -> Callable[[str], Any]:
     """Looks names up as the function does: in the functions around it, its module, builtins."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
 

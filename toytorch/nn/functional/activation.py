@@ -13,7 +13,7 @@ from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
 from toytorch.ops.elementwise.activation import softsign, tanhshrink
-from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions import exponentials
 
 __all__ = [
     "celu",
@@ -235,7 +235,7 @@ def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
-    return reduce.softmax.function(input, _chosen(input, dim), dtype)
+    return exponentials.softmax.function(input, _chosen(input, dim), dtype)
 
 
 def softmin(
@@ -249,7 +249,7 @@ def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """log of softmax."""
-    return reduce.log_softmax.function(input, _chosen(input, dim), dtype)
+    return exponentials.log_softmax.function(input, _chosen(input, dim), dtype)
 
 
 def _chosen(input: Tensor, dim: int | None) -> int:

@@ -97,11 +97,11 @@ def lstm_forward(
     acts = xp.empty_like(gates)
     cells = xp.empty((len(gates), n), gates.dtype)
     tanhs, outputs = xp.empty_like(cells), xp.empty((len(gates), h0.shape[1]), gates.dtype)
-    turned = xp.ascontiguousarray(w_hh.T)  # halves the time of a step's product
+    transposed = xp.ascontiguousarray(w_hh.T)  # halves the time of a step's product
     once = w_hr is None and in_one_pass(gates)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
-        xp.matmul(h[:rows], turned, out=a)
+        xp.matmul(h[:rows], transposed, out=a)
         if once:
             four, cell = quarters(a, n), c[:rows]
             LSTM_STEP(
@@ -199,10 +199,10 @@ def gru_forward(
     n, h = h0.shape[1], h0.copy()
     acts = xp.empty_like(gates)
     shares, outputs = xp.empty((len(gates), n), gates.dtype), xp.empty((len(gates), n), gates.dtype)
-    turned = xp.ascontiguousarray(w_hh.T)
+    transposed = xp.ascontiguousarray(w_hh.T)
     for lo, hi in spans:
         rows, a = hi - lo, acts[lo:hi]
-        xp.matmul(h[:rows], turned, out=a)
+        xp.matmul(h[:rows], transposed, out=a)
         if b_hh is not None:
             a += b_hh
         shares[lo:hi] = a[:, 2 * n :]
@@ -263,10 +263,10 @@ def rnn_forward(
     xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, relu: bool, spans: Spans
 ) -> tuple[Any, ...]:
     """h ← tanh(input's share + h·Wᵀ), or max(0, ·). Results: outputs and the last h."""
-    h, outputs, turned = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
+    h, outputs, transposed = h0.copy(), xp.empty_like(gates), xp.ascontiguousarray(w_hh.T)
     for lo, hi in spans:
         out = outputs[lo:hi]
-        xp.matmul(h[: hi - lo], turned, out=out)
+        xp.matmul(h[: hi - lo], transposed, out=out)
         out += gates[lo:hi]
         if relu:
             xp.maximum(out, 0, out=out)

@@ -9,7 +9,7 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

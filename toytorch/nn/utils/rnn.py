@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Device
-from toytorch.ops.creation.create import as_tensor
+from toytorch.ops.creation.from_data import as_tensor
 
 
 class PackedSequence_(NamedTuple):

@@ -20,7 +20,7 @@ from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import Array, Device, DType, Layout, MemoryFormat, Scalar
 from toytorch.facts.size import contiguous_strides, infer_size, view_strides
 from toytorch.facts.size import is_contiguous as is_row_major
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import creating, general, public, takes_words
 from toytorch.ops.shaping import rearrange, view
 
@@ -303,7 +303,7 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of data with the type and place of this tensor."""
-    return create.tensor(
+    return from_data.tensor(
         data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )
 
@@ -311,7 +311,7 @@ def new_tensor(
 def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
-    >>> create.tensor([1, 2]).new([3])
+    >>> from_data.tensor([1, 2]).new([3])
     tensor([3])
     """
     made = make_legacy(Tensor, *args, type=self.dtype)

@@ -14,10 +14,11 @@ from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.ops.creation.create import tensor as make_tensor
+from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.indexing import by_index as gathering
 from toytorch.ops.scalars import as_element
-from toytorch.ops.shaping.view import alias, select, slice_, unsqueeze
+from toytorch.ops.shaping.slices import select, slice_
+from toytorch.ops.shaping.view import alias, unsqueeze
 
 INDEX_TYPES = (types.int64, types.int32, types.uint8, types.bool)
 

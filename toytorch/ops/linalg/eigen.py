@@ -42,9 +42,9 @@ def _eigh_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> An
     g, v = gs[1], result1
     if absent(g):
         return (v * gs[0].unsqueeze(-2)) @ v.mH
-    turned = v.mH @ g
-    need_free_phase(turned.diagonal(0, -2, -1), "linalg_eigh_backward", "eigenvectors")
-    off = turned / differences(result0)
+    in_basis = v.mH @ g
+    need_free_phase(in_basis.diagonal(0, -2, -1), "linalg_eigh_backward", "eigenvectors")
+    off = in_basis / differences(result0)
     off = off - off.diagonal(0, -2, -1).diag_embed() + gs[0].to(v.dtype).diag_embed()
     return v @ off @ v.mH
 
@@ -135,11 +135,11 @@ def _eig_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any
     values, v, g = result0, result1, gs[1]
     middle = gs[0].diag_embed()
     if not absent(g):
-        turned = v.mH @ g
-        d = turned.diagonal(0, -2, -1)
+        in_basis = v.mH @ g
+        d = in_basis.diagonal(0, -2, -1)
         need_free_phase(d, "linalg_eig_backward", "eigenvectors")
-        turned = (turned - v.mH @ (v * d.real.unsqueeze(-2))) / differences(values).conj()
-        middle = middle + turned - turned.diagonal(0, -2, -1).diag_embed()
+        in_basis = (in_basis - v.mH @ (v * d.real.unsqueeze(-2))) / differences(values).conj()
+        middle = middle + in_basis - in_basis.diagonal(0, -2, -1).diag_embed()
     return solve_op.function(v.mH, middle @ v.mH)[0]
 
 

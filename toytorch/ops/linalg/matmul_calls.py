@@ -14,14 +14,14 @@ from toytorch.ops.define import public, takes_words
 from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.linalg import matmul
 from toytorch.ops.linalg.einsum import evaluate
-from toytorch.ops.shaping import view
+from toytorch.ops.shaping import slices, view
 
 
 @public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
 def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
-    >>> matmul_(create.eye(2), create.tensor([3., 4.]))
+    >>> matmul_(create.eye(2), from_data.tensor([3., 4.]))
     tensor([3., 4.])
     """
     try:
@@ -180,7 +180,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return view.diagonal.function(input).sum()
+    return slices.diagonal.function(input).sum()
 
 
 public("ger", method="ger")(matmul.outer.function)

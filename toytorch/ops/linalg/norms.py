@@ -15,7 +15,7 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import need_square
 from toytorch.ops.linalg.solve import inv_op
 from toytorch.ops.linalg.svd import svdvals
-from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions import exponentials
 
 ORDERS = ("fro", "nuc")
 
@@ -86,7 +86,7 @@ def matrix_norm(
     if not isinstance(ord, str) and abs(float(ord)) not in (1, 2, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "fro":
-        made = reduce.vector_norm.function(_convert(a, dtype, name), 2, (d0, d1), keepdim)
+        made = exponentials.vector_norm.function(_convert(a, dtype, name), 2, (d0, d1), keepdim)
         return put_out(made, out)
     a = _convert(a, dtype, name)
     if ord == "nuc" or abs(ord) == 2:
@@ -101,7 +101,7 @@ def matrix_norm(
         d0, d1 = d1, d0
     if not keepdim and d1 > d0:
         d1 -= 1
-    sums = reduce.vector_norm.function(a, 1, d0, keepdim)
+    sums = exponentials.vector_norm.function(a, 1, d0, keepdim)
     return put_out(sums.amax(d1, keepdim) if ord > 0 else sums.amin(d1, keepdim), out)
 
 
@@ -137,7 +137,7 @@ def norm(
     ):
         return matrix_norm(a, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     order = 2 if ord is None else ord
-    return reduce.vector_norm.function(
+    return exponentials.vector_norm.function(
         a,
         order,
         dims,
@@ -185,7 +185,7 @@ def cond(A: Tensor, p: float | str | None = None, *, out: Tensor | None = None) 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """‖input - other‖ₚ over all elements."""
     difference = input - other
-    return reduce.vector_norm.function(difference, p)
+    return exponentials.vector_norm.function(difference, p)
 
 
 # -- distances between all pairs of points --------------------------------------------------------
@@ -314,18 +314,18 @@ def _renorm(xp: ArrayModule, a: Array, p: float, dim: int, maxnorm: float) -> An
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if a.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {a.ndim} dimensions")
-    size = reduce._vector_norm(xp, a, p, _renorm_dims(a.shape, dim), True, None)
+    size = exponentials._vector_norm(xp, a, p, _renorm_dims(a.shape, dim), True, None)
     scale = xp.where(size > maxnorm, maxnorm / (size + EPSILON), 1)
     return a * scale.astype(size.dtype)
 
 
 def _renorm_gradient(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     dims = _renorm_dims(self.shape, dim)
-    size = reduce.vector_norm.function(self, p, dims, True)
+    size = exponentials.vector_norm.function(self, p, dims, True)
     over = size > maxnorm
     inner = (self.conj() * g).sum(dims, True)
     inner = inner.real if inner.dtype.is_complex else inner
-    along = reduce._norm_gradient(inner, self, p, dims, True, size)
+    along = exponentials._norm_gradient(inner, self, p, dims, True, size)
     moved = (g - along / (size + EPSILON)) * (maxnorm / (size + EPSILON))
     return g * ~over + moved.masked_fill(~over, 0)  # which may be NaN at 0
 

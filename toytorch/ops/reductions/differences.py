@@ -10,12 +10,12 @@ from toytorch.facts import dtype as types
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
-from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping import rearrange, slices
 
 
 def piece(x: Tensor, dim: int, start: int | None, end: int | None) -> Tensor:
     """x[start:end] along a dimension."""
-    return view.slice_.function(x, dim, start, end, 1)
+    return slices.slice_.function(x, dim, start, end, 1)
 
 
 @public("diff", method=True)
@@ -30,7 +30,7 @@ def diff(
 ) -> Tensor:
     """The n-th differences x[i+1] - x[i] along a dimension.
 
-    >>> diff(create.tensor([1, 4, 9]))
+    >>> diff(from_data.tensor([1, 4, 9]))
     tensor([3, 5])
     """
     if input.ndim == 0:
@@ -151,7 +151,7 @@ def gradient(
 ) -> list[Tensor]:
     """The slopes of a sampled function along each dimension, by central differences.
 
-    >>> gradient(create.tensor([1., 4., 9., 16.]))
+    >>> gradient(from_data.tensor([1., 4., 9., 16.]))
     [tensor([3., 4., 6., 7.])]
     """
     if edge_order not in (1, 2):

@@ -18,7 +18,7 @@ from toytorch.facts.hints import DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.overloads import logsumexp as plain_logsumexp
-from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions import exponentials
 from toytorch.ops.reductions.order_statistics import nanmedian
 
 
@@ -307,7 +307,7 @@ def norm(
 ) -> Tensor:
     """The p-norm of the elements that the mask shows."""
     filled = _filled(input, mask, math.inf if ord == -math.inf else 0)
-    return reduce.vector_norm.function(
+    return exponentials.vector_norm.function(
         filled, ord, _dims(dim, input.ndim), bool(keepdim), dtype=dtype or input.dtype
     )
 
@@ -321,7 +321,7 @@ def softmax(
 ) -> Tensor:
     """eˣ/Σeˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
-    return reduce.softmax.function(filled, dim, dtype or input.dtype)
+    return exponentials.softmax.function(filled, dim, dtype or input.dtype)
 
 
 @public("masked.log_softmax", tensor_first=False)
@@ -330,7 +330,7 @@ def log_softmax(
 ) -> Tensor:
     """log of softmax over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
-    return reduce.log_softmax.function(filled, dim, dtype or input.dtype)
+    return exponentials.log_softmax.function(filled, dim, dtype or input.dtype)
 
 
 @public("masked.softmin", tensor_first=False)
@@ -339,7 +339,7 @@ def softmin(
 ) -> Tensor:
     """e⁻ˣ/Σe⁻ˣ over the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, -1))
-    return reduce.softmax.function(-filled, dim, dtype or input.dtype)
+    return exponentials.softmax.function(-filled, dim, dtype or input.dtype)
 
 
 @public("masked.normalize", tensor_first=False)

@@ -13,7 +13,7 @@ from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
-from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions import exponentials, extremes, reduce
 
 if TYPE_CHECKING:
     from toytorch.core.op import Op
@@ -35,7 +35,7 @@ def norm(
         dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
     order = 2 if p in ("fro", None) else builtins.float(p)
-    return reduce.vector_norm.function(
+    return exponentials.vector_norm.function(
         input,
         order,
         dim,
@@ -141,4 +141,4 @@ def nanmean(
     return create.put_out(total / count, out)
 
 
-public_with_names(reduce.aminmax)
+public_with_names(extremes.aminmax)

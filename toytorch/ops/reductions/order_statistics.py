@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.reductions import sort
@@ -71,7 +71,7 @@ def nanmedian(
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
-    >>> nanmedian(create.tensor([1., math.nan, 3., 2.]))
+    >>> nanmedian(from_data.tensor([1., math.nan, 3., 2.]))
     tensor(2.)
     """
     if dim is None:
@@ -136,7 +136,7 @@ def _check(name: str, input: Tensor, q: Tensor | float, interpolation: str) -> T
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        return create.tensor(q, dtype=input.dtype, device=input.device)
+        return from_data.tensor(q, dtype=input.dtype, device=input.device)
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
@@ -204,5 +204,5 @@ def _quantile(name: str, skip: bool) -> Any:
     return public(name, method=True)(function)
 
 
-INT64 = create.tensor(0).dtype
+INT64 = from_data.tensor(0).dtype
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

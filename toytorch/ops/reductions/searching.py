@@ -12,7 +12,7 @@ from toytorch.core.dispatch import NUMBERS
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import general, public, watched
 from toytorch.ops.indexing import by_index
 from toytorch.ops.reductions import sort
@@ -31,7 +31,7 @@ def unique(
 ) -> Any:
     """The distinct elements in order, and how to build the input from them.
 
-    >>> unique(create.tensor([3, 1, 3]))
+    >>> unique(from_data.tensor([3, 1, 3]))
     tensor([1, 3])
     """
     op = unique_all if dim is None else unique_dim
@@ -49,7 +49,7 @@ def unique_consecutive(
 ) -> Any:
     """The elements (or slices) that differ from the one before, and how to build the input.
 
-    >>> unique_consecutive(create.tensor([1, 1, 2, 1]))
+    >>> unique_consecutive(from_data.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
     values, inverse, counts = consecutive.function(input, dim)
@@ -111,7 +111,7 @@ def isin(
 ) -> Tensor:
     """Whether each element is one of test_elements.
 
-    >>> isin(create.tensor([1, 2, 3]), create.tensor([2, 5]))
+    >>> isin(from_data.tensor([1, 2, 3]), from_data.tensor([2, 5]))
     tensor([False,  True, False])
     """
     operands = (elements, test_elements)
@@ -143,7 +143,7 @@ def nonzero_static(
 ) -> Tensor:
     """The first `size` places of non-zero elements; rows that are too many hold fill_value.
 
-    >>> nonzero_static(create.tensor([0, 5]), size=2)
+    >>> nonzero_static(from_data.tensor([0, 5]), size=2)
     tensor([[ 1],
             [-1]])
     """
@@ -161,7 +161,7 @@ def nonzero_static(
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
-    >>> unravel_index(create.tensor([5]), (2, 3))
+    >>> unravel_index(from_data.tensor([5]), (2, 3))
     (tensor([1]), tensor([2]))
     """
     if indices.dtype.rank != 1:
@@ -209,7 +209,7 @@ def searchsorted(
         )
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    values = input if isinstance(input, Tensor) else create.tensor(input)
+    values = input if isinstance(input, Tensor) else from_data.tensor(input)
     return sort.searchsorted.function(
         sorted_sequence, values, right=right or side == "right", out_int32=out_int32, out=out
     )

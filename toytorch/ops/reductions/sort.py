@@ -11,7 +11,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general
-from toytorch.ops.reductions.reduce import put_at
+from toytorch.ops.reductions.extremes import put_at
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor

@@ -10,11 +10,11 @@ import numpy as np
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.creation.ranges import arange
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic
-from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping import rearrange, slices, view
 from toytorch.ops.shaping.reshape import need_tensors
 
 
@@ -110,7 +110,7 @@ def repeat_interleave(
     if repeats is None:
         repeats, input, dim = input, arange(len(input)), 0
     if not isinstance(repeats, Tensor):
-        repeats = create.tensor(repeats)
+        repeats = from_data.tensor(repeats)
     if dim is not None and not input.ndim:
         wrap_dim(dim + 1 if dim >= 0 else dim + 2, 0)  # PyTorch looks one dimension further
     return rearrange.repeat_interleave.function(input, repeats, dim)
@@ -136,7 +136,7 @@ def flipud(input: Tensor) -> Tensor:
 def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned k times by 90 degrees, from the first to the second.
 
-    >>> rot90(create.tensor([[1, 2], [3, 4]]))
+    >>> rot90(from_data.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
     """
@@ -171,7 +171,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     made = (
         rearrange.diag_embed.function(input, diagonal)
         if input.ndim == 1
-        else view.diagonal.function(input, diagonal).clone()
+        else slices.diagonal.function(input, diagonal).clone()
     )
     return create.put_out(made, out)
 
@@ -229,7 +229,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, one a row.
 
-    >>> combinations(create.tensor([1, 2, 3]))
+    >>> combinations(from_data.tensor([1, 2, 3]))
     tensor([[1, 2],
             [1, 3],
             [2, 3]])
@@ -252,7 +252,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, from the highest down.
 
-    >>> vander(create.tensor([1, 2, 3]))
+    >>> vander(from_data.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
             [4, 2, 1],
             [9, 3, 1]])

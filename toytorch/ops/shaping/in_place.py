@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core import inplace as writing
 from toytorch.core.tensor import Tensor
 from toytorch.ops.define import public
-from toytorch.ops.shaping import view
+from toytorch.ops.shaping import strided, view
 from toytorch.ops.shaping.reshape import swapaxes
 
 
@@ -36,7 +36,7 @@ for _name, _function in {
     "swapaxes_": swapaxes,
     "transpose_": view.transpose.function,
     "swapdims_": swapaxes,
-    "as_strided_": view.as_strided.function,
+    "as_strided_": strided.as_strided.function,
 }.items():
     _relaid(_name, _function)
 
@@ -75,10 +75,10 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     step, start, n = sum(self.stride()), self.storage_offset(), min(self.shape)
-    view.as_strided.function(self, (n,), (step,), start).fill_(fill_value)
+    strided.as_strided.function(self, (n,), (step,), start).fill_(fill_value)
     rows, columns = self.shape[:2]
     if wrap and self.ndim == 2 and rows > columns + 1:
         more = -(-rows * columns // (columns + 1)) - n
         at = start + self.stride(0) * (columns + 1)
-        view.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
+        strided.as_strided.function(self, (more,), (step,), at).fill_(fill_value)
     return self

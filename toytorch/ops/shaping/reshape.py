@@ -15,7 +15,7 @@ from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, public
 from toytorch.ops.elementwise.complex_parts import conj
 from toytorch.ops.named_dims import flattened, unflattened
-from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping import rearrange, several, slices, view
 
 
 @public(method=True)
@@ -219,13 +219,13 @@ def split(
     >>> [len(p) for p in split(Tensor([1, 2, 3, 4, 5]), 2)]
     [2, 2, 1]
     """
-    return tuple(view.split.function(tensor, split_size_or_sections, dim))
+    return tuple(several.split.function(tensor, split_size_or_sections, dim))
 
 
 @public("split_with_sizes", method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes."""
-    return tuple(view.split.function(input, list(split_sizes), dim))
+    return tuple(several.split.function(input, list(split_sizes), dim))
 
 
 @public("chunk", method=True)
@@ -238,8 +238,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     n = input.shape[wrap_dim(dim, input.ndim)]
     size = -(-n // chunks)
     if size == 0:
-        return tuple(view.split.function(input, [0] * chunks, dim))
-    return tuple(view.split.function(input, size, dim))
+        return tuple(several.split.function(input, [0] * chunks, dim))
+    return tuple(several.split.function(input, size, dim))
 
 
 @public("tensor_split", method=True, words=PLACES)
@@ -264,16 +264,16 @@ def tensor_split(
     else:
         cuts = list(indices_or_sections)
     edges = [0, *cuts, None]
-    return tuple(view.slice_.function(input, d, a, b, 1) for a, b in zip(edges, edges[1:]))
+    return tuple(slices.slice_.function(input, d, a, b, 1) for a, b in zip(edges, edges[1:]))
 
 
 @public("unbind", method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices of a dimension, as views."""
-    return tuple(view.unbind.function(input, dim))
+    return tuple(several.unbind.function(input, dim))
 
 
 @public(method=True)
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Sliding windows over a dimension, in a new last dimension."""
-    return view.unfold.function(self, dimension, size, step)
+    return slices.unfold.function(self, dimension, size, step)

@@ -11,7 +11,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.define import general, public
-from toytorch.ops.shaping import rearrange, view
+from toytorch.ops.shaping import rearrange, several
 from toytorch.ops.shaping.reshape import PLACES, tensor_split
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _unsafe_split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
-    return view._split(xp, a, split_size, dim)
+    return several._split(xp, a, split_size, dim)
 
 
 def _joined(gs: Sequence[Tensor], dim: int) -> Any:

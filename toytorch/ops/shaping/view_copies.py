@@ -13,7 +13,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create
 from toytorch.ops.define import general, public, with_words
 from toytorch.ops.elementwise import complex_pairs
-from toytorch.ops.shaping import view
+from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
 
 # -- fresh memory for what a view shows -----------------------------------------------------------
@@ -26,26 +26,26 @@ def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> T
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
     if not -self.ndim <= dim < self.ndim and self.ndim:
         raise RuntimeError(f"narrow_copy(): expected dim < {self.ndim}, but got dim = {dim}")
-    return view.narrow.function(self, dim, start, length)
+    return slices.narrow.function(self, dim, start, length)
 
 
 VIEWS = {
     "alias": view.alias.function,
-    "as_strided": view.as_strided.function,
+    "as_strided": strided.as_strided.function,
     "expand": _expand,
     "detach": convert.detach,
-    "diagonal": view.diagonal.function,
+    "diagonal": slices.diagonal.function,
     "narrow": _narrow,
     "permute": view.permute.function,
-    "select": view.select.function,
-    "slice": view.slice_.function,
+    "select": slices.select.function,
+    "slice": slices.slice_.function,
     "t": view.t.function,
-    "split": view.split.function,
+    "split": several.split.function,
     "split_with_sizes": split_with_sizes,
     "squeeze": view.squeeze.function,
     "transpose": view.transpose.function,
     "unbind": unbind,
-    "unfold": view.unfold.function,
+    "unfold": slices.unfold.function,
     "unsqueeze": view.unsqueeze.function,
     "view": convert.view_,
     "view_as_complex": complex_pairs.view_as_complex.function,
@@ -110,13 +110,13 @@ slice_scatter: Op = general(
     d_self=lambda g, src_shape, dim, start, end, step: slice_scatter.function(
         g, g.new_zeros(src_shape), dim, start, end, step
     ),
-    d_src=lambda g, dim, start, end, step: view.slice_.function(g, dim, start, end, step),
+    d_src=lambda g, dim, start, end, step: slices.slice_.function(g, dim, start, end, step),
     doc="A copy with src written over a slice.",
 )
 
 
 def _select_scatter(xp: ArrayModule, a: Array, src: Array, dim: int, index: int) -> Any:
-    return _written(xp, a, src, lambda x: view._select(xp, x, dim, index))
+    return _written(xp, a, src, lambda x: slices._select(xp, x, dim, index))
 
 
 select_scatter: Op = general(
@@ -134,7 +134,7 @@ select_scatter: Op = general(
 def _diagonal_scatter(
     xp: ArrayModule, a: Array, src: Array, offset: int, dim1: int, dim2: int
 ) -> Any:
-    return _written(xp, a, src, lambda x: view._diagonal(xp, x, offset, dim1, dim2))
+    return _written(xp, a, src, lambda x: slices._diagonal(xp, x, offset, dim1, dim2))
 
 
 diagonal_scatter: Op = general(
@@ -158,7 +158,7 @@ def _as_strided_scatter(
     start = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
     strides = tuple(s // a.itemsize for s in a.strides)
     whole = backend.as_strided(memory, a.shape, strides, start)
-    part = view._as_strided(
+    part = strided._as_strided(
         xp, whole, size, stride, start if storage_offset is None else storage_offset
     )
     if part.shape != src.shape:

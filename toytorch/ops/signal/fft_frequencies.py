@@ -10,7 +10,8 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Device, DType, Layout
-from toytorch.ops.creation.create import put_out, tensor
+from toytorch.ops.creation.create import put_out
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, Device, DType, Layout
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
 
 Shape = Any  # a function from positions to the window's values

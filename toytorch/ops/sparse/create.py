@@ -10,7 +10,7 @@ from toytorch.backends import sparse as arrays
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, Device, DType, Nested
-from toytorch.ops.creation import create
+from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.sparse.coo import construct
 
@@ -105,7 +105,7 @@ def sparse_coo_tensor(
 def _as_tensor(value: Array | Tensor | Nested | None, dtype: DType | None, device: Device) -> Any:
     if isinstance(value, Tensor):
         return value.to(dtype=value.dtype if dtype is None else dtype, device=device)
-    return create.tensor(value, dtype=dtype, device=device)
+    return from_data.tensor(value, dtype=dtype, device=device)
 
 
 def _without_entries(

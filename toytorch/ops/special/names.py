@@ -7,7 +7,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
 from toytorch.ops.define import PUBLIC, takes_words
 from toytorch.ops.elementwise import arithmetic, elementary, floating
-from toytorch.ops.reductions import reduce
+from toytorch.ops.reductions import exponentials
 from toytorch.ops.special import bessel, error_gamma, incomplete_gamma
 
 # They make the records.
@@ -41,13 +41,13 @@ PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"], "special.polygamma": PU
 @takes_words()
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """`torch.softmax`."""
-    return reduce.softmax.function(input, dim, dtype)
+    return exponentials.softmax.function(input, dim, dtype)
 
 
 @takes_words()
 def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """`torch.log_softmax`."""
-    return reduce.log_softmax.function(input, dim, dtype)
+    return exponentials.log_softmax.function(input, dim, dtype)
 
 
 PUBLIC.update({"special.softmax": softmax, "special.log_softmax": log_softmax})

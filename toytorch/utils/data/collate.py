@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import float64
-from toytorch.ops.creation.create import as_tensor, tensor
+from toytorch.ops.creation.from_data import as_tensor, tensor
 from toytorch.ops.shaping.rearrange import stack
 from toytorch.utils.data import slots
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.core.random import Generator
 from toytorch.facts.dtype import float64
-from toytorch.ops.creation.create import as_tensor
+from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.creation.random import multinomial, randint, randperm
 
 

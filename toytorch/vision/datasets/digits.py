@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 from toytorch.utils.data.dataset import Dataset
 
 TRAIN = 1437  # of 1,797, the other 360 are for testing

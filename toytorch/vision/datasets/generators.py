@@ -14,7 +14,7 @@ import numpy as np
 from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import cpu
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import float32
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 
 PENGUIN_SPECIES = ("Adelie", "Chinstrap", "Gentoo")
 PENGUIN_FEATURES = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Array
 from toytorch.nn.modules.module import Module
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import multinomial, rand, randint, randperm
 
 if TYPE_CHECKING:

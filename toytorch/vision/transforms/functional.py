@@ -14,7 +14,7 @@ from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32, get_default_dtype, iinfo, int32, int64, uint8
 from toytorch.facts.hints import Array
 from toytorch.nn import functional as F
-from toytorch.ops.creation.create import as_tensor, from_numpy
+from toytorch.ops.creation.from_data import as_tensor, from_numpy
 from toytorch.vision.transforms.colour import (
     adjust_brightness,
     adjust_contrast,

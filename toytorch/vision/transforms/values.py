@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32
 from toytorch.nn.modules.module import Module
-from toytorch.ops.creation.create import tensor
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import rand, randint, randn, randperm
 from toytorch.vision.transforms import functional as F
 

@@ -16,7 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import float32
 from toytorch.facts.hints import Array
 from toytorch.nn import functional as F
-from toytorch.ops.creation.create import from_numpy, tensor
+from toytorch.ops.creation.from_data import from_numpy, tensor
 from toytorch.ops.overloads import where
 from toytorch.ops.shaping import rearrange
 

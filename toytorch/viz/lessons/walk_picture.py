@@ -9,7 +9,8 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.random import Generator
-from toytorch.ops.creation.create import tensor, zeros
+from toytorch.ops.creation.create import zeros
+from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.ranges import linspace
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation

@@ -1,0 +1,208 @@
+"""Log-sum-exp, softmax and its logarithm, and vector norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.backends.base import attempt
+from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.size import wrap_dim
+from toytorch.ops.define import reduction
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+from toytorch.ops.reductions.reduce import _need_float, axes, kept
+
+
+def _logsumexp(xp: ArrayModule, a: Array, dim: Sequence[int] | int, keepdim: bool) -> Any:
+    a = a.astype(np.float32) if a.dtype.kind in "biu" else a
+    over = axes(dim, a.ndim)
+    if not a.size:
+        return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
+    top = xp.amax(a.real, axis=over, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
+    total = xp.log(xp.sum(xp.exp(a - top), axis=over, keepdims=keepdim))
+    return total + (top if keepdim else top.squeeze(over))
+
+
+logsumexp = reduction(
+    "logsumexp(Tensor self, int[] dim, bool keepdim=False) -> Tensor",
+    _logsumexp,
+    d_self=lambda g, self, dim, keepdim, result: (
+        kept(g, self.shape, dim, keepdim) * (self - kept(result, self.shape, dim, keepdim)).exp()
+    ),
+    batch="along",
+    doc="log Σ eˣ without overflow.",
+)
+
+
+def _shifted(xp: ArrayModule, a: Array, dim: int, name: str) -> Any:
+    if not a.size:
+        return a.copy(), 0
+    if a.dtype.kind in "biuc":
+        kind = from_numpy_dtype(a.dtype).legacy
+        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{kind}'")
+    d = wrap_dim(dim, a.ndim)
+    if a.ndim == 0:
+        return a - a, None
+    return a - xp.amax(a, axis=d, keepdims=True), d
+
+
+def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    wrap_dim(dim, a.ndim)
+    y = attempt(xp, "softmax", a, dim) if dtype is None else None
+    if y is not None:
+        return y
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "softmax")
+    if not z.size:
+        return z
+    e = xp.exp(z)
+    if z.ndim:
+        e /= xp.sum(e, axis=d, keepdims=True)
+    return e
+
+
+def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    if dtype is None and a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
+        y = attempt(xp, "log_softmax", a, dim)
+        if y is not None:
+            return y
+        z = a - xp.maximum.reduce(a, axis=dim, keepdims=True)
+        z -= xp.log(xp.add.reduce(xp.exp(z), axis=dim, keepdims=True))
+        return z
+    wrap_dim(dim, a.ndim)
+    z, d = _shifted(xp, a if dtype is None else a.astype(dtype.numpy), dim, "log_softmax")
+    return z - xp.log(xp.sum(xp.exp(z), axis=d, keepdims=True)) if z.ndim and z.size else z
+
+
+softmax = reduction(
+    "softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
+    _softmax,
+    d_self="_softmax_backward_data(g, result, dim)",
+    batch="along",
+    names="same",
+    fused="e = exp(self - fmax(self)); e / sum(e)",
+    doc="eˣ/Σeˣ along a dimension.",
+)
+log_softmax = reduction(
+    "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
+    _log_softmax,
+    batch="along",
+    names="same",
+    fused="c = self - fmax(self); c - log(sum(exp(c)))",
+    doc="log of softmax, without overflow.",
+    d_self="_log_softmax_backward_data(g, result, dim)",
+)
+
+
+def _softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
+    made = attempt(xp, "softmax_backward", g, y, dim)
+    if made is not None:
+        return made
+    weighted = g * y
+    return (
+        weighted - y * xp.sum(weighted, axis=dim, keepdims=True) if g.ndim else (xp.zeros_like(g))
+    )
+
+
+def _softmax_share_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Any:
+    """y ↦ u·y - y·Σu·y, with u the gradient that came: its derivative, applied to g."""
+    inner = (grad_output * output).sum(dim, True)
+    return g * (grad_output - inner) - grad_output * (g * output).sum(dim, True)
+
+
+reduction(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
+    _softmax_backward,
+    function=False,
+    method=False,
+    out=False,
+    d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
+    d_output=_softmax_share_output,
+    batch="along",
+    fused="(grad_output - sum(grad_output * output)) * output",
+    doc="The gradient of softmax, y·(g - Σg·y).",
+)
+
+
+def _log_softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
+    made = attempt(xp, "log_softmax_backward", g, y, dim)
+    if made is not None:
+        return made
+    return g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True) if g.ndim else xp.zeros_like(g)
+
+
+reduction(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
+    _log_softmax_backward,
+    method=False,
+    out=False,
+    d_grad_output=lambda g, output, dim: g - (g * output.exp()).sum(dim, True),
+    d_output=lambda g, grad_output, output, dim: -g * output.exp() * grad_output.sum(dim, True),
+    batch="along",
+    fused="grad_output - exp(output) * sum(grad_output)",
+    doc="The gradient of log_softmax, g - eʸ·Σg.",
+)
+
+
+def _vector_norm(
+    xp: ArrayModule,
+    a: Array,
+    ord: float,
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+    dtype: DType | None,
+) -> Any:
+    a = a if dtype is None else a.astype(dtype.numpy)
+    _need_float("linalg.vector_norm", a)
+    over, size = axes(dim, a.ndim), xp.abs(a)
+    if ord == 2:
+        return xp.sqrt(xp.sum(size * size, axis=over, keepdims=keepdim))
+    if ord == 1:
+        return xp.sum(size, axis=over, keepdims=keepdim)
+    if ord == 0:
+        return xp.sum(size != 0, axis=over, keepdims=keepdim).astype(size.dtype)
+    if math.isinf(ord):
+        return (xp.amax if ord > 0 else xp.amin)(size, axis=over, keepdims=keepdim)
+    return xp.sum(size**ord, axis=over, keepdims=keepdim) ** (1 / ord)
+
+
+def _norm_gradient(
+    g: Tensor,
+    self: Tensor,
+    ord: float,
+    dim: Sequence[int] | int | None,
+    keepdim: bool,
+    result: Tensor,
+) -> Any:
+    g, norm = kept(g, self.shape, dim, keepdim), kept(result, self.shape, dim, keepdim)
+    if ord == 0:
+        return g * (self * 0)
+    if ord == 1:
+        return g * self.sgn()
+    if ord == 2:
+        return g * (self / norm).masked_fill(norm == 0, 0)
+    if math.isinf(ord):
+        mask = self.abs() == norm
+        return self.sgn() * mask * (g / mask.sum(list(axes(dim, self.ndim)), True))
+    size = self.abs()
+    return g * (self.sgn() * size ** (ord - 1) * norm ** (1 - ord)).masked_fill(
+        (norm == 0) | (size == 0), 0
+    )
+
+
+vector_norm = reduction(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
+    "dtype? dtype=None) -> Tensor",
+    _vector_norm,
+    d_self=_norm_gradient,
+    method=False,
+    holomorphic=False,
+    batch="along",
+    doc="(Σ|x|ᵖ)^{1/p} over dimensions.",
+)

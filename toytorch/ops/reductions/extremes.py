@@ -1,0 +1,268 @@
+"""Reductions that compare: largest and smallest elements, where they stand, any and all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
+from toytorch.ops import named_dims
+from toytorch.ops.define import reduction
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+from toytorch.ops.reductions.reduce import axes, kept
+
+
+def _refuse_empty(name: str, a: Array, dim: Sequence[int] | int | None) -> None:
+    over = axes(dim, a.ndim)
+    for d in over:
+        if a.shape[d] == 0:
+            if dim is None or (not isinstance(dim, int) and not len(dim)):
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for "
+                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
+                    "argument."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    if a.dtype.kind == "c":
+        raise RuntimeError(f"{name}: does not support complex input")
+
+
+def _extreme(name: str) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+        _refuse_empty(name, a, dim)
+        return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
+
+    return kernel
+
+
+def _share_ties(
+    g: Tensor, self: Tensor, dim: Sequence[int] | int | None, keepdim: bool, result: Tensor
+) -> Any:
+    mask = self == kept(result, self.shape, dim, keepdim)
+    count = mask.sum(list(axes(dim, self.ndim)), True)
+    return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
+
+
+amax = reduction(
+    "amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
+    _extreme("amax"),
+    d_self=_share_ties,
+    batch="along",
+    fused="max(self)",
+    doc="Maximum over dimensions; ties share the gradient.",
+)
+amin = reduction(
+    "amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
+    _extreme("amin"),
+    d_self=_share_ties,
+    batch="along",
+    fused="min(self)",
+    doc="Minimum over dimensions; ties share the gradient.",
+)
+
+
+def _all_extreme(name: str) -> Any:
+    def kernel(xp: ArrayModule, a: Array) -> Any:
+        _refuse_empty(name[1:], a, None)
+        return getattr(xp, name)(a)
+
+    return kernel
+
+
+def _aminmax(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
+    if dim is None and not a.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the "
+            "operation has no identity."
+        )
+    _refuse_empty("aminmax", a, dim)
+    if a.dtype.kind == "c":
+        raise NotImplementedError("\"aminmax_cpu\" not implemented for 'ComplexFloat'")
+    over = axes(dim, a.ndim)
+    return xp.amin(a, axis=over, keepdims=keepdim), xp.amax(a, axis=over, keepdims=keepdim)
+
+
+def _aminmax_gradient(
+    gs: Sequence[Tensor],
+    self: Tensor,
+    dim: int | None,
+    keepdim: bool,
+    result0: Tensor,
+    result1: Tensor,
+) -> Any:
+    parts = [
+        _share_ties(g, self, dim, keepdim, r)
+        for g, r in zip(gs, (result0, result1))
+        if g is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+aminmax = reduction(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    _aminmax,
+    d_self=_aminmax_gradient,
+    results=(True, True),
+    function=False,
+    method=False,
+    apart="memory and type",
+    doc="The smallest and the largest element, over all or one dimension.",
+)
+max_all = reduction(
+    "max(Tensor self) -> Tensor",
+    _all_extreme("amax"),
+    function=False,
+    method=False,
+    node="MaxBackward1",
+    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="max(self)",
+    doc="The largest element.",
+)
+min_all = reduction(
+    "min(Tensor self) -> Tensor",
+    _all_extreme("amin"),
+    function=False,
+    method=False,
+    node="MinBackward1",
+    d_self=lambda g, self, result: _share_ties(g, self, None, False, result),
+    names=named_dims.none,
+    fused="min(self)",
+    doc="The smallest element.",
+)
+
+
+def first_nan_or(name: str, xp: ArrayModule, a: Array, dim: int) -> Any:
+    """The index of an extreme along a dimension; the first NaN is the extreme of all."""
+    return getattr(xp, "arg" + name)(a, axis=dim)
+
+
+def _with_indices(name: str) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
+        d = wrap_dim(dim, a.ndim)
+        if a.ndim == 0:
+            if a.dtype.kind == "c":
+                raise RuntimeError(f"{name}(): does not support complex input")
+            return a.copy(), xp.zeros((), np.int64)
+        _refuse_empty(name, a, dim)
+        index = xp.expand_dims(first_nan_or(name, xp, a, d), d)
+        values = xp.take_along_axis(a, index, d)
+        if not keepdim:
+            values, index = values.squeeze(d), index.squeeze(d)
+        return values, index.astype(np.int64)
+
+    return kernel
+
+
+def put_at(g: Tensor | None, shape: tuple[int, ...], dim: int, index: Tensor, keepdim: bool) -> Any:
+    """Zeros of a shape with g written at an index along a dimension."""
+    if not shape:
+        return g
+    g, index = kept(g, shape, dim, keepdim), kept(index, shape, dim, keepdim)
+    return g.new_zeros(shape).scatter(dim, index, g)
+
+
+max_dim = reduction(
+    "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    _with_indices("max"),
+    function=False,
+    results=(True, False),
+    d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
+        gs[0], self_shape, dim, result1, keepdim
+    ),
+    batch="along",
+    doc="Maximum along a dimension and where it is.",
+)
+min_dim = reduction(
+    "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    _with_indices("min"),
+    function=False,
+    results=(True, False),
+    d_self=lambda gs, self_shape, dim, keepdim, result1: put_at(
+        gs[0], self_shape, dim, result1, keepdim
+    ),
+    batch="along",
+    doc="Minimum along a dimension and where it is.",
+)
+
+
+def _arg(name: str) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool) -> Any:
+        if a.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input")
+        if a.dtype.kind == "c":
+            raise RuntimeError(f"{name}: does not support complex input")
+        if dim is not None:
+            dim = wrap_dim(dim, a.ndim)
+        if a.size == 0 and (dim is None or a.shape[dim] == 0):
+            if dim is None:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for "
+                    "input.numel() == 0. Specify the reduction dim with the 'dim' "
+                    "argument."
+                )
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        if a.ndim == 0:
+            return xp.zeros((), np.int64)
+        return xp.asarray(getattr(xp, name)(a, axis=dim, keepdims=keepdim), dtype=np.int64)
+
+    return kernel
+
+
+argmax = reduction(
+    "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    _arg("argmax"),
+    upcast=False,
+    batch="along",
+    doc="Where the maximum is.",
+)
+argmin = reduction(
+    "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    _arg("argmin"),
+    upcast=False,
+    batch="along",
+    doc="Where the minimum is.",
+)
+
+
+def _any_all(name: str) -> Any:
+    def kernel(xp: ArrayModule, a: Array, dim: Sequence[int] | int | None, keepdim: bool) -> Any:
+        over = (
+            tuple(range(a.ndim))
+            if dim is None
+            else (() if isinstance(dim, (list, tuple)) and not dim else axes(dim, a.ndim))
+        )
+        result = getattr(xp, name)(a, axis=over, keepdims=keepdim)
+        return result.astype(np.uint8) if a.dtype == np.uint8 else result
+
+    return kernel
+
+
+all = reduction(
+    "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    _any_all("all"),
+    upcast=False,
+    doc="Whether all elements are non-zero.",
+)
+any = reduction(
+    "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    _any_all("any"),
+    upcast=False,
+    doc="Whether some element is non-zero.",
+)
+count_nonzero = reduction(
+    "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",
+    lambda xp, a, dim: xp.asarray(
+        xp.count_nonzero(a, axis=None if dim is None else axes(dim, a.ndim)), dtype=np.int64
+    ),
+    upcast=False,
+    out=False,
+    doc="How many elements are non-zero.",
+)
+
+# -- norms and exponentials -----------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""Several views at once: split and unbind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.size import wrap_dim
+from toytorch.ops import named_dims
+from toytorch.ops.define import view
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+from toytorch.ops.shaping.slices import _select
+
+
+def _sections(dim: int, ndim: int, sizes: Sequence[int]) -> list[Any]:
+    skip, start, places = (slice(None),) * dim, 0, []
+    for n in sizes:
+        places.append((*skip, slice(start, start + n)))
+        start += n
+    return places
+
+
+def _split(xp: ArrayModule, a: Array, split_size: int | Sequence[int], dim: int) -> Any:
+    if a.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = wrap_dim(dim, a.ndim)
+    n = a.shape[d]
+    if isinstance(split_size, int):
+        if split_size < 0:
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={split_size}"
+            )
+        if split_size == 0 and n:
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
+        step = max(split_size, 1)
+        sizes = [min(step, n - i) for i in range(0, n, step)] or [0]
+    else:
+        sizes = [int(s) for s in split_size]
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes to sum exactly to "
+                f"{n} (input tensor's size at dimension {d}), but got split_sizes="
+                f"{sizes}"
+            )
+    return [a[place] for place in _sections(d, a.ndim, sizes)]
+
+
+def _join(gs: Sequence[Tensor], dim: int) -> Any:
+    from toytorch.ops.shaping.rearrange import cat  # a circle otherwise
+
+    return cat.function(gs, dim)
+
+
+split = view(
+    "split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]",
+    _split,
+    words={"split_size": "split_size_or_sections"},
+    d_self=lambda gs, dim: _join(gs, dim),
+    batch="along",
+    names="same",
+    sparse="strides",
+    doc="Parts of a dimension, as views.",
+)
+
+
+def _unbind(xp: ArrayModule, a: Array, dim: int) -> Any:
+    if a.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = wrap_dim(dim, a.ndim)
+    return [_select(xp, a, d, i) for i in range(a.shape[d])]
+
+
+def _stack(gs: Sequence[Tensor], dim: int) -> Any:
+    from toytorch.ops.shaping.rearrange import stack  # a circle otherwise
+
+    return stack.function(gs, dim)
+
+
+unbind = view(
+    "unbind(Tensor self, int dim=0) -> Tensor[]",
+    _unbind,
+    d_self=lambda gs, dim: _stack(gs, dim),
+    batch="along",
+    names=named_dims.without_dim,
+    doc="The slices of a dimension, as views.",
+)
+
+# -- parts of complex numbers ---------------------------------------------------------------------

@@ -1,0 +1,182 @@
+"""Views with strides of one's own choice, and the layouts of writes through views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from toytorch.backends import base
+from toytorch.facts.hints import Array, ArrayModule
+from toytorch.ops import batching
+from toytorch.ops.define import general, view
+
+if TYPE_CHECKING:
+    from toytorch.core.tensor import Tensor
+
+
+def _as_strided(
+    xp: ArrayModule,
+    a: Array,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
+) -> Any:
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got "
+            f"strides: {list(stride)}"
+        )
+    backend = base.of_array(a)
+    flat = backend.flat(a)
+    flat = flat if flat.dtype == a.dtype else flat.view(a.dtype)
+    if storage_offset is None:
+        storage_offset = (
+            (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize if a.size else 0
+        )
+    last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride))
+    if 0 not in size and last >= flat.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+            f"{storage_offset}, and itemsize {a.itemsize} requiring a storage size of "
+            f"{(last + 1) * a.itemsize} are out of bounds for storage of size {flat.nbytes}"
+        )
+    return backend.as_strided(flat, tuple(size), tuple(stride), storage_offset)
+
+
+def _as_strided_gradient(
+    g: Tensor,
+    self_layout: tuple[int | tuple[int, ...], ...],
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: Any,
+) -> Any:
+    shape, strides, at = self_layout
+    offset = 0 if storage_offset is None else storage_offset - at
+    return g._scatter_strided(shape, strides, tuple(size), tuple(stride), offset)
+
+
+as_strided = view(
+    "as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    _as_strided,
+    d_self=_as_strided_gradient,
+    batch=batching.strided,
+    doc="Any layout over the same memory.",
+)
+
+# -- the layouts of writes through views (see core/inplace.py) ------------------------------------
+
+
+def _both(
+    xp: ArrayModule,
+    dtype: npt.DTypeLike,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+) -> Any:
+    """Fresh memory seen as a base and as a view of it."""
+
+    def end(sizes: Sequence[int], steps: Sequence[int], start: int) -> int:
+        return start + sum((n - 1) * s for n, s in zip(sizes, steps)) + 1 if 0 not in sizes else 1
+
+    low = min(0, offset)
+    size = max(end(owner, owner_strides, -low), end(shape, strides, offset - low))
+    memory = xp.zeros(size, dtype)
+    backend = base.of_array(memory)
+    return (
+        backend.as_strided(memory, owner, owner_strides, -low),
+        backend.as_strided(memory, shape, strides, offset - low),
+    )
+
+
+def _gather_strided(
+    xp: ArrayModule,
+    g: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+) -> Any:
+    full, part = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
+    full[...] = g
+    return part.copy()
+
+
+def _scatter_strided(
+    xp: ArrayModule,
+    g: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+) -> Any:
+    # Several elements of a view may be one of the base; their gradients add up. Several elements of
+    # the base may be one of memory (an expanded base); each then gets its share.
+    places, part = _both(xp, np.int64, owner, owner_strides, shape, strides, offset)
+    memory = base.of_array(places).flat(places)
+    memory[...] = xp.arange(memory.size)
+    total = xp.zeros(memory.size, g.dtype)
+    np.add.at(total, part.reshape(-1), g.reshape(-1))
+    counts = xp.bincount(places.reshape(-1), minlength=memory.size)
+    result = total[places.reshape(-1)]
+    shared = counts[places.reshape(-1)]
+    return (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
+
+
+def _fill_strided(
+    xp: ArrayModule,
+    g: Array,
+    part: Array,
+    owner: Sequence[int],
+    owner_strides: Sequence[int],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+) -> Any:
+    full, window = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
+    full[...] = g
+    window[...] = part
+    return full.copy()
+
+
+GEOMETRY = "int[] owner, int[] owner_stride, int[] size, int[] stride, int offset"
+gather_strided = general(
+    f"_gather_strided(Tensor self, {GEOMETRY}) -> Tensor",
+    _gather_strided,
+    function=False,
+    d_self=lambda g, owner, owner_stride, size, stride, offset: g._scatter_strided(
+        owner, owner_stride, size, stride, offset
+    ),
+    doc="The part of a base-shaped gradient that a view shows.",
+)
+scatter_strided = general(
+    f"_scatter_strided(Tensor self, {GEOMETRY}) -> Tensor",
+    _scatter_strided,
+    function=False,
+    d_self=lambda g, owner, owner_stride, size, stride, offset: g._gather_strided(
+        owner, owner_stride, size, stride, offset
+    ),
+    doc="A view's gradient put where the view lies in its base.",
+)
+fill_strided = general(
+    f"_fill_strided(Tensor self, Tensor part, {GEOMETRY}) -> Tensor",
+    _fill_strided,
+    function=False,
+    d_self=lambda g, part, owner, owner_stride, size, stride, offset: g._fill_strided(
+        part * 0, owner, owner_stride, size, stride, offset
+    ),
+    d_part=lambda g, owner, owner_stride, size, stride, offset: g._gather_strided(
+        owner, owner_stride, size, stride, offset
+    ),
+    doc="A base-shaped gradient with the part that a view shows replaced.",
+)
+
+# -- several views at once ------------------------------------------------------------------------
