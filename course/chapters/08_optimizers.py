@@ -597,7 +597,7 @@ from mytorch.function import Function
 # toytorch nor the course. **Predict**: how many of 600 unseen points will it
 # put on the right arm?
 
-# %% slide="more" show="output"
+# %% slide="more" show="output" varies=true
 milestone(8)
 
 # %% [markdown] slide="slide"

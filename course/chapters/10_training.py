@@ -511,7 +511,7 @@ from mytorch.layout import Layout
 # it from your package, about 550 lines, and NumPy. The images are divided into
 # 1,200 for training, 300 to watch, and 297 that are looked at once, at the end.
 
-# %% slide="more" show="output"
+# %% slide="more" show="output" varies=true
 milestone(10)
 
 # %% [markdown] slide="slide"

@@ -165,7 +165,7 @@ print("result", (weights @ v).round(1))
 # ## Milestone: what it learned, and what it writes
 
 # %% slide="more" show="output" varies=true
-milestone(19)
+milestone(19)  # about ten seconds
 
 # %% [markdown]
 # The words are mostly invented, and their beginnings and ends look English. The
