@@ -31,9 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     if rest and command != "test":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        return _dispatch(command, options, rest, given)
+        status = _dispatch(command, options, rest, given)
+        sys.stdout.flush()
+        return status
     except (SetupError, LookupError) as error:
         print(f"\n{error.args[0]}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `… | head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +78,21 @@ def test_run_reports_time_and_exercises(capsys: pytest.CaptureFixture[str]) -> N
     count = len(registry.of_chapter(1))
     assert f"{count} of {count} exercises green" in said
     assert " s." in said
+
+
+def test_a_reader_that_has_read_enough_is_no_error(tmp_path: Path) -> None:
+    """As in `python3 -m course status | head -1`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course", "status"],
+        cwd=ROOT,
+        env={**os.environ, "TOYTORCH_PROGRESS": str(tmp_path / "progress.json")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read().decode()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
