@@ -345,7 +345,7 @@ NAMED = {  # functions an archive may not name, as [table, name]
     "global hook": ["toytorch.nn.modules.hooks", "register_module_forward_hook"],
     "marker": ["toytorch.jit.script.markers", "ignore"],
     "finder of modules": ["toytorch.nn.modules.elsewhere", "finder"],
-    "bytes as memory": ["toytorch.ops.creation.create", "frombuffer"],
+    "bytes as memory": ["toytorch.ops.creation.from_data", "frombuffer"],
     "state of the process": ["toytorch.ops.creation.create", "set_default_device"],
     "function that takes a function": [
         "toytorch.nn.functional.loss",
