@@ -67,7 +67,7 @@ def _content(cell: Cell) -> str:
     if cell.slide == "notes":
         return f'<aside class="notes">{markup.markdown(cell.solved)}</aside>'
     if not cell.is_code:
-        inner = markup.markdown(cell.student)
+        inner = markup.markdown(_shortened(cell.student) if cell.role == "prompt" else cell.student)
     else:
         # an exercise is shown as the learner meets it: the slides give no answer away
         source = cell.student if cell.role == "exercise" else cell.solved
@@ -76,6 +76,26 @@ def _content(cell: Cell) -> str:
         inner = code + shown
     kind = f"part {cell.role}" + (" fragment" if cell.slide == "fragment" else "")
     return f'<div class="{kind}">{inner}</div>'
+
+
+LINES = 12.0  # of a prompt that a slide has room for, at about 80 letters
+
+
+def _shortened(prompt: str) -> str:
+    """A prompt's first blocks, as many as a slide has room for."""
+    kept, room = [], LINES
+    for block in prompt.split("\n\n"):
+        lines = block.strip("\n").splitlines()
+        if lines and lines[0].lstrip().startswith("|"):
+            room -= 1.5 * len(lines)
+        elif lines and lines[0].lstrip().startswith(("$$", "```")):
+            room -= 1.3 * len(lines) + 1
+        else:
+            room -= 0.7 + sum(len(line) for line in lines) / 78
+        if room < 0 and kept:
+            return "\n\n".join([*kept, "*The whole task is in the notebook.*"])
+        kept.append(block)
+    return prompt
 
 
 def output_html(output: Any) -> str:

@@ -313,11 +313,11 @@ import numpy as np
 # cell: `of` shows a flat memory in the layout.
 
 # %%
-Layout = use("memory.layout")
 pixels = np.arange(16.0)
-windows = Layout((4, 4)).windows(0, 3).windows(1, 3)
-print(windows.shape, windows.strides)
-print(windows.of(pixels)[1, 0])
+image = use("memory.layout")((4, 4))
+patches = image.windows(0, 3).windows(1, 3)
+print(patches.shape, patches.strides)
+print(patches.of(pixels)[1, 0])
 
 # %% [markdown] slide="slide"
 # ## Look inside

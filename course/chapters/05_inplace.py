@@ -221,7 +221,7 @@ except RuntimeError as error:
 # function, and what that gave to another one on the way back. toytorch's own
 # check is off while these two are on.
 
-# %% slide="more"
+# %%
 from toytorch.autograd.graph import saved_tensors_hooks
 
 

@@ -194,7 +194,7 @@ plt.show()
 # *straight-through estimator* uses another derivative on purpose: `backward`
 # passes the gradient on as if nothing had been rounded.
 
-# %% slide="more"
+# %% slide="more" show="output"
 class Round(Function):
     """The nearest multiple of step; backward passes grad on."""
 

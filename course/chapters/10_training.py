@@ -305,7 +305,7 @@ viz.confusion(matrix)
 # %% [markdown] slide="subslide"
 # ## Your patience, in the Trainer
 
-# %% slide="more"
+# %%
 class StopInTime(Callback):
     def __init__(self, patience):
         self.judge, self.kept = use("training.patience")(patience), None
@@ -507,9 +507,8 @@ from mytorch.layout import Layout
 # %% [markdown] slide="subslide"
 # ## Milestone: digits on your own package
 #
-# Two convolutions and a linear layer, a loader, cross-entropy and AdamW: all of
-# it from your package, about 550 lines, and NumPy. The images are divided into
-# 1,200 for training, 300 to watch, and 297 that are looked at once, at the end.
+# Your convolution, loader, loss and optimizer, and NumPy. 1,200 images train, 300
+# are watched, and 297 are looked at once, at the end.
 
 # %% slide="more" show="output" varies=true
 milestone(10)

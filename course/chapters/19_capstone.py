@@ -212,7 +212,7 @@ for time in (32, 64, 128, 256):
 # part: without the mask, a shuffled text gives the shuffled result. That is why
 # a GPT adds an embedding of the *place* to that of the letter.
 
-# %% slide="more"
+# %% slide="more" show="output"
 x = np.random.default_rng(0).normal(size=(5, 8))
 scores = x @ x.T
 weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
@@ -228,7 +228,7 @@ print("the shuffled text gives the shuffled result:", same)
 # afterwards no longer sum to 1, and letters early in a text get vectors that are
 # too small:
 
-# %% slide="more"
+# %%
 scores = np.zeros((3, 3))
 p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
 print("sums of the rows:", np.tril(p).sum(1).round(2))

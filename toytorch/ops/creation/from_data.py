@@ -271,7 +271,7 @@ def from_numpy(ndarray: Array) -> Tensor:
 def as_tensor(data: Any, dtype: DType | None = None, device: Device = None) -> Tensor:
     """A tensor of the data, over the same memory where that is possible.
 
-    >>> t = ones(2)
+    >>> t = tensor([1.0, 1.0])
     >>> as_tensor(t) is t
     True
     """
