@@ -407,7 +407,7 @@ from mytorch.broadcast import sum_to
 # toytorch and the course are not there. **Predict** how many of the four XOR
 # answers the perceptron gets right.
 
-# %% slide="more" show="output"
+# %% slide="more" show="output" varies=true
 milestone(4)
 
 # %% [markdown]
