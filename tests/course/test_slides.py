@@ -110,7 +110,7 @@ def test_code_lines_fit(chapter: Chapter) -> None:
 def test_no_reference_is_on_the_slides(chapter: Chapter) -> None:
     """What is homework is not shown to the class: neither beside the framework's own nor in a cell."""
     deck = (ROOT / "slides" / f"{chapter.stem}.html").read_text(encoding="utf-8")
-    assert '>yours: ' not in deck
+    assert ">yours: " not in deck
     plain = unescape(re.sub(r"<[^>]+>", "", deck))
     for found in registry.of_chapter(chapter.number):
         body = [line.strip() for line in found.answer.source.splitlines()[1:]]

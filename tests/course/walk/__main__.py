@@ -24,12 +24,12 @@ def main() -> int:
         walked = walk(chapter, chosen.out)
         walks.append(walked)
         print(report.table([walked]), flush=True)
+        if chosen.record and not walked.wrong:
+            report.keep([walked])  # at once: what was walked counts, whatever comes after
         if chosen.out is not None:
             text = json.dumps(walked.record, indent=1, ensure_ascii=False)
             (chosen.out / f"{chapter.stem}.json").write_text(text, encoding="utf-8")
     good = [walked for walked in walks if not walked.wrong]
-    if chosen.record:
-        report.keep(good)
     return 0 if len(good) == len(walks) else 1
 
 
