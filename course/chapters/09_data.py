@@ -312,7 +312,7 @@ plt.show()
 # ## Two real processes, on your schedule
 
 # %% slide="more"
-class Loader(DataLoader):
+class Scheduled(DataLoader):
     """A DataLoader on the schedule of the exercise."""
 
     def deliver(self, pool, indices):
@@ -322,7 +322,7 @@ class Loader(DataLoader):
 # %% slide="more"
 still = datasets.Digits(transform=transforms.ToTensor())
 plain = DataLoader(still, batch_size=64)
-ahead = Loader(still, batch_size=64, num_workers=2)
+ahead = Scheduled(still, batch_size=64, num_workers=2)
 same = [torch.equal(a, b) and torch.equal(m, n)
         for (a, m), (b, n) in zip(plain, ahead)]
 print(len(same), "batches, all the same:", all(same))
@@ -346,8 +346,8 @@ def read(loader, epochs):
 
 
 # %% slide="more"
-moving = Loader(digits, batch_size=16, shuffle=True, num_workers=2,
-                persistent_workers=True)
+moving = Scheduled(digits, batch_size=16, shuffle=True, num_workers=2,
+                   persistent_workers=True)
 print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 
 # %% [markdown]

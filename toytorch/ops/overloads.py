@@ -36,7 +36,8 @@ def div(
 ) -> Tensor:
     """Quotient; rounding_mode "trunc" or "floor" rounds it.
 
-    >>> div(from_data.tensor([7., -7.]), 2, rounding_mode="floor")
+    >>> import toytorch as torch
+    >>> div(torch.tensor([7., -7.]), 2, rounding_mode="floor")
     tensor([ 3., -4.])
     """
     if rounding_mode is None:
@@ -72,7 +73,8 @@ def max(
 ) -> Any:
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
-    >>> max(from_data.tensor([3., 5.]), 0).indices
+    >>> import toytorch as torch
+    >>> max(torch.tensor([3., 5.]), 0).indices
     tensor(1)
     """
     if other is not None or isinstance(dim, Tensor):
@@ -122,7 +124,8 @@ def argsort(
 ) -> Tensor:
     """Indices that put a dimension in order.
 
-    >>> argsort(from_data.tensor([3, 1, 2]))
+    >>> import toytorch as torch
+    >>> argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
     return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out)
@@ -134,7 +137,8 @@ def where(
 ) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
-    >>> where(from_data.tensor([True, False]), 1, 2)
+    >>> import toytorch as torch
+    >>> where(torch.tensor([True, False]), 1, 2)
     tensor([1, 2])
     """
     if input is None and other is None:
@@ -171,7 +175,8 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | None = None) -> Any:
     """The places of non-zero elements: one a row, or one tensor a dimension.
 
-    >>> nonzero(from_data.tensor([0, 5, 7]))
+    >>> import toytorch as torch
+    >>> nonzero(torch.tensor([0, 5, 7]))
     tensor([[1],
             [2]])
     """

@@ -58,7 +58,8 @@ def isreal(input: Tensor) -> Tensor:
 def result_type(a: Any, b: Any) -> types.dtype:
     """The type in which two operands meet.
 
-    >>> result_type(from_data.tensor([1]), 1.0)
+    >>> import toytorch as torch
+    >>> result_type(torch.tensor([1]), 1.0)
     torch.float32
     """
     ranks: list[list[types.dtype]] = [[], [], []]

@@ -311,7 +311,8 @@ def new_tensor(
 def new(self: Tensor, *args: device_class | DType, device: Device = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
-    >>> from_data.tensor([1, 2]).new([3])
+    >>> import toytorch as torch
+    >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
     made = make_legacy(Tensor, *args, type=self.dtype)

@@ -21,7 +21,8 @@ from toytorch.ops.shaping import slices, view
 def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
-    >>> matmul_(create.eye(2), from_data.tensor([3., 4.]))
+    >>> import toytorch as torch
+    >>> matmul_(torch.eye(2), torch.tensor([3., 4.]))
     tensor([3., 4.])
     """
     try:
@@ -157,7 +158,8 @@ def tensordot(
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Einstein's summation over named dimensions.
 
-    >>> einsum("ij,jk->ik", create.ones(2, 3), create.ones(3, 1))
+    >>> import toytorch as torch
+    >>> einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 1))
     tensor([[3.],
             [3.]])
     """

@@ -30,7 +30,8 @@ def diff(
 ) -> Tensor:
     """The n-th differences x[i+1] - x[i] along a dimension.
 
-    >>> diff(from_data.tensor([1, 4, 9]))
+    >>> import toytorch as torch
+    >>> diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
     if input.ndim == 0:
@@ -151,7 +152,8 @@ def gradient(
 ) -> list[Tensor]:
     """The slopes of a sampled function along each dimension, by central differences.
 
-    >>> gradient(from_data.tensor([1., 4., 9., 16.]))
+    >>> import toytorch as torch
+    >>> gradient(torch.tensor([1., 4., 9., 16.]))
     [tensor([3., 4., 6., 7.])]
     """
     if edge_order not in (1, 2):

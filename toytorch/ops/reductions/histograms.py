@@ -65,7 +65,8 @@ def histc(
 ) -> Tensor:
     """The number of elements in each of `bins` bins of equal width.
 
-    >>> histc(from_data.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    >>> import toytorch as torch
+    >>> histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
     if input.dtype.rank != 2:
@@ -150,7 +151,8 @@ def histogram(
 ) -> Any:
     """The weight of elements in each bin, and the edges of the bins.
 
-    >>> histogram(from_data.tensor([1., 2., 1.]), 2, range=(0., 3.)).hist
+    >>> import toytorch as torch
+    >>> histogram(torch.tensor([1., 2., 1.]), 2, range=(0., 3.)).hist
     tensor([2., 1.])
     """
     _need_floats("histogram_cpu", input)
@@ -176,7 +178,8 @@ def histogramdd(
 ) -> Any:
     """The weight of points (…, D) in each cell of a grid, and the edges of its bins.
 
-    >>> histogramdd(from_data.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
+    >>> import toytorch as torch
+    >>> histogramdd(torch.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
     tensor([[0., 1.],
             [1., 0.]])
     """

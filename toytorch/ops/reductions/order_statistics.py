@@ -71,7 +71,8 @@ def nanmedian(
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
-    >>> nanmedian(from_data.tensor([1., math.nan, 3., 2.]))
+    >>> import toytorch as torch
+    >>> nanmedian(torch.tensor([1., math.nan, 3., 2.]))
     tensor(2.)
     """
     if dim is None:

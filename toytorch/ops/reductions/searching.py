@@ -31,7 +31,8 @@ def unique(
 ) -> Any:
     """The distinct elements in order, and how to build the input from them.
 
-    >>> unique(from_data.tensor([3, 1, 3]))
+    >>> import toytorch as torch
+    >>> unique(torch.tensor([3, 1, 3]))
     tensor([1, 3])
     """
     op = unique_all if dim is None else unique_dim
@@ -49,7 +50,8 @@ def unique_consecutive(
 ) -> Any:
     """The elements (or slices) that differ from the one before, and how to build the input.
 
-    >>> unique_consecutive(from_data.tensor([1, 1, 2, 1]))
+    >>> import toytorch as torch
+    >>> unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
     values, inverse, counts = consecutive.function(input, dim)
@@ -111,7 +113,8 @@ def isin(
 ) -> Tensor:
     """Whether each element is one of test_elements.
 
-    >>> isin(from_data.tensor([1, 2, 3]), from_data.tensor([2, 5]))
+    >>> import toytorch as torch
+    >>> isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
     operands = (elements, test_elements)
@@ -143,7 +146,8 @@ def nonzero_static(
 ) -> Tensor:
     """The first `size` places of non-zero elements; rows that are too many hold fill_value.
 
-    >>> nonzero_static(from_data.tensor([0, 5]), size=2)
+    >>> import toytorch as torch
+    >>> nonzero_static(torch.tensor([0, 5]), size=2)
     tensor([[ 1],
             [-1]])
     """
@@ -161,7 +165,8 @@ def nonzero_static(
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
-    >>> unravel_index(from_data.tensor([5]), (2, 3))
+    >>> import toytorch as torch
+    >>> unravel_index(torch.tensor([5]), (2, 3))
     (tensor([1]), tensor([2]))
     """
     if indices.dtype.rank != 1:
