@@ -62,9 +62,11 @@ print(int(start.grad), "paths, all of them counted")
 # %% [markdown]
 # It took sixty steps, one for each node. The engine did not follow each path.
 # It waited at each node until both gradients had arrived, added them, and went
-# on **once**. In this chapter you write that engine. A network learns to read
-# digits on it. Then you write a `Tensor` class of your own that records its
-# graph by itself, and train a network on nothing else.
+# on **once**.
+#
+# In this chapter you write that engine, and a network learns to read digits
+# with it. Then you write a `Tensor` class of your own that records its graph,
+# and train a network with nothing else.
 
 # %% [markdown] slide="slide"
 # ## Play: a graph is made of nodes
@@ -128,8 +130,8 @@ print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 #
 # ### The graph is what ran
 #
-# There is no `if` in a graph and no loop, only what came of them. Every run
-# writes a new one.
+# A graph contains no `if` and no loop, only the operations that were run.
+# Every run makes a new graph.
 
 # %%
 def steps_of(tensor):
@@ -167,8 +169,8 @@ viz.backward_steps(y * y, params={"x": x, "w": w})
 #
 # ### The derivative at many points
 #
-# One call gives the derivative at as many points as you like: `y[i]` depends on
-# `x[i]` alone, so the gradient of `y.sum()` holds every `dy[i]/dx[i]`.
+# One call gives the derivative at as many points as you like: `y[i]` depends
+# on `x[i]` alone, so the gradient of `y.sum()` holds every `dy[i]/dx[i]`.
 
 # %% [markdown] slide="subslide"
 # ## Two functions and their derivatives
@@ -215,7 +217,7 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Four pieces:
+# Four exercises:
 #
 # 1. **undoing a broadcast**: the one step that every derivative needs
 # 2. the **order** in which nodes run
@@ -224,7 +226,7 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 #    first file of your own package `mytorch`
 
 # %% [markdown] slide="notes"
-# Draw exercise 2 on the board with the c * a example before anyone types.
+# Draw exercise 2 on the whiteboard with the c * a example before anyone types.
 # Exercise 4 is homework. Show its trace table, and the milestone at the end.
 
 # %% exercise="autograd.unbroadcast" slide="subslide" show="prompt"
@@ -299,13 +301,13 @@ names = {"w1": w1, "b1": b1, "w2": w2, "b2": b2}
 viz.autograd_graph(loss, params=names, saved=False)
 
 # %% [markdown]
-# There are four leaves, one for each parameter. Now install your pieces for the
-# rest of the session and train. Where your engine is still open, toytorch's own
-# loop runs, in your order. **Predict** how many of the 360 test digits the
-# network will read.
+# There are four leaves, one for each parameter. Now install your order and
+# your engine for the rest of the session, and train. Where your engine is
+# still open, toytorch's own loop runs, in your order. **Predict** how many of
+# the 360 test digits the network will read.
 
 # %% [markdown] slide="subslide"
-# ## Train, on your pieces
+# ## Train, on your code
 
 # %% slide="more"
 pieces = ["order", "engine"]
@@ -354,7 +356,7 @@ plt.show()
 
 # %% [markdown]
 # The number above each picture is the network's answer, in orange where it is
-# wrong. Most of its mistakes would give you pause, too.
+# wrong. Most of its mistakes are hard to read for people, too.
 
 # %% [markdown] slide="subslide"
 # ## What it reads, mistakes first
@@ -400,20 +402,22 @@ from mytorch.broadcast import sum_to
 # %% [markdown] slide="subslide"
 # ## Milestone: XOR on your own Tensor
 #
-# A *perceptron* computes `x @ w + b` and says yes where that is positive. So it
-# separates two classes by a straight line. For AND there is such a line. For
-# XOR there is none, and a hidden layer is needed. Minsky and Papert showed this
-# in 1969. The program below imports NumPy and your package, and nothing else:
-# toytorch and the course are not there. **Predict** how many of the four XOR
-# answers the perceptron gets right.
+# A *perceptron* computes `x @ w + b` and answers yes where that is positive.
+# So it separates two classes by a straight line. For AND there is such a line.
+# For XOR there is none, and a hidden layer is needed. Minsky and Papert showed
+# this in 1969.
+#
+# The program below imports NumPy and your package, but neither toytorch nor
+# the course. **Predict** how many of the four XOR answers the perceptron gets
+# right.
 
 # %% slide="more" show="output" varies=true
 milestone(4)
 
 # %% [markdown]
-# A `○` marks a file that is not yours yet, where the course's stands in. You can
-# run the same from the shell, `python3 -m course milestone 04`, and use the
-# package in programs of your own: it lies in `work/`.
+# A `○` marks a file that is not yours yet; there the course's own file is
+# used. You can run the same from the shell, `python3 -m course milestone 04`,
+# and use the package in programs of your own: it lies in `work/`.
 
 # %% [markdown] slide="slide"
 # ## Look inside
@@ -427,11 +431,13 @@ look(engine.by_sequence, topological_order)
 
 # %% [markdown]
 # Yours walks the graph and reverses a list; toytorch sorts. Nodes get a number
-# when they are made, and a node can only point to nodes that existed before it.
-# So *newest first* is a topological order. PyTorch numbers its nodes too: among
-# those that are ready to run, its engine takes the newest. In an ordinary pass
-# toytorch does the same without sorting: nodes at which a gradient waits are
-# kept in a heap, and the newest runs next (`Engine._descend`).
+# when they are made, and a node can only point to nodes that existed before
+# it. So *newest first* is a topological order.
+#
+# PyTorch numbers its nodes too: among those that are ready to run, its engine
+# takes the newest. In an ordinary pass toytorch does the same without sorting:
+# nodes at which a gradient waits are kept in a heap, and the newest runs next
+# (`Engine._descend`).
 #
 # The loop below serves a pass with hooks or pictures. Find your four steps in
 # it: take what waits at a node, call the node, deliver to its targets, add
@@ -454,7 +460,7 @@ print(torch.ops.tanh.node.source.split("\n\n\n")[0])
 #
 # Nodes keep tensors alive until backward has run. **Predict:** which of these
 # saves nothing at all, which keeps one tensor, and which keeps two? Every
-# input has 1,000 numbers of 4 bytes.
+# input has 1,000 elements of 4 bytes.
 
 # %%
 def saved_bytes(node):
@@ -475,13 +481,13 @@ for text, result in cases.items():
 
 # %% [markdown]
 # The derivative of a sum is 1 everywhere, so nothing is saved. A product saves
-# both factors. For `exp`, `tanh` and `relu` the derivative can be computed from
-# the result, which the next node often saves anyway, so the two share one
+# both factors. For `exp`, `tanh` and `relu` the derivative can be computed
+# from the result, which the next node often saves anyway, so the two share one
 # tensor. Most of the memory of training goes into such saved tensors, not into
 # the parameters.
 #
-# And time? **Predict** by what factor a small multiplication gets slower when a
-# node is recorded.
+# And time? **Predict** by what factor a small multiplication gets slower when
+# a node is recorded.
 
 # %%
 import time
@@ -501,7 +507,7 @@ def best(*works, times=2_000):
 
 
 # %% [markdown] slide="subslide"
-# ## What recording costs, for ten numbers
+# ## What recording costs, for ten elements
 
 # %% slide="more" varies=true
 p, q = torch.rand(10), torch.rand(10)
@@ -513,7 +519,7 @@ print(f"without a graph {plain:.0f} ns, with one {recorded:.0f} ns:",
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Run on purpose. Read the last line of each error.
+# Each of these cells raises an error on purpose. Read its last line.
 
 # %% raises=true slide="more"
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -526,17 +532,17 @@ y = x * 2
 y.backward()  # two numbers: the gradient of which one?
 
 # %% raises=true slide="more"
-x += 1  # in place, on a leaf: its gradient would be of what?
+x += 1  # in place, on a leaf
 
 # %% [markdown]
 # The last one is why training steps stand under `torch.no_grad()`. Or this:
-# `x = x - 0.1 * x.grad` raises nothing, and makes a *new* tensor that is no
-# leaf any more, so that its `.grad` stays empty from then on.
+# `x = x - 0.1 * x.grad` raises no error, but makes a *new* tensor that is no
+# leaf, so its `.grad` stays `None` from then on.
 #
-# Three that raise nothing at all, and are worse:
+# The next three raise no error:
 
 # %% [markdown] slide="subslide"
-# ## Traps that say nothing
+# ## Traps that raise no error
 
 # %% slide="more"
 x = torch.tensor(3.0, requires_grad=True)
@@ -545,8 +551,9 @@ for step in range(3):
     print("step", step, "gradient", x.grad.item())  # dy/dx is 2
 
 # %% [markdown]
-# Gradients **add up over calls**, too. That is useful for a large batch in small
-# parts. Otherwise set `x.grad = None` or call `optimizer.zero_grad()` first.
+# Gradients **add up over calls**, too. That is useful for a large batch in
+# small parts. Otherwise set `x.grad = None` or call `optimizer.zero_grad()`
+# first.
 #
 # The next one costs memory, because of one `+`:
 
@@ -573,9 +580,10 @@ print("nodes behind total:", graph_size(total))
 # `total` holds all hundred graphs and everything they saved. For a log, say
 # `loss.item()` or `loss.detach()`.
 #
-# In the third, `tanh` has saved its result, and the program then writes over it.
-# Through `.data` the engine cannot notice, and the gradient is wrong without an
-# error. An ordinary in-place write is noticed (chapter 05 shows how):
+# In the third, `tanh` has saved its result, and the program then writes over
+# it. Through `.data` the engine cannot notice, and the gradient is wrong
+# without an error. An ordinary in-place write is noticed (chapter 05 shows
+# how):
 
 # %% [markdown] slide="subslide"
 # ## Writing through `.data` is not noticed
