@@ -115,7 +115,7 @@ print(row + column)
 # its size. `bfloat16` covers the range of `float32` with the largest gaps of
 # the four. For training many networks that is precise enough.
 
-# %% show="output" slide="more"
+# %% slide="more" folded=true
 import matplotlib.pyplot as plt
 
 kinds = ["float64", "float32", "float16", "bfloat16"]
@@ -203,7 +203,7 @@ print(means.shape)
 # %% [markdown] slide="subslide"
 # ## The ten mean images
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
 for digit, ax in enumerate(axes):
     ax.imshow(means[digit].reshape(8, 8).numpy(), cmap="Greys")
@@ -299,6 +299,201 @@ part = original[2:4]
 part += 7
 print(original)
 viz.storage(original=original, part=part)
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer.
+#
+# **1.** What does this print, and why?
+#
+# ```python
+# x = torch.tensor([1, 2, 3])
+# print((x / 1).dtype, (x // 1).dtype, (x * 1.0).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.float32 torch.int64 torch.float32
+# ```
+#
+# `/` is a true division, so its result is floating even if every quotient is
+# whole. `//` keeps integers. In the last product, the number 1.0 is of a
+# higher kind than the tensor, so the result has the default floating dtype.
+#
+# </details>
+#
+# **2.** One of these results has 128 bits for each element. Which one, and why
+# not both?
+#
+# ```python
+# x = torch.ones(2, dtype=torch.float64)
+# y = torch.ones(2)
+# print((x + 1j).dtype, (y + 1j).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.complex128 torch.complex64
+# ```
+#
+# A Python number has a kind but no width. Complex is higher than floating, so
+# both results are complex. The width comes from the tensor: a float64 tensor
+# gives complex128, so that no bits are lost, and a float32 tensor gives
+# complex64.
+#
+# </details>
+#
+# **3.** Predict the three shapes.
+#
+# ```python
+# x = torch.zeros(4, 3, 2)
+# print(x.sum(1).shape, x.sum((0, 2)).shape)
+# print(x.sum(1, keepdim=True).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([4, 2]) torch.Size([3])
+# torch.Size([4, 1, 2])
+# ```
+#
+# A sum along a dimension removes it. So `sum(1)` leaves the sizes 4 and 2, and
+# `sum((0, 2))` leaves the size 3. With `keepdim=True` the dimension stays,
+# with the size 1.
+#
+# </details>
+#
+# **4.** Two tensors of three elements are subtracted. How many elements has
+# the result?
+#
+# ```python
+# a = torch.ones(3, 1)
+# b = torch.ones(3)
+# print((a - b).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([3, 3])
+# ```
+#
+# Nine. Shapes line up from the right, so `b` counts as a row of shape
+# `(1, 3)`. The column and the row are both stretched to a table of 3 × 3. No
+# error says so.
+#
+# </details>
+#
+# **5.** A bfloat16 has 8 significant binary digits. What does this print, and
+# why?
+#
+# ```python
+# x = torch.tensor(256.0, dtype=torch.bfloat16)
+# print((x + 1).item(), (x + 2).item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 256.0 258.0
+# ```
+#
+# From 256 on, neighbouring bfloat16 values are 2 apart. 257 lies between two
+# of them and is rounded to 256. 258 is a bfloat16, so the second sum is exact.
+#
+# </details>
+#
+# **6.** Which of the two assignments changes `a`?
+#
+# ```python
+# a = torch.arange(6)
+# b, c = a[2:4], a[[0, 1]]
+# b += 10
+# c += 10
+# print(a)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([ 0,  1, 12, 13,  4,  5])
+# ```
+#
+# A slice is a view, so `b` uses the memory of `a`, and the first assignment
+# changes both. Indexing with a list makes a copy, so the second assignment
+# changes only `c`.
+#
+# </details>
+#
+# **7.** Why does `count_up` compute `start + index * step`, when adding the
+# step again and again needs no product?
+#
+# <details><summary>Answer</summary>
+#
+# Each addition rounds. In a running sum the errors of all steps add up, so
+# after thousands of steps the values have drifted. `start + index * step` is
+# rounded twice, whatever the index. The values are also independent of each
+# other, so they can be computed in parallel.
+#
+# </details>
+#
+# **8.** Predict what is printed, the dtype included.
+#
+# ```python
+# x = torch.tensor([3, -1, 0, 5])
+# mask = x > 0
+# print(mask.sum(), mask.sum().dtype, x[mask])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2) torch.int64 tensor([3, 5])
+# ```
+#
+# A comparison gives a bool tensor. Its sum counts the `True` elements, so it
+# is an int64. Indexing with a mask gives the elements where the mask is
+# `True`, here the positive ones.
+#
+# </details>
+#
+# **9.** Which line raises the error, and what does it need instead?
+#
+# ```python
+# a, b = torch.tensor([1, 2]), torch.tensor([1, 3])
+# print((a == b).all().item())
+# if a == b:
+#     print("equal")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False
+# RuntimeError
+# ```
+#
+# `a == b` has two elements, and `if` needs one truth value. So the third line
+# raises an error. Say what is meant: `(a == b).all()` if all elements must
+# agree, `.any()` if one is enough.
+#
+# </details>
+#
+# **10.** `class_means` gets a batch in which class 7 does not occur. What is
+# row 7 of $R^\top X$, what is its count, and what would happen without
+# `clamp`?
+#
+# <details><summary>Answer</summary>
+#
+# The column of class 7 in the one-hot table $R$ is all zeros. So the sum is a
+# row of zeros and the count is 0. The quotient 0 / 0 is `nan`, and every
+# result that uses it is `nan` too. With `clamp(min=1)` the mean is 0.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -247,7 +247,7 @@ with exercise("memory.expand").active(), exercise("memory.view").active():
 # %%
 print(found.shape, test_found.shape)
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 import matplotlib.pyplot as plt
 
 names = ["image", "lower edge", "upper edge", "right edge", "left edge"]
@@ -496,6 +496,209 @@ for step in range(3):
     buffer[:] = step  # filled anew each time
     samples.append(torch.from_numpy(buffer))
 print([s.tolist() for s in samples])  # torch.tensor would have copied
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer.
+#
+# **1.** Predict shape, strides and the last answer.
+#
+# ```python
+# x = torch.zeros(2, 3, 4)
+# y = x.permute(2, 0, 1)
+# print(y.shape, y.stride(), y.is_contiguous())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([4, 2, 3]) (1, 12, 4) False
+# ```
+#
+# `x` has the strides (12, 4, 1). `permute` exchanges sizes and strides
+# together and moves no element. A new tensor of shape (4, 2, 3) would have the
+# strides (6, 3, 1), so `y` is not contiguous.
+#
+# </details>
+#
+# **2.** Which of these five share the memory of `x`?
+#
+# ```python
+# x = torch.zeros(4, 6)
+# five = [x.t(), x[1], x[:, [1]], x.reshape(24), x.t().reshape(24)]
+# memory = x.untyped_storage().data_ptr()
+# print([v.untyped_storage().data_ptr() == memory for v in five])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [True, True, False, True, False]
+# ```
+#
+# Transposing and indexing with an integer are views. Indexing with a list
+# copies. The first `reshape` finds strides, because `x` is contiguous. The
+# second one needs the elements column by column, for which no single stride
+# exists, so it copies.
+#
+# </details>
+#
+# **3.** In which cell of the storage is `y[1, 0]`?
+#
+# ```python
+# x = torch.arange(24).reshape(4, 6)
+# y = x[1:, 2:]
+# print(y.storage_offset(), y.stride(), y[1, 0].item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 8 (6, 1) 14
+# ```
+#
+# `y` begins at `x[1, 2]`, which is cell 1 · 6 + 2 · 1 = 8. Its strides are
+# those of `x`. So `y[1, 0]` is in cell 8 + 1 · 6 + 0 · 1 = 14, and since `x`
+# counts from 0, that cell holds 14.
+#
+# </details>
+#
+# **4.** One element is written. How many elements of `rows` change?
+#
+# ```python
+# row = torch.zeros(3)
+# rows = row.expand(2, 3)
+# rows[0, 0] = 5
+# print(rows)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([[5., 0., 0.],
+#         [5., 0., 0.]])
+# ```
+#
+# Two. `expand` gave the first dimension a stride of 0, so both rows are the
+# same three cells. A write to one of them is visible in the other, and in
+# `row`. (A write to *all* elements, such as `rows.add_(1)`, raises an error.)
+#
+# </details>
+#
+# **5.** Predict the three versions.
+#
+# ```python
+# x = torch.zeros(4)
+# v = x[:2]
+# v += 1
+# x.add_(1)
+# y = x + 1
+# print(x._version, v._version, y._version)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 2 2 0
+# ```
+#
+# The count belongs to the memory. Both in-place writes go to the memory of
+# `x`, one of them through the view, so `x` and `v` show the count 2. `x + 1`
+# makes a new tensor with a memory of its own, which was not written to since.
+#
+# </details>
+#
+# **6.** One of the two calls of `view` raises an error. Which one, and why?
+#
+# ```python
+# x = torch.zeros(2, 3, 4)[:, :2]
+# print(x.stride(), x.view(2, 8).stride())
+# x.view(4, 4)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# (12, 4, 1) (12, 1)
+# RuntimeError
+# ```
+#
+# `x` has the shape (2, 2, 4), with a gap of four cells after each block of
+# eight. The last two dimensions are one run, because 4 = 4 · 1, so
+# `view(2, 8)` works. `view(4, 4)` would join the first two dimensions, but 12
+# is not 2 · 4: the second block does not follow the first one directly.
+#
+# </details>
+#
+# **7.** A program keeps `row` and deletes `big`. How many bytes does each
+# version keep in memory?
+#
+# ```python
+# big = torch.zeros(1000, 1000)
+# for row in (big[0], big[0].clone()):
+#     print(row.untyped_storage().nbytes())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4000000
+# 4000
+# ```
+#
+# `big[0]` is a view and keeps the whole storage in memory, although it shows
+# only 1,000 elements. The clone has a storage of its own, with just these
+# elements.
+#
+# </details>
+#
+# **8.** How many of the nine elements of `windows` become 100, and where are
+# they?
+#
+# ```python
+# x = torch.arange(5)
+# windows = x.as_strided((3, 3), (1, 1))
+# x[2] = 100
+# print((windows == 100).sum().item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 3
+# ```
+#
+# Three. Both strides are 1, so `windows[i, j]` is cell `i + j`. Cell 2 is
+# shown at (0, 2), (1, 1) and (2, 0). No element was copied.
+#
+# </details>
+#
+# **9.** Both rows and columns of a large contiguous float32 table are summed.
+# Why do the columns take longer, and when does `t().contiguous()` help?
+#
+# <details><summary>Answer</summary>
+#
+# Memory is fetched in lines of 64 bytes, on most processors. The elements of a
+# row lie next to each other, so all sixteen floats of a line are used. In a
+# column, each element is in another line. `t().contiguous()` makes a copy in
+# which the columns are rows. The copy has to read and write everything once,
+# so it pays if the columns are read several times.
+#
+# </details>
+#
+# **10.** A colleague reports: on 360 test digits, method A makes 6 mistakes
+# and B makes 3, so B is twice as good. What do you ask for?
+#
+# <details><summary>Answer</summary>
+#
+# The same comparison on other test digits. Six and three are small counts, and
+# they change by about that much from one choice of test digits to the next. In
+# this chapter, the averages over twenty random splits were equal. Only a
+# difference that is large compared with this spread says something about the
+# methods.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -14,7 +14,7 @@
 # measure 5, traps 5. Take time for the opening prediction: nearly everyone
 # says zero. Exercise 4 is the most important one, and good homework.
 
-# %% keep=true slide="more" show="output"
+# %%
 import ast
 import re
 
@@ -29,6 +29,8 @@ from toytorch import viz
 setup()
 
 column, row = torch.tensor([[10], [20], [30]]), torch.tensor([1, 2, 3, 4])
+
+# %% keep=true slide="more" folded=true
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.3))
 for ax, x, k in zip(axes, (column, row, column + row), range(3)):
     draw(ax, x, (3, 4), f"C{k}", " +="[k])
@@ -144,7 +146,7 @@ print(torch.tensor([1, 2, 3]).cube_())  # in place, for integers
 # %% [markdown] slide="slide"
 # ## Broadcasting: line up from the right, stretch the ones
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 big = torch.arange(10, 22).reshape(3, 4)
 figure, grid = plt.subplots(2, 6, figsize=(10.5, 3.4))
 axes = iter(grid.flatten())
@@ -378,7 +380,7 @@ print("more than 1 sum in 20 would overflow exp:", share > 0.05)
 # %% [markdown] slide="subslide"
 # ## Where the sums lie
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 3))
 left.hist(sums.flatten().tolist(), bins=60, color="#3b82c4")
 left.axvspan(89, 400, color="#e2572b", alpha=0.18, lw=0)
@@ -647,6 +649,202 @@ with warnings.catch_warnings(record=True) as said:
 print(f"{wrong.item():.3f}")
 print(str(said[0].message).split(". ")[0])
 print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with a
+# chapter's number are about that chapter.
+#
+# **1.** A mean squared error is computed for a batch of 32. What is the shape
+# of the difference, and what does the network learn from it?
+#
+# ```python
+# predicted, target = torch.zeros(32, 1), torch.zeros(32)
+# print((predicted - target).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([32, 32])
+# ```
+#
+# Every prediction is compared with every target. The loss is smallest if each
+# prediction is the mean of all targets, so the network learns the mean.
+# `predicted.squeeze(1)` or `target[:, None]` makes the shapes equal.
+#
+# </details>
+#
+# **2.** What is the common shape?
+#
+# ```python
+# print(torch.broadcast_shapes((5, 1, 4), (3, 1)))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([5, 3, 4])
+# ```
+#
+# Lined up from the right, the second shape is (1, 3, 1). In each place one of
+# the two sizes is 1, so the result has the other one: 5, 3 and 4.
+#
+# </details>
+#
+# **3.** Predict the three dtypes.
+#
+# ```python
+# a = torch.ones(2, dtype=torch.int8)
+# print((a + torch.tensor(1)).dtype,
+#       (a + torch.tensor([1])).dtype,
+#       (a + torch.tensor(1.0, dtype=torch.float64)).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.int8 torch.int64 torch.float64
+# ```
+#
+# `torch.tensor(1)` has no dimension and is of the same kind, so it does not
+# change the width. `torch.tensor([1])` has a dimension, so it counts fully. In
+# the third sum the kind changes from integer to floating, and the float64 is
+# the only floating operand.
+#
+# </details>
+#
+# **4.** One of the sums overflows. Which one?
+#
+# ```python
+# x = torch.tensor([250], dtype=torch.uint8)
+# print(x + 10, x + torch.tensor([10]))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([4], dtype=torch.uint8) tensor([260])
+# ```
+#
+# The number 10 does not widen the dtype, so the first sum is a uint8, and 260
+# becomes 260 - 256 = 4. The tensor `[10]` is an int64 with a dimension, so the
+# second sum is an int64.
+#
+# </details>
+#
+# **5.** Both additions are in place. Why does only the second one raise an
+# error?
+#
+# ```python
+# a, b = torch.zeros(2, 3), torch.ones(3)
+# a += b
+# print(a)
+# b += a
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([[1., 1., 1.],
+#         [1., 1., 1.]])
+# RuntimeError
+# ```
+#
+# The common shape of both is (2, 3). In the first addition that is the shape
+# of `a`, so the result fits into its memory. `b` has memory for three
+# elements, and an in-place operation cannot change the shape of its first
+# operand.
+#
+# </details>
+#
+# **6.** `x` has the shape (4, 3), and its rows are to be centred. Which of
+# `x - x.mean(1)`, `x - x.mean(1)[:, None]` and `x - x.mean(1, keepdim=True)`
+# work, and what changes for a shape of (3, 3)?
+#
+# <details><summary>Answer</summary>
+#
+# `x.mean(1)` has the shape (4,), which lines up with the last dimension, 3: an
+# error. The other two have the shape (4, 1) and work. For (3, 3) the first one
+# raises no error, but subtracts the mean of row *j* from column *j*.
+#
+# </details>
+#
+# **7.** Your `run` gives every kernel two arrays of one dtype and one shape.
+# What would be needed if each kernel had to handle all cases by itself?
+#
+# <details><summary>Answer</summary>
+#
+# Each of the four hundred operations would need code for broadcasting and
+# promotion, with the same rules each time. A mistake or a change in a rule
+# would have to be corrected four hundred times. With a dispatcher the rules
+# are written once, and a kernel is a plain loop.
+#
+# </details>
+#
+# **8.** Both expressions are the sigmoid of 100. Why do they differ?
+#
+# ```python
+# x = torch.tensor(100.0)
+# print(x.exp() / (1 + x.exp()), torch.sigmoid(x))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(nan) tensor(1.)
+# ```
+#
+# The largest float32 is about $e^{88}$, so `x.exp()` is infinite, and ∞ / ∞ is
+# `nan`. The built-in function uses $e^{-|x|}$, which is at most 1 and cannot
+# overflow.
+#
+# </details>
+#
+# **9.** *Chapter 01.* What does this print?
+#
+# ```python
+# print((torch.tensor([True, True]) + torch.tensor([True, False])).dtype,
+#       (torch.tensor([True, True]) + 1).dtype)
+# torch.tensor([1, 2]).mean()
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.bool torch.int64
+# RuntimeError
+# ```
+#
+# The sum of two bool tensors is a bool tensor. The number 1 is of a higher
+# kind, so the second sum is an int64. A mean of integers is not defined in
+# PyTorch, because the result would have to be rounded: convert to a floating
+# dtype first.
+#
+# </details>
+#
+# **10.** *Chapter 01.* Why does the sum of `x` change, although `x` is not
+# written to by name?
+#
+# ```python
+# x = torch.zeros(2, 3)
+# r = x[0]
+# r += 1
+# print(x.sum())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(3.)
+# ```
+#
+# `x[0]` is a view of the first row, and `+=` writes in place. So three
+# elements of `x` become 1. `r = r + 1` would make a new tensor and leave `x`
+# unchanged.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

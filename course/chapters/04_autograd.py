@@ -105,7 +105,7 @@ print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 # element-wise product `g * (1 - y * y)`. For a million elements, that is a
 # million multiplications instead of a matrix of 10¹² entries.
 #
-# <details><summary><b>The same for a matrix product, in full</b></summary>
+# <details><summary>The same for a matrix product, in full</summary>
 #
 # Let $Y = AB$ with $Y_{ij} = \sum_k A_{ik} B_{kj}$, and let
 # $G_{ij} = \partial L / \partial Y_{ij}$ be the gradient that comes in.
@@ -346,7 +346,7 @@ print("more than 95 % of unseen digits right:", right > 0.95)
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, axes = plt.subplots()
 axes.semilogy(range(1, len(history) + 1), history)
 axes.set_xlabel("epoch")
@@ -361,7 +361,7 @@ plt.show()
 # %% [markdown] slide="subslide"
 # ## What it reads, mistakes first
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 wrong = (guesses != test_labels).nonzero().flatten().tolist()
 chosen = wrong[:8] + [n for n in range(40) if n not in wrong]
 figure, grid = plt.subplots(2, 12, figsize=(9, 2.1))
@@ -613,6 +613,210 @@ torch.tensor([1, 2, 3], requires_grad=True)
 # %% raises=true
 scores = torch.zeros(2, 3, requires_grad=True)
 cross_entropy(scores, torch.tensor([0.0, 2.0]))
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with a
+# chapter's number are about that chapter.
+#
+# **1.** What is `x.grad`, and how many edges lead to the node of `z`?
+#
+# ```python
+# x = torch.tensor(1.0, requires_grad=True)
+# z = x * 3
+# (z + z * z).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(21.)
+# ```
+#
+# Three edges: one from the sum, and two from `z * z`. They deliver 1, 3 and 3.
+# The node of `z` runs when all three have arrived, so it receives 7 and sends
+# 7 · 3 = 21. If it ran after the first one, it would send only a part.
+#
+# </details>
+#
+# **2.** `y` is 2 · x both times. Why is the second gradient not 2?
+#
+# ```python
+# x = torch.tensor(5.0, requires_grad=True)
+# for _ in range(2):
+#     (x * 2).backward()
+#     print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.)
+# tensor(4.)
+# ```
+#
+# `backward` adds to `.grad`. The second call adds 2 to the 2 that is already
+# there. Set `x.grad = None` (or call `optimizer.zero_grad()`) before each
+# training step. Adding is useful if one large batch is computed in several
+# parts.
+#
+# </details>
+#
+# **3.** The bias is broadcast over five rows. What is its gradient?
+#
+# ```python
+# x = torch.zeros(5, 4)
+# b = torch.zeros(4, requires_grad=True)
+# (x + b).sum().backward()
+# print(b.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([5., 5., 5., 5.])
+# ```
+#
+# Each element of the bias is used in five rows, so there are five paths from
+# it to the sum. Each path contributes 1, and the gradient is the sum over all
+# paths. The gradient has the shape of the bias: that is what `sum_to` does.
+#
+# </details>
+#
+# **4.** What is the gradient, and what would it be without `detach`?
+#
+# ```python
+# x = torch.tensor(3.0, requires_grad=True)
+# y = (x * 2).detach() * x
+# y.backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(6.)
+# ```
+#
+# `detach()` returns the value 6 without a history. So it counts as a constant,
+# and the derivative of 6 · x is 6. Without `detach`, y is 2 · x², and its
+# derivative is 4 · x = 12.
+#
+# </details>
+#
+# **5.** A million-element tensor `u` requires a gradient. Which of `u + 1`,
+# `u * u`, `u.exp()` and `u.sum()` save a tensor for backward, and which one
+# needs memory for a new saved tensor?
+#
+# <details><summary>Answer</summary>
+#
+# The derivatives of `u + 1` and `u.sum()` are 1, so they save nothing. `u * u`
+# saves its factor `u`, which exists anyway. `u.exp()` saves its result,
+# because the derivative of exp is exp. The result exists as long as the
+# program uses it; after that, only the graph keeps it in memory.
+#
+# </details>
+#
+# **6.** `f` contains an `if`. What are the two gradients, and why does
+# autograd need no rule for `if`?
+#
+# ```python
+# def f(x):
+#     return x * x if x > 0 else -x
+#
+#
+# for start in (3.0, -3.0):
+#     x = torch.tensor(start, requires_grad=True)
+#     f(x).backward()
+#     print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(6.)
+# tensor(-1.)
+# ```
+#
+# The graph contains only the operations that were run. For 3 that is a
+# product, with the derivative 2 · 3 = 6. For -3 it is a negation, with the
+# derivative -1. Each run makes a new graph.
+#
+# </details>
+#
+# **7.** Why does the first call need an argument, and the second one fail?
+#
+# ```python
+# x = torch.tensor([1.0, 1.0], requires_grad=True)
+# (x * 2).backward(torch.tensor([1.0, 10.0]))
+# print(x.grad)
+# (x * 2).backward()
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([ 2., 20.])
+# RuntimeError
+# ```
+#
+# `backward` computes $g^\top J$ for a given $g$. Here $g$ is [1, 10], and the
+# Jacobian has 2 on its diagonal. A single number has the natural choice
+# $g = 1$. A result with two elements has none, so $g$ must be given.
+#
+# </details>
+#
+# **8.** A training loop logs its loss by `total = total + loss`. Memory grows
+# with every step. Why, and what is the remedy?
+#
+# <details><summary>Answer</summary>
+#
+# `loss` has a graph, so `total` has a graph too, which includes the graphs of
+# all steps and the tensors they saved. Nothing of it can be freed. Use
+# `total += loss.item()`, which is a Python number without a graph, or
+# `loss.detach()`.
+#
+# </details>
+#
+# **9.** *Chapter 02.* Predict both strides.
+#
+# ```python
+# x = torch.arange(6).reshape(2, 3)
+# print(x.t().stride(), x.t().contiguous().stride())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# (1, 3) (2, 1)
+# ```
+#
+# `x` has the strides (3, 1), and `t()` exchanges them without moving an
+# element. `contiguous()` copies the elements into a new memory, row by row.
+# The shape is (3, 2), so the new strides are (2, 1).
+#
+# </details>
+#
+# **10.** *Chapter 02.* How many bytes of memory do the two tensors use?
+#
+# ```python
+# a = torch.ones(1).expand(1000, 1000)
+# b = a.contiguous()
+# print(a.untyped_storage().nbytes(), b.untyped_storage().nbytes())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4 4000000
+# ```
+#
+# `expand` gives both dimensions a stride of 0, so all million elements are the
+# same cell of 4 bytes. A contiguous tensor has a cell for each element.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -418,7 +418,7 @@ print("writes to w1:", w1._version, "which is 45 batches times 20 epochs")
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(figsize=(7.2, 2.6))
@@ -685,6 +685,226 @@ for how in ("numpy", ".data"):
     y.sum().backward()
     print(f"{how:<6} gradient {x.grad.tolist()},",
           f"version {y._version}")
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with a
+# chapter's number are about that chapter.
+#
+# **1.** The same write follows two operations. Why does only one of them raise
+# an error?
+#
+# ```python
+# for f in (torch.sin, torch.exp):
+#     x = torch.ones(2, requires_grad=True)
+#     y = f(x)
+#     y.mul_(2)
+#     y.sum().backward()
+#     print(f.__name__)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# sin
+# RuntimeError
+# ```
+#
+# The derivative of `sin` is computed from `x`, which was not written to. The
+# derivative of `exp` is its result, so the node has saved `y`. `mul_` raised
+# the version of `y`, and the node found another version than the one it had
+# noted.
+#
+# </details>
+#
+# **2.** Which of these are leaves?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# print(w.double().is_leaf, w.detach().is_leaf, (w * 2).is_leaf)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True False
+# ```
+#
+# `double()` and `*` are recorded operations, so their results have a history.
+# `detach()` returns a tensor without a history, and a tensor that is not the
+# result of a recorded operation is a leaf. Here it is a leaf that requires no
+# gradient.
+#
+# </details>
+#
+# **3.** The memory of `x` is written to three times. What is the version, and
+# which write is missing?
+#
+# ```python
+# x = torch.zeros(3)
+# x.add_(1)
+# x.detach().add_(1)
+# x.data.add_(1)
+# print(x, x._version)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([3., 3., 3.]) 2
+# ```
+#
+# The write through `.data` is missing. `detach()` shares the memory and its
+# count, but `.data` shares the memory and has a count of its own. That is why
+# a write through `.data` can make gradients wrong without an error.
+#
+# </details>
+#
+# **4.** `base` is a tensor of ones that requires no gradient. What is printed?
+#
+# ```python
+# w = torch.tensor(3.0, requires_grad=True)
+# base = torch.ones(3)
+# base[0].mul_(w)
+# base.sum().backward()
+# print(base.requires_grad, w.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True tensor(1.)
+# ```
+#
+# `base[0]` is a view, and the product is written into the memory of `base`. So
+# a part of `base` now depends on `w`, and `base` gets a history with the node
+# `CopySlices`. The derivative of the sum with respect to `w` is the old value
+# of `base[0]`, which is 1.
+#
+# </details>
+#
+# **5.** Predict the three values.
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# with torch.no_grad():
+#     w.mul_(2)
+#     y = w * 3
+# print(y.requires_grad, w.requires_grad, w._version)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True 1
+# ```
+#
+# Inside the block no operation is recorded, so `y` has no history. `w` stays a
+# leaf that requires a gradient. The write is still counted, because an older
+# graph may have saved `w`.
+#
+# </details>
+#
+# **6.** The program is meant to keep the best weights. What does it print, and
+# how is it corrected?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# best = w.detach()
+# with torch.no_grad():
+#     w.zero_()
+# print(best)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([0., 0.])
+# ```
+#
+# `detach()` leaves the graph but shares the memory, so `best` changes with
+# `w`. `w.detach().clone()` makes a copy that stays as it is.
+#
+# </details>
+#
+# **7.** What is wrong with this training step?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# w.sum().backward()
+# w = w - 0.1 * w.grad
+# print(w.is_leaf, w.requires_grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True
+# ```
+#
+# The subtraction is recorded and makes a new tensor, and the name `w` now
+# means that tensor. It is no leaf, so a later `backward` does not fill its
+# `.grad`. Its graph also includes the step before. Write `w -= 0.1 * w.grad`
+# under `torch.no_grad()`.
+#
+# </details>
+#
+# **8.** `hidden[:, :32].tanh_()` and then `hidden[:, 32:].sigmoid_()` raise an
+# error in backward, although they write to different elements. Why, and how do
+# you compute the same without an error?
+#
+# <details><summary>Answer</summary>
+#
+# There is one version count for the whole memory. The second write raises it,
+# and the node of `tanh` finds another version than the one it had saved its
+# result at. Compute both parts out of place and join them:
+# `torch.cat([hidden[:, :32].tanh(), hidden[:, 32:].sigmoid()], 1)`.
+#
+# </details>
+#
+# **9.** *Chapter 03.* Which line raises the error, and why?
+#
+# ```python
+# x = torch.tensor([4, 6])
+# print(x / 2)
+# x /= 2
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([2., 3.])
+# RuntimeError
+# ```
+#
+# A true division of integers gives floats. Out of place, the result is a new
+# tensor, so it can have another dtype. In place, the result would have to be
+# stored in the memory of `x`, which holds int64. `x //= 2` would work.
+#
+# </details>
+#
+# **10.** *Chapter 03.* The same 0-d float64 tensor is multiplied with two
+# others. What are the dtypes?
+#
+# ```python
+# point = torch.tensor(2.0, dtype=torch.float64)
+# print((torch.ones(2) * point).dtype,
+#       (torch.ones(2, dtype=torch.int64) * point).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.float32 torch.float64
+# ```
+#
+# A tensor without dimensions has a lower rank than one with dimensions. In the
+# first product both are floating, so its width does not count. In the second
+# one its kind is higher, and as the only floating operand it also gives the
+# width.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -131,7 +131,7 @@ print("result", (weights @ v).round(1))
 # %% check="capstone.norm" points=2
 
 # %% [markdown]
-# <details><summary><b>The gradient of layer norm, in full</b></summary>
+# <details><summary>The gradient of layer norm, in full</summary>
 #
 # Your Tensor finds it by itself. On paper: let $\hat x = (x - \mu)/\sigma$ with
 # $\sigma = \sqrt{\mathrm{var} + \epsilon}$, and let $h = g \cdot \mathrm{weight}$

@@ -93,7 +93,7 @@ WORDS = (
     Word(
         "stand-in", r"stand-?ins?|stands? in(?: for)?(?=[ ,.)](?:if|for|$)|[,.)])", "a replacement"
     ),
-    Word("truth", r"truths?", "a boolean"),
+    Word("truth", r"truths?", "a boolean", (r"truth value",)),
     Word("world", r"worlds?", "memory, the data, divergence"),
     Word("brake", r"brakes?", "a step that is made smaller"),
     Word("bend", r"bends?|bent", "a nonlinear function is applied", (r"the curve bends",)),
