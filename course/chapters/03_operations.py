@@ -1,10 +1,9 @@
 # %% [markdown] slide="slide"
 # # 03 · Operations: one record per op
 #
-# In `x + y`, one operand may hold integers and the other floats. One may be a
-# column and the other a row. One may be a Python number. The addition itself
-# is done by a *kernel*: a loop over two blocks of memory of the same dtype,
-# which handles none of these cases.
+# The operands of `x + y` may have different dtypes or different shapes, or one
+# of them is a Python number. The addition itself is done by a *kernel*: a loop
+# over two blocks of memory of the same dtype. It handles none of these cases.
 #
 # > **The question of this chapter:** what happens between the call and the
 # > kernel, and how can it be written once, for four hundred operations?
@@ -470,9 +469,11 @@ look(dispatch.compute_pointwise, run)
 
 # %% [markdown]
 # This is the *general* path. Most calls do not need it: two float tensors of
-# one dtype need no promotion, and for ten elements the general path takes
-# longer than the kernel. So for each record toytorch generates a function for
-# the common case, as text, and compiles it. You can read the text:
+# one dtype need no promotion. For small tensors the general path would even
+# take longer than the kernel.
+#
+# So for each record toytorch generates a function for the common case, as
+# text, and compiles it. You can read the text:
 
 # %%
 look(torch.neg)
@@ -653,8 +654,8 @@ print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
 # %% [markdown]
 # ## Review
 #
-# Answer each question before you unfold its answer. Questions that begin with a
-# chapter's number are about that chapter.
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
 #
 # **1.** A mean squared error is computed for a batch of 32. What is the shape
 # of the difference, and what does the network learn from it?

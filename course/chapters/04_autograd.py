@@ -26,12 +26,13 @@ y = (w * x + w).tanh()
 viz.autograd_graph(y, params={"x": x, "w": w})
 
 # %% [markdown]
-# Three operations, `*`, `+` and `tanh`, have left three **nodes** behind.
-# When a tensor that requires a gradient takes part in an operation, the result
-# keeps such a node in its `grad_fn`. The node knows the derivative of its
-# operation. Arrows point from the result down to the leaves, the direction in
-# which gradients will flow. Some nodes save a tensor, because their derivative
-# needs it.
+# Three operations, `*`, `+` and `tanh`, have left three **nodes** behind. When
+# a tensor that requires a gradient takes part in an operation, the result
+# keeps such a node in its `grad_fn`. The node has the derivative of its
+# operation. Some nodes also save a tensor, because their derivative needs it.
+#
+# Arrows point from the result down to the leaves. In this direction the
+# gradients are passed on.
 #
 # Two arrows end at `w`. It was used twice, so there are two paths from it to
 # the result. Its gradient is the sum over both paths.
@@ -197,9 +198,10 @@ plt.show()
 # ### A derivative can be exchanged
 #
 # The derivative of `tanh` is a field of its record, and you can put another in
-# its place. Here it multiplies over forty layers. Each layer multiplies the
-# gradient by its own derivative, and where `tanh` is flat that is a small
-# number. The gradient shrinks with every layer: the *vanishing gradient*.
+# its place. Here it is used in forty layers. Each layer multiplies the
+# gradient by its derivative, and where `tanh` is flat, the derivative is
+# small. So the gradient shrinks with every layer. This is called the
+# *vanishing gradient*.
 
 # %%
 def my_derivative(g, result):
@@ -480,11 +482,13 @@ for text, result in cases.items():
     print(f"{text:<9}{saved_bytes(result.grad_fn):>6} bytes")
 
 # %% [markdown]
-# The derivative of a sum is 1 everywhere, so nothing is saved. A product saves
-# both factors. For `exp`, `tanh` and `relu` the derivative can be computed
-# from the result, which the next node often saves anyway, so the two share one
-# tensor. Most of the memory of training goes into such saved tensors, not into
-# the parameters.
+# * The derivative of a sum is 1 everywhere, so nothing is saved.
+# * A product saves both factors.
+# * For `exp`, `tanh` and `relu` the derivative can be computed from the
+#   result. The next node often saves it anyway, and the two share one tensor.
+#
+# Most of the memory of training is used for such saved tensors, not for the
+# parameters.
 #
 # And time? **Predict** by what factor a small multiplication gets slower when
 # a node is recorded.
@@ -617,8 +621,8 @@ cross_entropy(scores, torch.tensor([0.0, 2.0]))
 # %% [markdown]
 # ## Review
 #
-# Answer each question before you unfold its answer. Questions that begin with a
-# chapter's number are about that chapter.
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
 #
 # **1.** What is `x.grad`, and how many edges lead to the node of `z`?
 #

@@ -344,13 +344,9 @@ print("       ", str(said[-1].message).splitlines()[-1].strip())
 # %% [markdown] slide="slide"
 # ## Plug in: a network with your version check
 #
-# A network reads digits again. `tanh` is applied to 32 of its 48 hidden units,
-# **in place, through a view**. What of it is yours:
-#
-# * your `leaves_of` finds the parameters,
-# * your `copy_slices` computes the gradient through the view,
-# * your `quiet` switches recording off for the training step.
-#
+# `tanh` is applied to 32 of the 48 hidden units, **in place, through a view**.
+# The network uses your `leaves_of` to find the parameters, your `copy_slices`
+# for the gradient through the view, and your `quiet` for the training step.
 # `Saved`, from above, keeps the tensors.
 
 # %% slide="more"
@@ -689,8 +685,8 @@ for how in ("numpy", ".data"):
 # %% [markdown]
 # ## Review
 #
-# Answer each question before you unfold its answer. Questions that begin with a
-# chapter's number are about that chapter.
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
 #
 # **1.** The same write follows two operations. Why does only one of them raise
 # an error?
