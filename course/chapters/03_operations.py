@@ -463,9 +463,9 @@ look(size.broadcast_pair, broadcast_shape)
 # * `target`, for writing in place.
 
 # %%
-from toytorch.core import dispatch
+from toytorch.core import compute
 
-look(dispatch.compute_pointwise, run)
+look(compute.compute_pointwise, run)
 
 # %% [markdown]
 # This is the *general* path. Most calls do not need it: two float tensors of
