@@ -153,14 +153,15 @@ print(table.stride(), table.numpy().strides)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Seven exercises: six of a few lines each, and a larger one at the end:
+# Six exercises of a few lines each, and a larger one at the end:
 #
 # 1. the **cell** behind an index
 # 2. the strides of a **new** tensor
-# 3. **contiguous** or not?
+# 3. **contiguous** or not? (optional)
 # 4. **another shape** over the same cells, if there is one
-# 5. **a thousand rows** from one, without a copy 6. **all windows** of an
-#    image at once
+# 5. **a thousand rows** from one, without a copy (optional)
+# 6. **all windows** of an image at once
+# 7. a **layout**: the first file of your own package
 
 # %% [markdown] slide="notes"
 # Ask before exercise 2: what are the strides of shape (32, 3, 8, 8)? Some will

@@ -14,7 +14,7 @@ layout = Exercise(
     "memory.layout",
     "A layout over flat memory",
     chapter=2,
-    minutes=40,
+    minutes=45,
     prompt="""
     Everything of this chapter in one class, the first file of your package `mytorch`. A `Layout`
     says where in a flat memory each element of an array lies. It holds no data.

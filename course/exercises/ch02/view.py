@@ -42,9 +42,10 @@ view = Exercise(
 
     1. **Join** neighbouring dimensions as long as they lie evenly: `(size, step)` and then
        `(size2, step2)` are one run of `size * size2` elements if `step == size2 * step2`. Leave out
-       dimensions of size 1. 2. **Cut** the runs again, from the right. Each new dimension takes its
-       size from the run on the right end; what it takes must divide what is left of the run. A
-       dimension may not reach from one run into the next.
+       dimensions of size 1.
+    2. **Cut** the runs again, from the right. Each new dimension takes its size from the run on the
+       right end; what it takes must divide what is left of the run. A dimension may not reach from
+       one run into the next.
 
     The stride you give a new dimension of size 1 does not matter.
 

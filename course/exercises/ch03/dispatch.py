@@ -30,7 +30,7 @@ dispatch = Exercise(
     "ops.dispatch",
     "A dispatcher",
     chapter=3,
-    minutes=15,
+    minutes=20,
     prompt="""
     A kernel takes two NumPy arrays of **one** dtype and **one** shape. Users write `table / 2`,
     with any dtypes and shapes. A dispatcher prepares the operands for the kernel, and it is the

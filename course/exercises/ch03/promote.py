@@ -9,7 +9,7 @@ promote = Exercise(
     "ops.promote",
     "Type promotion of any operands",
     chapter=3,
-    minutes=18,
+    minutes=20,
     without=("torch.result_type",),
     prompt="""
     What is the common dtype of several operands? Chapter 01 had one tensor and one number. In

@@ -11,7 +11,7 @@ signature = Exercise(
     "ops.signature",
     "Reading a signature",
     chapter=3,
-    minutes=12,
+    minutes=15,
     prompt="""
     The first line of a record is its signature, in PyTorch's own notation:
 

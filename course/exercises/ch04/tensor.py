@@ -13,7 +13,7 @@ tensor = Exercise(
     "autograd.tensor",
     "A tensor that records",
     chapter=4,
-    minutes=45,
+    minutes=60,
     limit=6.0,
     prompt="""
     Now without toytorch: a class `Tensor` on NumPy arrays that records what you do, and goes back

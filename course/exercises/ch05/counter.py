@@ -10,7 +10,7 @@ counter = Exercise(
     "inplace.counter",
     "A memory that counts its writes",
     chapter=5,
-    minutes=20,
+    minutes=30,
     prompt="""
     Write a class `Cells`: values in a memory, with views and a **count of writes**.
 

@@ -9,7 +9,7 @@ culprit = Exercise(
     "inplace.culprit",
     "Who made the first NaN?",
     chapter=5,
-    minutes=18,
+    minutes=20,
     optional=True,
     prompt="""
     A NaN, *not a number*, is what 0/0 gives, and whatever is computed from a NaN is NaN. In a

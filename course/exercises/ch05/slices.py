@@ -11,7 +11,7 @@ slices = Exercise(
     "inplace.slices",
     "Backward through a write to a view",
     chapter=5,
-    minutes=18,
+    minutes=20,
     optional=True,
     inject=CopySlices.using,
     prompt="""
