@@ -9,7 +9,7 @@
 # > kernel, and how can it be written once, for four hundred operations?
 
 # %% [markdown] slide="notes"
-# 45 minutes: question 5, play 12, exercises 2 and 5 live 12, the digits 6,
+# 45 minutes: question 5, play 12, exercise 2 live 8, the two kernels and the digits 10,
 # measure 5, traps 5. Take time for the opening prediction: nearly everyone
 # says zero. Exercise 4 is the most important one, and good homework.
 
@@ -234,7 +234,6 @@ print(result)
 # 2. the **shape** two shapes agree on
 # 3. the common **dtype** of operands of all three ranks
 # 4. a **dispatcher**, which combines these steps in one function
-# 5. a **kernel** that does not overflow, plugged into toytorch
 
 # %% [markdown] slide="notes"
 # Exercise 2 live: let the group find that the first version fails for (0,) and

@@ -193,7 +193,8 @@ print("recorded:", y.requires_grad)
 #
 # 1. find the **leaves** that get a gradient
 # 2. a memory that **counts its writes**, and raises an error for what is out
-#    of date 3. backward through a **write to a view** (optional)
+#    of date
+# 3. backward through a **write to a view** (optional)
 # 4. a **no_grad** of your own
 # 5. which node made the **first NaN**? (optional)
 
@@ -555,9 +556,10 @@ for text, f in lines.items():
 # * The derivative with respect to `v` needs the old elements. `mul_`
 #   overwrites them, so it copies them first.
 #
-# Compare also `.tanh().relu()` with `.tanh().mul(v)`. The product saves its
-# factor, which is the result that `tanh` keeps already, and `v`, which exists
-# anyway.
+# Compare also `.tanh().relu()` with `.tanh().mul(v)`. `relu` saves a new
+# result. The product saves the result that `tanh` keeps already, and `v`,
+# which exists anyway. The bytes are the same, but only the first line needs
+# new memory for them.
 #
 # So in training, writing in place often saves less memory than one expects.
 # Where no graph is recorded, it saves the memory of a new result.
