@@ -12,6 +12,7 @@ from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import state
+from toytorch.facts.hints import Scalar
 from toytorch.facts.node import Node, Output, pack, remember, sequence
 
 
@@ -121,7 +122,7 @@ def keep(
         pack(node)
 
 
-def asks(argument: Tensor | float, overwritten: Tensor | None) -> bool:
+def asks(argument: Tensor | Scalar, overwritten: Tensor | None) -> bool:
     """Whether the gradient of an argument will be computed."""
     if isinstance(argument, Tensor):
         return argument._requires_grad or (
