@@ -70,7 +70,7 @@ def _start(options: argparse.Namespace) -> int:
         page = chapter.stem
         print(
             f"Chapter {chapter.number:02d}, {chapter.title}. Nothing before it has to be solved: "
-            "toytorch's own\npieces stand in. To go on with yours, run this in a cell of its own:"
+            "toytorch's own\nanswers are used. To go on with yours, run this in a cell of its own:"
             f"\n\n    from course import catch_up\n\n    catch_up({chapter.number})\n",
             flush=True,
         )

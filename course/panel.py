@@ -70,7 +70,7 @@ def _look_of(verdict: Verdict) -> str:
 def _open_line(verdict: Verdict) -> str:
     return (
         f"Write {verdict.exercise.function} in the cell above, run it, then run this cell again. "
-        "Until then toytorch's own piece stands in."
+        "Until then toytorch's own answer is used."
     )
 
 

@@ -113,7 +113,7 @@ class CaughtUp:
     def _headline(self) -> str:
         mine = sum(state == "yours" for state in self.states.values())
         changed = sum(state == "changed" for state in self.states.values())
-        text = f"{mine} of your own pieces are back, toytorch's stand in for the other "
+        text = f"{mine} of your own answers are back, toytorch's are used for the other "
         text += f"{len(self.states) - mine}"
         return text + (f" ({changed} of yours no longer pass)." if changed else ".")
 
@@ -122,7 +122,7 @@ _SIGNS = {"yours": "✔", "framework": "○", "changed": "✘"}
 
 
 def catch_up(chapter: int | str | None = None, *, install: bool = False) -> CaughtUp:
-    """Bring back your pieces of the chapters before this one; toytorch's stand in for the rest.
+    """Bring back your answers of the chapters before this one; toytorch's are used for the rest.
 
     Each is checked again first. From then on ``use`` and ``active`` find them.
 

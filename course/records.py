@@ -197,5 +197,5 @@ class Exercise:
 
     def _announcement(self) -> str:
         if self._green is None:
-            return f"{self.function} is not solved yet: toytorch runs on its own piece."
+            return f"{self.function} is not solved yet: toytorch uses its own."
         return f"toytorch now runs on your {self.function}."

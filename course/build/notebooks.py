@@ -165,6 +165,8 @@ def _metadata(cell: Cell) -> dict[str, Any]:
         meta["toytorch"] = {cell.role: cell.exercise.name}
         if cell.role == "check":
             meta["toytorch"]["points"] = cell.points
+    if cell.folded:
+        meta["jupyter"] = {"source_hidden": True}
     if cell.slide:
         meta["slideshow"] = {"slide_type": "-" if cell.slide == "more" else cell.slide}
     return meta

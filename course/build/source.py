@@ -11,6 +11,8 @@ Cell-line metadata (after ``# %%``):
 ``keep=true``       the learner's notebook is delivered with this cell's output (first pictures)
 ``varies=true``     the output differs from run to run (timings): nbval does not compare it
 ``raises=true``     the cell raises on purpose (traps)
+``folded=true``     the code is folded away in JupyterLab (a click unfolds it) and not on slides:
+                    plotting code, where only the picture matters
 ==================  ===============================================================================
 """
 
@@ -27,7 +29,7 @@ from course.records import Exercise
 
 SLIDES = ("slide", "subslide", "fragment", "more", "notes")
 SHOWS = ("code", "output", "prompt")
-_KEYS = {"exercise", "check", "points", "slide", "show", "keep", "varies", "raises"}
+_KEYS = {"exercise", "check", "points", "slide", "show", "keep", "varies", "raises", "folded"}
 _IGNORED = {"lines_to_next_cell", "lines_to_end_of_cell_marker"}  # jupytext's own
 _SOLUTION = re.compile(
     r"^([ \t]*)### BEGIN SOLUTION[ \t]*\n.*?^[ \t]*### END SOLUTION[ \t]*$", re.S | re.M
@@ -58,6 +60,7 @@ class Cell:
     keep: bool = False
     varies: bool = False
     raises: bool = False
+    folded: bool = False
     outputs: list[Any] = field(default_factory=list)
     count: int | None = None
 
@@ -115,7 +118,11 @@ def _expand(raw: Any, meta: dict[str, Any], place: str) -> list[Cell]:
     role = "code" if raw.cell_type == "code" else "prose"
     cell = Cell("", role, _without_solution(source), _solution(source), slide, show)
     cell.keep, cell.varies = bool(meta.get("keep")), bool(meta.get("varies"))
-    cell.raises = bool(meta.get("raises"))
+    cell.raises, cell.folded = bool(meta.get("raises")), bool(meta.get("folded"))
+    if cell.folded:
+        if role != "code":
+            raise SourceError(f"{place}: folded=true is for code; fold prose with <details>")
+        cell.show = "output"
     return [cell]
 
 

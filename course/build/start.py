@@ -9,15 +9,15 @@ from course.build.source import Cell
 
 WELCOME = """# Welcome to toytorch
 
-You are about to rebuild PyTorch, piece by piece, and to train networks on what you built.
+You are about to rebuild PyTorch step by step, and to train networks on what you built.
 
 Each chapter asks a question, lets you play, and then has you **write the idea yourself** in a
 handful of exercises. A check tells you at once whether your code is right; where it is not, it
-shows the input that broke it and often the misconception behind it. Then your piece is plugged
+shows the input that broke it and often the misconception behind it. Then your answer is plugged
 into the framework and something larger runs on it.
 
 * Run a cell with **Shift+Enter**. Run them in order, and predict what comes before you look.
-* Every notebook runs to its end, solved or not: toytorch's own piece stands in for what is open.
+* Every notebook runs to its end, solved or not: for what is open, toytorch's own answer is used.
 * Stuck for more than a while? `solutions/` has every chapter solved, `slides/` has the lecture.
 
 Run the cell below to see where you are."""
@@ -26,13 +26,13 @@ LISTING = "from course import start\n\nstart()"
 
 LATER = """## Starting later, or coming back
 
-You may begin with any chapter: nothing before it has to be solved. Pieces that you have solved are
+You may begin with any chapter: nothing before it has to be solved. Answers that passed their checks are
 kept, and a line at the top of a notebook brings them back. For chapter 8:
 
 ```python
 from course import catch_up
 
-catch_up(8)                # your pieces of chapters 1 to 7, each checked again
+catch_up(8)                # your answers of chapters 1 to 7, each checked again
 catch_up(8, install=True)  # and the framework itself runs on them
 ```
 

@@ -1,12 +1,12 @@
 # %% [markdown] slide="slide"
 # # 01 · Tensors
 #
-# A photo, a sentence, the weather of a year, the weights of a network: to
-# PyTorch they are all the same thing, **a box of numbers of one kind, with a
-# shape**. Everything in this course happens to such boxes.
+# A photo, a sentence, a year of weather data, the weights of a network: in
+# PyTorch each of them is a **tensor**, an array of numbers that has a shape
+# and one data type. Everything in this course is computed with tensors.
 #
-# > **The question of this chapter:** what does a tensor know about itself,
-# > and how much of it can you write in an afternoon?
+# > **The question of this chapter:** which facts describe a tensor, and by
+# > which rules are they found?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, play 12, exercises 1 to 4 live 15, the digits 8,
@@ -26,15 +26,15 @@ table = torch.arange(12).reshape(3, 4)
 viz.storage(table=table)
 
 # %% [markdown]
-# Twelve numbers in a row of memory cells, and below them the same twelve
-# numbers as a table of 3 × 4. The small number in each cell of the table says
-# which memory cell it shows. Chapter 02 is all about that small number; here
-# we look at what a tensor is from outside.
+# The upper row shows twelve memory cells. Below it, the same twelve elements
+# form a table of 3 × 4. The small number in each square of the table says
+# which memory cell it shows. Chapter 02 explains that number. This chapter is
+# about how a tensor is used.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# Four harmless sums and quotients. Which **dtype** does each result have?
+# Four sums and quotients. Which **dtype** (data type) does each result have?
 # Write down four answers before you run the cell.
 
 # %% slide="more"
@@ -48,20 +48,21 @@ print("whole + True    ", (whole + True).dtype)
 print("mask + mask     ", (mask + mask).dtype)
 
 # %% [markdown]
-# The second one surprises people who come from other array libraries: a
-# division of integers is a *true* division and gives floats. The last
-# surprises everyone: two masks add up to a mask, `True + True` is `True`,
-# whereas a mask `+ 1` counts. By the end of this chapter you will have
-# written the rule.
+# * `whole / whole`: a division of integers is a *true* division, so it gives
+#   floats.
+# * `mask + mask`: the sum of two bool tensors is a bool tensor, in which
+#   `True + True` is `True`. A mask `+ 1`, however, is an int64 tensor.
+#
+# By the end of this chapter you will have written the rule.
 
 # %% [markdown] slide="slide"
-# ## Play: what a tensor knows
+# ## Play: the facts of a tensor
 #
 # | ask | answer |
 # | --- | --- |
-# | `t.shape` | how many, along each dimension |
-# | `t.dtype` | what kind of number, in how many bits |
-# | `t.device` | where the numbers lie |
+# | `t.shape` | the size of each dimension |
+# | `t.dtype` | the type of the elements, and their bits |
+# | `t.device` | where its memory is |
 
 # %% slide="more"
 t = torch.tensor([[1.5, 2, 3], [4, 5, 6]])
@@ -71,11 +72,12 @@ print(t.ndim, "dimensions", t.numel(), "numbers")
 print(t.element_size(), "bytes for each")
 
 # %% [markdown]
-# `torch.tensor` copies what you hand it: lists, numbers, NumPy arrays. Other
-# factories make numbers themselves. Random ones come from a generator, and
-# with the same seed toytorch's are the same on every machine and every day.
-# (PyTorch has other numbers, and promises them for one release and one kind of
-# machine only.)
+# `torch.tensor` copies its argument: a list, a number, or a NumPy array. Other
+# factory functions compute the elements themselves.
+#
+# Random elements come from a generator. With the same seed, toytorch gives the
+# same elements on every machine. (PyTorch's generator gives other ones, and
+# guarantees them only for one release and one platform.)
 
 # %%
 print(torch.zeros(2, 3))
@@ -85,19 +87,19 @@ torch.manual_seed(1)
 print(torch.rand(4))
 
 # %% [markdown] slide="subslide"
-# ## Pick and combine
+# ## Indexing and operations
 
 # %% slide="more"
 print(table[1])  # a row
 print(table[:, 1])  # a column
 print(table[0, -1].item())  # one number, as a Python number
-print(table[table % 2 == 0])  # all that are even, through a mask
+print(table[table % 2 == 0])  # all even elements, by a mask
 
 # %% [markdown]
-# Operations work on all numbers at once, element by element, or they *reduce*
-# a dimension: `sum(0)` adds up **along** dimension 0, so that dimension 0 is
-# gone afterwards. Shapes that do not match are stretched where they are 1
-# (*broadcasting*; chapter 03 builds it).
+# Some operations work element by element. Others *reduce* a dimension:
+# `sum(0)` adds up **along** dimension 0, so the result no longer has that
+# dimension. If two shapes differ, a size of 1 is stretched to the other size.
+# This is called *broadcasting*; you write it in chapter 03.
 
 # %%
 print(table * 10 + 1)
@@ -107,13 +109,13 @@ print(row.shape, column.shape, (row + column).shape)
 print(row + column)
 
 # %% [markdown] slide="slide"
-# ## How fine is the ruler?
+# ## How precise is a float?
 #
-# A float has a fixed number of digits, so the gap to the next float grows
-# with the number. `bfloat16` reaches as far as `float32` with the coarsest
-# ruler of all, and networks train on it happily.
+# A float has a fixed number of digits, so the gap to the next float grows with
+# its size. `bfloat16` covers the range of `float32` with the largest gaps of
+# the four. For training many networks that is precise enough.
 
-# %% show="output" slide="more"
+# %% slide="more" folded=true
 import matplotlib.pyplot as plt
 
 kinds = ["float64", "float32", "float16", "bfloat16"]
@@ -139,21 +141,21 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six pieces, 5 to 12 minutes each:
+# Five exercises, 10 to 18 minutes each:
 #
 # 1. the **shape** of nested lists
 # 2. the **dtype** of a list of numbers
 # 3. the dtype when a tensor meets a **Python number**
 # 4. **arange** that does not drift
-# 5. **one-hot** without a loop
-# 6. every class's **mean** in one matrix product
+# 5. every class's **mean** in one matrix product
 #
-# `check(...)` tells you at once. If it is red, read the panel: it shows the
-# input, what was expected and what came, and it knows the usual mistakes.
+# `check(...)` shows at once whether your answer is right. If it is red, read
+# the panel: it shows the input, the expected result and yours, and explains
+# the usual mistakes.
 
 # %% [markdown] slide="notes"
-# Do the first exercise live and make the mistake of trusting the first row:
-# the panel names it. Leave 2 and 4 as work in pairs.
+# Do the first exercise live. Use only the length of the first row: the panel
+# names that mistake. Leave 2 and 4 as work in pairs.
 
 # %% exercise="tensors.shape" slide="subslide" show="prompt"
 
@@ -178,9 +180,10 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # %% [markdown] slide="slide"
 # ## Plug in: reading digits with what you built
 #
-# 1,797 handwritten digits, 8 × 8 pixels each. The simplest classifier there
-# is: average all zeros, all ones, … and call a new image what its nearest
-# average is called. It is made of your last piece.
+# The data are 1,797 handwritten digits of 8 × 8 pixels. The *nearest-mean*
+# classifier is one of the simplest: compute the mean image of each class, and
+# give a new image the class whose mean is nearest. Your last exercise computes
+# these means.
 
 # %% slide="more"
 from course.data import digits
@@ -194,13 +197,13 @@ means = mean_of(x[train], y[train], 10)
 print(means.shape)
 
 # %% [markdown]
-# `use(name)` gives you your own function if it passed its check, and
-# toytorch's otherwise, so that the notebook goes on either way.
+# `use(name)` returns your own function if it passed its check, and toytorch's
+# otherwise. So the notebook runs in both cases.
 
 # %% [markdown] slide="subslide"
-# ## Ten averages, and how many digits they read
+# ## The ten mean images
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
 for digit, ax in enumerate(axes):
     ax.imshow(means[digit].reshape(8, 8).numpy(), cmap="Greys")
@@ -209,10 +212,10 @@ for digit, ax in enumerate(axes):
 plt.show()
 
 # %% [markdown]
-# To find the nearest average of every test image at once, hold the images as
-# `(n, 1, 64)` against the averages as `(1, 10, 64)`; the differences are a box
-# of `(n, 10, 64)`, without one loop. **Predict the share of images it gets
-# right**, then run.
+# To find the nearest mean of all test images at once, give the images the
+# shape `(n, 1, 64)` and the means the shape `(1, 10, 64)`. By broadcasting,
+# their difference has the shape `(n, 10, 64)`, without a loop. **Predict the
+# share of right answers**, then run.
 
 # %% slide="more"
 gaps = x[test][:, None, :] - means[None, :, :]
@@ -224,9 +227,9 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# How toytorch itself finds the dtype of what you hand to `torch.tensor`.
-# Yours knew flat lists of numbers; this one has to know everything people
-# hand in. Find the two lines that are your rule.
+# This is how toytorch finds the dtype for `torch.tensor`. Your function takes
+# flat lists of Python numbers. This one takes nested lists, NumPy arrays and
+# tensors as well. Find the two lines that are your rule.
 
 # %% slide="more" show="code"
 from toytorch.ops.creation import from_data
@@ -234,10 +237,10 @@ from toytorch.ops.creation import from_data
 look(from_data.infer_dtype)
 
 # %% [markdown] slide="slide"
-# ## Measure: what is a loop worth?
+# ## Measure: what does a Python loop cost?
 #
-# The same million additions, by a Python loop and by one tensor operation.
-# **Predict the ratio.** Ten? A hundred?
+# A million additions, by a Python loop and by one tensor operation. **Predict
+# the ratio** of the two times. Ten? A hundred?
 
 # %%
 import time
@@ -264,19 +267,20 @@ print(f"The tensor is {loop / whole_box:.0f} times as fast.")
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Each of these cells goes wrong on purpose. Read the last line of the error
-# first: it says what happened, and usually what to do. Above it stand your own
-# lines; a cell with `%tb` shows the whole way through toytorch as well.
+# Each of these cells raises an error on purpose. Read the last line of the
+# error first: it says what happened, and usually what to do. The lines above
+# it are from your own code. A cell with `%tb` also shows the calls inside
+# toytorch.
 
 # %% raises=true slide="more"
 torch.tensor([[1, 2, 3], [4, 5]])
 
 # %% raises=true slide="more"
-torch.tensor([1, 2, 4]).mean()  # the mean of integers is no integer
+torch.tensor([1, 2, 4]).mean()  # a mean of integers needs a float dtype
 
 # %% raises=true slide="more"
 counts = torch.tensor([1, 2, 3])
-counts += 0.5  # in place: there is no room for halves in an int64
+counts += 0.5  # in place: an int64 cannot hold 1.5
 
 # %% raises=true slide="subslide"
 if torch.tensor([1, 2]) == torch.tensor([1, 3]):
@@ -286,8 +290,8 @@ if torch.tensor([1, 2]) == torch.tensor([1, 3]):
 torch.ones(2, 3) + torch.ones(2, 4)
 
 # %% [markdown]
-# And one that raises nothing, which is worse. A slice is a *view*: it shows
-# the same memory. Write into it, and the original changes:
+# The next one raises no error. A slice is a *view*: it uses the memory of the
+# original. A write into the slice changes the original too:
 
 # %% slide="subslide"
 original = torch.zeros(6)
@@ -296,16 +300,211 @@ part += 7
 print(original)
 viz.storage(original=original, part=part)
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer.
+#
+# **1.** What does this print, and why?
+#
+# ```python
+# x = torch.tensor([1, 2, 3])
+# print((x / 1).dtype, (x // 1).dtype, (x * 1.0).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.float32 torch.int64 torch.float32
+# ```
+#
+# `/` is a true division, so its result is floating even if every quotient is
+# whole. `//` keeps integers. In the last product, the number 1.0 is of a
+# higher kind than the tensor, so the result has the default floating dtype.
+#
+# </details>
+#
+# **2.** One of these results has 128 bits for each element. Which one, and why
+# not both?
+#
+# ```python
+# x = torch.ones(2, dtype=torch.float64)
+# y = torch.ones(2)
+# print((x + 1j).dtype, (y + 1j).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.complex128 torch.complex64
+# ```
+#
+# A Python number has a kind but no width. Complex is higher than floating, so
+# both results are complex. The width comes from the tensor: a float64 tensor
+# gives complex128, so that no bits are lost, and a float32 tensor gives
+# complex64.
+#
+# </details>
+#
+# **3.** Predict the three shapes.
+#
+# ```python
+# x = torch.zeros(4, 3, 2)
+# print(x.sum(1).shape, x.sum((0, 2)).shape)
+# print(x.sum(1, keepdim=True).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([4, 2]) torch.Size([3])
+# torch.Size([4, 1, 2])
+# ```
+#
+# A sum along a dimension removes it. So `sum(1)` leaves the sizes 4 and 2, and
+# `sum((0, 2))` leaves the size 3. With `keepdim=True` the dimension stays,
+# with the size 1.
+#
+# </details>
+#
+# **4.** Two tensors of three elements are subtracted. How many elements has
+# the result?
+#
+# ```python
+# a = torch.ones(3, 1)
+# b = torch.ones(3)
+# print((a - b).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([3, 3])
+# ```
+#
+# Nine. Shapes line up from the right, so `b` counts as a row of shape
+# `(1, 3)`. The column and the row are both stretched to a table of 3 × 3. No
+# error says so.
+#
+# </details>
+#
+# **5.** A bfloat16 has 8 significant binary digits. What does this print, and
+# why?
+#
+# ```python
+# x = torch.tensor(256.0, dtype=torch.bfloat16)
+# print((x + 1).item(), (x + 2).item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 256.0 258.0
+# ```
+#
+# From 256 on, neighbouring bfloat16 values are 2 apart. 257 lies between two
+# of them and is rounded to 256. 258 is a bfloat16, so the second sum is exact.
+#
+# </details>
+#
+# **6.** Which of the two assignments changes `a`?
+#
+# ```python
+# a = torch.arange(6)
+# b, c = a[2:4], a[[0, 1]]
+# b += 10
+# c += 10
+# print(a)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([ 0,  1, 12, 13,  4,  5])
+# ```
+#
+# A slice is a view, so `b` uses the memory of `a`, and the first assignment
+# changes both. Indexing with a list makes a copy, so the second assignment
+# changes only `c`.
+#
+# </details>
+#
+# **7.** Why does `count_up` compute `start + index * step`, when adding the
+# step again and again needs no product?
+#
+# <details><summary>Answer</summary>
+#
+# Each addition rounds. In a running sum the errors of all steps add up, so
+# after thousands of steps the values have drifted. `start + index * step` is
+# rounded twice, whatever the index. The values are also independent of each
+# other, so they can be computed in parallel.
+#
+# </details>
+#
+# **8.** Predict what is printed, the dtype included.
+#
+# ```python
+# x = torch.tensor([3, -1, 0, 5])
+# mask = x > 0
+# print(mask.sum(), mask.sum().dtype, x[mask])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2) torch.int64 tensor([3, 5])
+# ```
+#
+# A comparison gives a bool tensor. Its sum counts the `True` elements, so it
+# is an int64. Indexing with a mask gives the elements where the mask is
+# `True`, here the positive ones.
+#
+# </details>
+#
+# **9.** Which line raises the error, and what does it need instead?
+#
+# ```python
+# a, b = torch.tensor([1, 2]), torch.tensor([1, 3])
+# print((a == b).all().item())
+# if a == b:
+#     print("equal")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False
+# RuntimeError
+# ```
+#
+# `a == b` has two elements, and `if` needs one truth value. So the third line
+# raises an error. Say what is meant: `(a == b).all()` if all elements must
+# agree, `.any()` if one is enough.
+#
+# </details>
+#
+# **10.** `class_means` gets a batch in which class 7 does not occur. What is
+# row 7 of $R^\top X$, what is its count, and what would happen without
+# `clamp`?
+#
+# <details><summary>Answer</summary>
+#
+# The column of class 7 in the one-hot table $R$ is all zeros. So the sum is a
+# row of zeros and the count is 0. The quotient 0 / 0 is `nan`, and every
+# result that uses it is `nan` too. With `clamp(min=1)` the mean is 0.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #
 # * `torch.tensor(3.0)` has the shape `()`. Why is a tensor with no dimension
 #   useful, when Python has numbers?
-# * Write `nested_shape` without recursion. Which version would survive a list
+# * Write `nested_shape` without recursion. Which version works for a list
 #   nested 100,000 deep?
-# * `0.1 + 0.2 == 0.3` is false in float64 and true in float32. Is float32
-#   the more exact of the two?
-# * The nearest average gets about six digits in seven. Look at those it gets
-#   wrong. What would a classifier need to know that an average cannot hold?
+# * `0.1 + 0.2 == 0.3` is false in float64 and true in float32. Does that mean
+#   that float32 is more precise?
+# * The nearest mean gets about six digits in seven right. Look at the wrong
+#   ones. Which information does a mean image lack?
 #
-# **Next:** chapter 02 opens the box and finds one row of bytes.
+# **Next:** chapter 02 is about the memory behind a tensor.

@@ -1,19 +1,19 @@
 # %% [markdown] slide="slide"
 # # 03 · Operations: one record per op
 #
-# `x + y`. Perhaps `x` holds integers and `y` floats. Perhaps one is a column
-# and the other a row. Perhaps one is no tensor at all. Somewhere below runs a
-# loop that knows nothing of this: two pieces of memory, one kind of number.
+# The operands of `x + y` may have different dtypes or different shapes, or one
+# of them is a Python number. The addition itself is done by a *kernel*: a loop
+# over two blocks of memory of the same dtype. It handles none of these cases.
 #
-# > **The question of this chapter:** who stands between the two, and how can
-# > that be written once, for four hundred operations?
+# > **The question of this chapter:** what happens between the call and the
+# > kernel, and how can it be written once, for four hundred operations?
 
 # %% [markdown] slide="notes"
-# 45 minutes: question 5, play 12, exercises 2 and 5 live 12, the digits 6,
-# measure 5, traps 5. The opening prediction is worth its time: nearly
-# everyone says zero. Exercise 4 is the heart and good homework.
+# 45 minutes: question 5, play 12, exercise 2 live 8, the two kernels and the digits 10,
+# measure 5, traps 5. Take time for the opening prediction: nearly everyone
+# says zero. Exercise 4 is the most important one, and good homework.
 
-# %% keep=true slide="more" show="output"
+# %%
 import ast
 import re
 
@@ -28,17 +28,21 @@ from toytorch import viz
 setup()
 
 column, row = torch.tensor([[10], [20], [30]]), torch.tensor([1, 2, 3, 4])
+
+# %% keep=true slide="more" folded=true
 figure, axes = plt.subplots(1, 3, figsize=(8, 2.3))
 for ax, x, k in zip(axes, (column, row, column + row), range(3)):
     draw(ax, x, (3, 4), f"C{k}", " +="[k])
 plt.show()
 
 # %% [markdown]
-# A column of three numbers and a row of four are added, and twelve numbers
-# come out. The bright squares exist; the pale ones are only shown again, until
-# both are tables of 3 × 4. That is **broadcasting**, and it has moved no number
-# at all, as the picture of the memory shows: each line of `column` is one
-# single cell, and so is each column of `row`.
+# A column of three elements and a row of four are added, and the result has
+# twelve. The bright squares are in memory. The pale ones are repetitions, by
+# which both operands become tables of 3 × 4. This is **broadcasting**.
+#
+# It copies nothing, as the picture of the memory shows: all squares in one
+# line of `column` are the same cell, and so are all squares in one column of
+# `row`.
 
 # %%
 viz.storage(column=column.expand(3, 4), row=row.expand(3, 4))
@@ -46,8 +50,8 @@ viz.storage(column=column.expand(3, 4), row=row.expand(3, 4))
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# A network's three predictions are exactly right. It gives them as a column,
-# as networks do. What is the mean squared error?
+# A network's three predictions are exactly right. They are a column, which is
+# the usual shape of a network's output. What is the mean squared error?
 
 # %% slide="more"
 predicted = torch.tensor([[1.0], [2.0], [3.0]])
@@ -57,9 +61,10 @@ error = ((predicted - target) ** 2).mean()
 print(f"{error.item():.3f}")
 
 # %% [markdown]
-# Not 0. A column met a row, and the difference is a *table*: every prediction
-# was compared with every target. Nothing complained, and a network trained on
-# this loss would learn to predict the mean. Ask for the shape and you see it:
+# It is not 0. The difference of a column and a row is a *table*: every
+# prediction was compared with every target. No error was raised, and a network
+# trained with this loss would learn to predict the mean. The shape shows the
+# mistake:
 
 # %%
 print((predicted - target).shape)
@@ -68,8 +73,8 @@ print(predicted - target)
 # %% [markdown] slide="slide"
 # ## Play: an operation is a record
 #
-# All that toytorch knows about `*` stands in **one** place, a record of a few
-# fields. `toytorch.ops` has them by name.
+# All facts about `*` are in **one** place, a record with a few fields.
+# `toytorch.ops` has the records by name.
 
 # %% slide="more"
 mul = torch.ops.mul
@@ -82,8 +87,8 @@ print("derivatives", list(mul.derivatives))
 print("help       ", mul.doc)
 
 # %% [markdown]
-# From these few lines come the function, the method, the operator, the form
-# that writes in place, the keyword `out=`, the node for autograd and the help
+# From these few lines toytorch makes the function, the method, the operator,
+# the in-place form, the keyword `out=`, the node for autograd and the help
 # text:
 
 # %% [markdown] slide="subslide"
@@ -100,10 +105,12 @@ print(y)
 print(torch.mul.__doc__)
 
 # %% [markdown]
-# To see that this is all there is to it, write a record of your own. A cube,
-# $x^3$, with the derivative $3x^2$: one signature, one formula, from which its
-# kernels follow, and the formula of its derivative, in which `g` is the
-# gradient of the result.
+# A record is enough to define an operation, so you can write one of your own:
+# the cube, $x^3$, with the derivative $3x^2$. It needs three texts:
+#
+# * the signature,
+# * the formula, from which the kernels are made,
+# * the formula of the derivative, in which `g` is the gradient of the result.
 
 # %% [markdown] slide="subslide"
 # ## An operation of one's own
@@ -123,20 +130,22 @@ print(torch.tensor([1, 2, 3]).cube_())  # in place, for integers
 
 # %% [markdown]
 # (PyTorch has the signature in `native_functions.yaml`, the derivative in
-# `derivatives.yaml` and the kernel in C++; the rest is generated, too. For ops
-# of your own there is `torch.library`.)
+# `derivatives.yaml` and the kernel in C++. The rest is generated there, too.
+# For your own ops there is `torch.library`.)
 #
 # ### What broadcasting does to shapes
 #
-# Shapes line up **from the right**; where one of them has a 1, or nothing, it
-# stretches. If two sizes differ and neither is 1, it is an error: a shape of 3
-# cannot be stretched to 4, and which line of the table it was meant for is
-# yours to say.
+# Shapes line up **from the right**. Where one of them has the size 1, or no
+# dimension, it is stretched. If two sizes differ and neither is 1, it is an
+# error.
+#
+# So three elements do not fit a table of 3 × 4. If they are meant as a column,
+# write `[:, None]`.
 
 # %% [markdown] slide="slide"
 # ## Broadcasting: line up from the right, stretch the ones
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 big = torch.arange(10, 22).reshape(3, 4)
 figure, grid = plt.subplots(2, 6, figsize=(10.5, 3.4))
 axes = iter(grid.flatten())
@@ -154,8 +163,9 @@ plt.show()
 # %% [markdown]
 # ### What promotion does to dtypes
 #
-# Numbers of two kinds meet in a third that holds both. But not all operands
-# have the same say. **Predict** the dtypes; `half` is a float16 tensor.
+# If the operands have different dtypes, they are converted to a common one.
+# This is called *type promotion*. Not all operands have the same priority.
+# **Predict** the dtypes; `half` is a float16 tensor.
 
 # %% [markdown] slide="subslide"
 # ## Who decides the dtype?
@@ -171,28 +181,30 @@ print("integers * point  ", (torch.arange(3) * point).dtype)
 print("integers * 2.0    ", (torch.arange(3) * 2.0).dtype)
 
 # %% [markdown]
-# Three ranks: tensors with dimensions, tensors without, Python numbers. A
-# lower rank changes the *kind* if it must, and never just the width. In the
-# fourth line the integers had to become floats, and then the width of `point`
-# is the only one anybody has named.
+# There are three ranks of priority: tensors with dimensions, then tensors
+# without, then Python numbers. An operand of a lower rank can change the
+# *kind* (bool, integer, floating, complex), but not the width alone.
 #
-# ### The way of a call
+# In the fourth line the kind changes from integer to floating. The only
+# floating operand is `point`, so the result has its width, float64.
+#
+# ### The steps of a call
 #
 # | step | what happens | for `ints[:, None] / 2` |
 # | --- | --- | --- |
-# | record | which kernel, which rules | `torch.ops.div` |
+# | look up | which kernel, which rules | `torch.ops.div` |
 # | promote | one dtype for all operands | int64 → float32 |
 # | broadcast | one shape for all operands | (3, 1), () → (3, 1) |
 # | kernel | the loop over memory | `np.divide` |
 # | wrap | a tensor around the new memory | |
-# | remember | a node, if somebody wants a gradient | `DivBackward0` |
+# | record | a node, if a gradient is required | `DivBackward0` |
 #
-# Since the steps are separate, one can be exchanged without touching the
-# others. `using` is the injection point: for as long as the block lasts, an op has
-# another kernel. With it you can watch what a kernel is given.
+# Since the steps are separate, each can be replaced without changing the
+# others. `using` does that: inside its block, an op has another kernel. With
+# it you can print what a kernel receives.
 
 # %% [markdown] slide="subslide"
-# ## What does a kernel get to see?
+# ## What does a kernel receive?
 
 # %% slide="more"
 seen = []
@@ -209,30 +221,31 @@ print("the kernel got", seen[0])
 print(result)
 
 # %% [markdown]
-# Integers came in, floats arrived. The shapes still differ, because NumPy's
-# kernels stretch by themselves. Yours will be handed operands of one shape.
+# The operands were integers, but the kernel received floats. The shapes still
+# differ, because NumPy's kernels broadcast by themselves. The kernels of your
+# dispatcher will receive operands of one shape.
 
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Five pieces, and together they are a small toytorch:
+# Four exercises, which together are a small toytorch:
 #
 # 1. read the **signature** of a record
 # 2. the **shape** two shapes agree on
-# 3. the **dtype** of three ranks of operands
-# 4. a **dispatcher**, which is all of it in one function
-# 5. a **kernel** that does not overflow, plugged into toytorch
+# 3. the common **dtype** of operands of all three ranks
+# 4. a **dispatcher**, which combines these steps in one function
 
 # %% [markdown] slide="notes"
-# Exercise 2 live: let the room break the first version with (0,) and (1,).
+# Exercise 2 live: let the group find that the first version fails for (0,) and
+# (1,).
 
 # %% exercise="ops.signature" slide="subslide" show="prompt"
 
 # %% check="ops.signature" points=2
 
 # %% [markdown]
-# With that, the four hundred records can be asked questions. Which names do
-# parameters have, and how often? `use` gives your function if it is green.
+# With this function you can read all four hundred records. Which names do
+# parameters have, and how often? `use` returns your function if it is green.
 
 # %% varies=true
 from collections import Counter
@@ -259,11 +272,11 @@ print(read(str(torch.ops.softplus.schema)))
 # %% [markdown] slide="slide"
 # ## Plug in: a network learns with another kernel
 #
-# A kernel can be exchanged while the program runs, with
-# `torch.ops.sigmoid.using(kernel=...)`. We try two kernels for one function.
+# With `torch.ops.sigmoid.using(kernel=...)` a kernel can be replaced while the
+# program runs. We compare two kernels for one function.
 #
-# 1,437 digits to learn from. The pixels are left as they are, from 0 to 16, so
-# that the sums in the hidden layer run into the hundreds: just what makes an
+# A network learns from 1,437 digits. The pixels are not scaled: they go from 0
+# to 16. So the sums in the hidden layer reach several hundred, which makes an
 # exponential overflow.
 
 # %% slide="more"
@@ -309,27 +322,29 @@ def train(epochs=12, size=32, rate=0.1):
 #
 # $$\sigma(x) = \frac{e^{x}}{1 + e^{x}} = \frac{1}{1 + e^{-x}}$$
 #
-# Float32 holds numbers up to about $e^{88}$. **Question:** on which side does
+# The largest float32 is about $e^{88}$. **Question:** on which side does
 # each of the two formulas overflow, and what comes out there?
 
 # %% [markdown] slide="notes"
-# Let the room answer before the next cell. Left: inf / inf for large x, nan.
+# Let the group answer before the next cell. Left: inf / inf for large x, nan.
 # Right: 1 / inf for very negative x, which happens to be 0, with a warning.
 
 # %% [markdown]
-# The left one divides infinity by infinity for a large x: `nan`. The right one
-# divides by infinity for a very negative x. The result, 0, is right, but the
-# overflow on the way is a warning, and an error where warnings are errors.
+# For a large x, the left one divides infinity by infinity, which is `nan`. For
+# a very negative x, the right one divides 1 by infinity. The result, 0, is
+# right, but the overflow causes a warning, which is an error where warnings
+# are errors.
 #
-# The stable kernel takes the right formula for $x \ge 0$ and the left one for
-# $x < 0$. Both then hold the same $z = e^{-|x|}$, which is at most 1.
+# The stable kernel uses the right formula for $x \ge 0$ and the left one for
+# $x < 0$. Then both contain the same exponential, $z = e^{-|x|}$, which is at
+# most 1.
 
 # %% [markdown] slide="subslide"
 # ## The textbook's kernel, and a stable one
 
 # %% slide="more"
 def textbook(xp, a):
-    with xp.errstate(all="ignore"):  # what could go wrong
+    with xp.errstate(all="ignore"):  # no warnings from NumPy
         return xp.exp(a) / (1 + xp.exp(a))
 
 
@@ -347,9 +362,9 @@ with torch.ops.sigmoid.using(kernel=stable):
 print("the loss fell:", history[-1] < history[0] / 4)
 
 # %% [markdown]
-# One `inf / inf` in one hidden number made the loss `nan`, and one step later
-# every weight. With the stable kernel the same network, the same seed and the
-# same pixels learn.
+# A single `inf / inf` in the hidden layer makes the loss `nan`, and one step
+# later all weights are `nan`. With the stable kernel, the same network with
+# the same seed learns.
 
 # %%
 with torch.no_grad(), torch.ops.sigmoid.using(kernel=stable):
@@ -363,7 +378,7 @@ print("more than 1 sum in 20 would overflow exp:", share > 0.05)
 # %% [markdown] slide="subslide"
 # ## Where the sums lie
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 3))
 left.hist(sums.flatten().tolist(), bins=60, color="#3b82c4")
 left.axvspan(89, 400, color="#e2572b", alpha=0.18, lw=0)
@@ -386,12 +401,12 @@ plt.show()
 # %% [markdown]
 # ### The trained network on *your* dispatcher
 #
-# And now the whole forward pass on the small toytorch you built: four records,
-# your `run`, and a sum. A matrix product is a product of stretched operands,
-# added up along one dimension, so `mul` is enough.
+# Now the whole forward pass runs on the small toytorch you built: four
+# records, your `run`, and a sum. A matrix product is an element-wise product
+# of stretched operands, summed along one dimension, so `mul` is enough.
 
 # %% [markdown] slide="subslide"
-# ## Four records and a dispatcher read digits
+# ## A forward pass with four records and a dispatcher
 
 # %% slide="more"
 run_op = use("ops.dispatch")
@@ -413,7 +428,7 @@ def layer(x, w, b):
 
 
 # %% [markdown] slide="subslide"
-# ## 360 digits, two matrix products, no matrix product
+# ## 360 digits, with broadcasting for the matrix product
 
 # %% slide="more"
 w1, b1, w2, b2 = (p.detach().double() for p in parameters)
@@ -438,10 +453,13 @@ from toytorch.facts import size
 look(size.broadcast_pair, broadcast_shape)
 
 # %% [markdown]
-# And this is its dispatcher for ops of each element. Your four steps are in
-# it. The rest is what a real one has to know besides: arrays on a GPU, 16-bit
-# floats (computed in 32 bits), PyTorch's messages where NumPy says it
-# differently, and `target`, for writing in place.
+# And this is its dispatcher for element-wise ops. Your four steps are in it.
+# The rest is for cases that yours leaves out:
+#
+# * arrays on a GPU,
+# * 16-bit floats, which are computed in 32 bits,
+# * PyTorch's messages instead of NumPy's,
+# * `target`, for writing in place.
 
 # %%
 from toytorch.core import compute
@@ -449,20 +467,24 @@ from toytorch.core import compute
 look(compute.compute_pointwise, run)
 
 # %% [markdown]
-# It is the *general* path. Most calls never see it: two plain float tensors
-# need no promotion, and for ten numbers the detour would cost more than the
-# work. So for each record toytorch writes a function for that case, as text,
-# and compiles it. You can read what it wrote:
+# This is the *general* path. Most calls do not need it: two float tensors of
+# one dtype need no promotion. For small tensors the general path would even
+# take longer than the kernel.
+#
+# So for each record toytorch generates a function for the common case, as
+# text, and compiles it. You can read the text:
 
 # %%
 look(torch.neg)
 
 # %% [markdown]
-# The first lines ask whether this is the common case, the middle runs the
-# kernel and fills in a new tensor, and the next ones make the node if a
-# gradient is wanted. Whatever does not fit goes to `call`, the general path.
-# `source()` shows all that was written for a record, ways back included.
-# Here is the first of the five functions that stand behind `mul`:
+# * The first lines test whether this is the common case.
+# * The middle runs the kernel and fills in a new tensor.
+# * The next lines make the node if a gradient is required.
+# * All other cases go to `call`, the general path.
+#
+# `source()` returns all that was generated for a record, its nodes for
+# backward included. Here is the first of the five functions for `mul`:
 
 # %%
 written = torch.ops.mul.source().split("\n\n\n")
@@ -470,11 +492,11 @@ print(len(written), "functions")
 print(written[0])
 
 # %% [markdown] slide="slide"
-# ## Measure: what does one record bring?
+# ## Measure: how much is made from the records?
 #
 # About four hundred records are written by hand. **Predict:** how many methods
-# and in-place forms of tensors come from them, and how many lines of Python
-# did the framework write for itself?
+# and in-place methods of tensors are made from them, and how many lines of
+# Python are generated?
 
 # %% slide="more" varies=true
 records = [op for op in registry.values() if op.name != "cube"]
@@ -490,10 +512,12 @@ print(f"{written:,} lines of generated Python")
 #
 # GELU, the activation of many language models, is about
 # $\tfrac12 x (1 + \tanh(0.8\,x + 0.036\,x^3))$. Written with tensors, each
-# operation reads memory and writes new memory. We count: every kernel is
-# wrapped in one that adds up the bytes of what goes in and what comes out.
-# **Predict** the number of kernels and the traffic, for a million floats of
-# 4 bytes. Then compare with `torch.ops.gelu`, which is *one* op.
+# operation reads its operands from memory and writes a new result.
+#
+# To count that, every kernel is wrapped in one that adds up the bytes of its
+# operands and its result. **Predict** the number of kernels and the traffic,
+# for a million floats of 4 bytes. Then compare with `torch.ops.gelu`, which is
+# *one* op.
 
 # %% [markdown] slide="subslide"
 # ## How many kernels, how many bytes?
@@ -542,10 +566,10 @@ for f in (by_hand, whole):
 print((by_hand(values) - whole(values)).abs().max().item() < 1e-4)
 
 # %% [markdown]
-# Nine passes over memory for a few multiplications per number, and eleven times
-# the traffic. (Inside its one kernel, toytorch's `gelu` on NumPy makes arrays,
-# too. A compiled kernel does not.) Chapter 14 takes the formulas of the records
-# and makes one kernel of all nine:
+# The formula takes nine passes over memory, and eleven times the traffic.
+# (toytorch's `gelu` on NumPy also makes temporary arrays inside its one
+# kernel. A compiled kernel does not.) Chapter 14 combines the formulas of the
+# records and makes one kernel of all nine:
 
 # %%
 for op in (ops.mul, ops.add, ops.tanh, ops.sigmoid, ops.relu, ops.clamp):
@@ -554,8 +578,8 @@ for op in (ops.mul, ops.add, ops.tanh, ops.sigmoid, ops.relu, ops.clamp):
 # %% [markdown] slide="subslide"
 # ## What does stretching cost?
 #
-# Nothing, as long as it is a stride of 0. The *result* is what fills memory.
-# **Predict** the bytes of both:
+# A stretched operand needs no memory, because its stride is 0. The *result*
+# needs memory for all elements. **Predict** the bytes of both:
 
 # %% slide="more"
 u, v = torch.rand(2000, 1), torch.rand(1, 2000)
@@ -566,11 +590,11 @@ print("u * v:      ", (u * v).untyped_storage().nbytes(), "bytes")
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Run on purpose. Read the last line of each error.
+# Each of these cells raises an error on purpose. Read its last line.
 
 # %% raises=true slide="more"
 total = torch.zeros(3)
-total += torch.ones(2, 3)  # in place: a result may grow, a memory not
+total += torch.ones(2, 3)  # in place: the memory cannot grow
 
 # %% raises=true slide="more"
 counts = torch.tensor([1, 2, 3])
@@ -578,25 +602,25 @@ counts /= 2  # a true division makes floats; counts //= 2 would do
 
 # %% raises=true slide="more"
 seen = torch.tensor([True, True, False])
-seen - torch.tensor([True, False, False])  # one mask without another?
+seen - torch.tensor([True, False, False])  # no `-` for bool tensors
 
 # %% [markdown]
-# For masks, say what you mean: `seen & ~other`, or `seen ^ other`.
+# For masks, use `seen & ~other` or `seen ^ other`, depending on what you need.
 
 # %% raises=true slide="subslide"
-torch.arange(4) ** -1  # integers again: 1/2 is none
+torch.arange(4) ** -1  # the result would be integers; 1/2 is none
 
 # %% raises=true slide="more"
 batch = torch.rand(8, 3)
 batch - batch.mean(1)  # one mean per row, but shapes align right
 
 # %% [markdown]
-# The last error is a piece of luck. Had the batch been 3 × 3, it would have
-# run, and subtracted the mean of row *j* from *column* j. `keepdim=True` is
-# the cure: it leaves a 1 where the dimension was.
+# This error helps. With a batch of 3 × 3 there would be none, and the mean of
+# row *j* would be subtracted from *column* j. Use `keepdim=True`: it leaves a
+# size of 1 where the dimension was.
 
 # %% [markdown] slide="subslide"
-# ## Traps that say nothing
+# ## Traps that raise no error
 
 # %% slide="more"
 square = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -604,8 +628,8 @@ print((square - square.mean(1)).mean(1))  # not centred
 print((square - square.mean(1, keepdim=True)).mean(1))
 
 # %% [markdown]
-# Integers have an end, too, and go round it. A small dtype stays small
-# whatever number it meets (a number is of the lowest rank):
+# Integers overflow: beyond the largest value they continue at the smallest. A
+# Python number does not widen the dtype, because it has the lowest rank:
 
 # %% slide="more"
 pixel = torch.tensor([200], dtype=torch.uint8)
@@ -613,7 +637,8 @@ print(pixel + 100)  # 300 - 256
 print(torch.tensor([-7]) // 2, torch.tensor(-7).div(2).int())  # down, to 0
 
 # %% [markdown]
-# And the one this chapter began with. `mse_loss` at least warns you:
+# The last one is from the beginning of this chapter. `mse_loss` warns about
+# it:
 
 # %% slide="subslide"
 import warnings
@@ -624,6 +649,202 @@ with warnings.catch_warnings(record=True) as said:
 print(f"{wrong.item():.3f}")
 print(str(said[0].message).split(". ")[0])
 print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** A mean squared error is computed for a batch of 32. What is the shape
+# of the difference, and what does the network learn from it?
+#
+# ```python
+# predicted, target = torch.zeros(32, 1), torch.zeros(32)
+# print((predicted - target).shape)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([32, 32])
+# ```
+#
+# Every prediction is compared with every target. The loss is smallest if each
+# prediction is the mean of all targets, so the network learns the mean.
+# `predicted.squeeze(1)` or `target[:, None]` makes the shapes equal.
+#
+# </details>
+#
+# **2.** What is the common shape?
+#
+# ```python
+# print(torch.broadcast_shapes((5, 1, 4), (3, 1)))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.Size([5, 3, 4])
+# ```
+#
+# Lined up from the right, the second shape is (1, 3, 1). In each place one of
+# the two sizes is 1, so the result has the other one: 5, 3 and 4.
+#
+# </details>
+#
+# **3.** Predict the three dtypes.
+#
+# ```python
+# a = torch.ones(2, dtype=torch.int8)
+# print((a + torch.tensor(1)).dtype,
+#       (a + torch.tensor([1])).dtype,
+#       (a + torch.tensor(1.0, dtype=torch.float64)).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.int8 torch.int64 torch.float64
+# ```
+#
+# `torch.tensor(1)` has no dimension and is of the same kind, so it does not
+# change the width. `torch.tensor([1])` has a dimension, so it counts fully. In
+# the third sum the kind changes from integer to floating, and the float64 is
+# the only floating operand.
+#
+# </details>
+#
+# **4.** One of the sums overflows. Which one?
+#
+# ```python
+# x = torch.tensor([250], dtype=torch.uint8)
+# print(x + 10, x + torch.tensor([10]))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([4], dtype=torch.uint8) tensor([260])
+# ```
+#
+# The number 10 does not widen the dtype, so the first sum is a uint8, and 260
+# becomes 260 - 256 = 4. The tensor `[10]` is an int64 with a dimension, so the
+# second sum is an int64.
+#
+# </details>
+#
+# **5.** Both additions are in place. Why does only the second one raise an
+# error?
+#
+# ```python
+# a, b = torch.zeros(2, 3), torch.ones(3)
+# a += b
+# print(a)
+# b += a
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([[1., 1., 1.],
+#         [1., 1., 1.]])
+# RuntimeError
+# ```
+#
+# The common shape of both is (2, 3). In the first addition that is the shape
+# of `a`, so the result fits into its memory. `b` has memory for three
+# elements, and an in-place operation cannot change the shape of its first
+# operand.
+#
+# </details>
+#
+# **6.** `x` has the shape (4, 3), and its rows are to be centred. Which of
+# `x - x.mean(1)`, `x - x.mean(1)[:, None]` and `x - x.mean(1, keepdim=True)`
+# work, and what changes for a shape of (3, 3)?
+#
+# <details><summary>Answer</summary>
+#
+# `x.mean(1)` has the shape (4,), which lines up with the last dimension, 3: an
+# error. The other two have the shape (4, 1) and work. For (3, 3) the first one
+# raises no error, but subtracts the mean of row *j* from column *j*.
+#
+# </details>
+#
+# **7.** Your `run` gives every kernel two arrays of one dtype and one shape.
+# What would be needed if each kernel had to handle all cases by itself?
+#
+# <details><summary>Answer</summary>
+#
+# Each of the four hundred operations would need code for broadcasting and
+# promotion, with the same rules each time. A mistake or a change in a rule
+# would have to be corrected four hundred times. With a dispatcher the rules
+# are written once, and a kernel is a plain loop.
+#
+# </details>
+#
+# **8.** Both expressions are the sigmoid of 100. Why do they differ?
+#
+# ```python
+# x = torch.tensor(100.0)
+# print(x.exp() / (1 + x.exp()), torch.sigmoid(x))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(nan) tensor(1.)
+# ```
+#
+# The largest float32 is about $e^{88}$, so `x.exp()` is infinite, and ∞ / ∞ is
+# `nan`. The built-in function uses $e^{-|x|}$, which is at most 1 and cannot
+# overflow.
+#
+# </details>
+#
+# **9.** *Chapter 01.* What does this print?
+#
+# ```python
+# print((torch.tensor([True, True]) + torch.tensor([True, False])).dtype,
+#       (torch.tensor([True, True]) + 1).dtype)
+# torch.tensor([1, 2]).mean()
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.bool torch.int64
+# RuntimeError
+# ```
+#
+# The sum of two bool tensors is a bool tensor. The number 1 is of a higher
+# kind, so the second sum is an int64. A mean of integers is not defined in
+# PyTorch, because the result would have to be rounded: convert to a floating
+# dtype first.
+#
+# </details>
+#
+# **10.** *Chapter 01.* Why does the sum of `x` change, although `x` is not
+# written to by name?
+#
+# ```python
+# x = torch.zeros(2, 3)
+# r = x[0]
+# r += 1
+# print(x.sum())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(3.)
+# ```
+#
+# `x[0]` is a view of the first row, and `+=` writes in place. So three
+# elements of `x` become 1. `r = r + 1` would make a new tensor and leave `x`
+# unchanged.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond
@@ -637,5 +858,5 @@ print(torch.nn.functional.mse_loss(predicted.squeeze(1), target))
 # * Your dispatcher handles two operands. What has to change for `clamp`, whose
 #   limits may be tensors, numbers or `None`?
 #
-# **Next:** chapter 04 reads the last fields of the record, the derivatives,
-# and walks back.
+# **Next:** chapter 04 uses the last field of the record, the derivatives, for
+# the backward pass.

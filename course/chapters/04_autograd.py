@@ -26,12 +26,13 @@ y = (w * x + w).tanh()
 viz.autograd_graph(y, params={"x": x, "w": w})
 
 # %% [markdown]
-# Three operations, `*`, `+` and `tanh`, have left three **nodes** behind.
-# When a tensor that requires a gradient takes part in an operation, the result
-# keeps such a node in its `grad_fn`. The node knows the derivative of its
-# operation. Arrows point from the result down to the leaves, the direction in
-# which gradients will flow. Some nodes save a tensor, because their derivative
-# needs it.
+# Three operations, `*`, `+` and `tanh`, have left three **nodes** behind. When
+# a tensor that requires a gradient takes part in an operation, the result
+# keeps such a node in its `grad_fn`. The node has the derivative of its
+# operation. Some nodes also save a tensor, because their derivative needs it.
+#
+# Arrows point from the result down to the leaves. In this direction the
+# gradients are passed on.
 #
 # Two arrows end at `w`. It was used twice, so there are two paths from it to
 # the result. Its gradient is the sum over both paths.
@@ -62,9 +63,11 @@ print(int(start.grad), "paths, all of them counted")
 # %% [markdown]
 # It took sixty steps, one for each node. The engine did not follow each path.
 # It waited at each node until both gradients had arrived, added them, and went
-# on **once**. In this chapter you write that engine. A network learns to read
-# digits on it. Then you write a `Tensor` class of your own that records its
-# graph by itself, and train a network on nothing else.
+# on **once**.
+#
+# In this chapter you write that engine, and a network learns to read digits
+# with it. Then you write a `Tensor` class of your own that records its graph,
+# and train a network with nothing else.
 
 # %% [markdown] slide="slide"
 # ## Play: a graph is made of nodes
@@ -103,7 +106,7 @@ print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 # element-wise product `g * (1 - y * y)`. For a million elements, that is a
 # million multiplications instead of a matrix of 10¹² entries.
 #
-# <details><summary><b>The same for a matrix product, in full</b></summary>
+# <details><summary>The same for a matrix product, in full</summary>
 #
 # Let $Y = AB$ with $Y_{ij} = \sum_k A_{ik} B_{kj}$, and let
 # $G_{ij} = \partial L / \partial Y_{ij}$ be the gradient that comes in.
@@ -128,8 +131,8 @@ print("  called with 10:", [g.item() for g in node(torch.tensor(10.0))])
 #
 # ### The graph is what ran
 #
-# There is no `if` in a graph and no loop, only what came of them. Every run
-# writes a new one.
+# A graph contains no `if` and no loop, only the operations that were run.
+# Every run makes a new graph.
 
 # %%
 def steps_of(tensor):
@@ -167,8 +170,8 @@ viz.backward_steps(y * y, params={"x": x, "w": w})
 #
 # ### The derivative at many points
 #
-# One call gives the derivative at as many points as you like: `y[i]` depends on
-# `x[i]` alone, so the gradient of `y.sum()` holds every `dy[i]/dx[i]`.
+# One call gives the derivative at as many points as you like: `y[i]` depends
+# on `x[i]` alone, so the gradient of `y.sum()` holds every `dy[i]/dx[i]`.
 
 # %% [markdown] slide="subslide"
 # ## Two functions and their derivatives
@@ -195,9 +198,10 @@ plt.show()
 # ### A derivative can be exchanged
 #
 # The derivative of `tanh` is a field of its record, and you can put another in
-# its place. Here it multiplies over forty layers. Each layer multiplies the
-# gradient by its own derivative, and where `tanh` is flat that is a small
-# number. The gradient shrinks with every layer: the *vanishing gradient*.
+# its place. Here it is used in forty layers. Each layer multiplies the
+# gradient by its derivative, and where `tanh` is flat, the derivative is
+# small. So the gradient shrinks with every layer. This is called the
+# *vanishing gradient*.
 
 # %%
 def my_derivative(g, result):
@@ -215,7 +219,7 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Four pieces:
+# Four exercises:
 #
 # 1. **undoing a broadcast**: the one step that every derivative needs
 # 2. the **order** in which nodes run
@@ -224,7 +228,7 @@ print(f"The gradient after 40 layers: 10 to the {x.grad.log10():.0f}")
 #    first file of your own package `mytorch`
 
 # %% [markdown] slide="notes"
-# Draw exercise 2 on the board with the c * a example before anyone types.
+# Draw exercise 2 on the whiteboard with the c * a example before anyone types.
 # Exercise 4 is homework. Show its trace table, and the milestone at the end.
 
 # %% exercise="autograd.unbroadcast" slide="subslide" show="prompt"
@@ -299,13 +303,13 @@ names = {"w1": w1, "b1": b1, "w2": w2, "b2": b2}
 viz.autograd_graph(loss, params=names, saved=False)
 
 # %% [markdown]
-# There are four leaves, one for each parameter. Now install your pieces for the
-# rest of the session and train. Where your engine is still open, toytorch's own
-# loop runs, in your order. **Predict** how many of the 360 test digits the
-# network will read.
+# There are four leaves, one for each parameter. Now install your order and
+# your engine for the rest of the session, and train. Where your engine is
+# still open, toytorch's own loop runs, in your order. **Predict** how many of
+# the 360 test digits the network will read.
 
 # %% [markdown] slide="subslide"
-# ## Train, on your pieces
+# ## Train, on your code
 
 # %% slide="more"
 pieces = ["order", "engine"]
@@ -344,7 +348,7 @@ print("more than 95 % of unseen digits right:", right > 0.95)
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, axes = plt.subplots()
 axes.semilogy(range(1, len(history) + 1), history)
 axes.set_xlabel("epoch")
@@ -354,12 +358,12 @@ plt.show()
 
 # %% [markdown]
 # The number above each picture is the network's answer, in orange where it is
-# wrong. Most of its mistakes would give you pause, too.
+# wrong. Most of its mistakes are hard to read for people, too.
 
 # %% [markdown] slide="subslide"
 # ## What it reads, mistakes first
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 wrong = (guesses != test_labels).nonzero().flatten().tolist()
 chosen = wrong[:8] + [n for n in range(40) if n not in wrong]
 figure, grid = plt.subplots(2, 12, figsize=(9, 2.1))
@@ -400,20 +404,22 @@ from mytorch.broadcast import sum_to
 # %% [markdown] slide="subslide"
 # ## Milestone: XOR on your own Tensor
 #
-# A *perceptron* computes `x @ w + b` and says yes where that is positive. So it
-# separates two classes by a straight line. For AND there is such a line. For
-# XOR there is none, and a hidden layer is needed. Minsky and Papert showed this
-# in 1969. The program below imports NumPy and your package, and nothing else:
-# toytorch and the course are not there. **Predict** how many of the four XOR
-# answers the perceptron gets right.
+# A *perceptron* computes `x @ w + b` and answers yes where that is positive.
+# So it separates two classes by a straight line. For AND there is such a line.
+# For XOR there is none, and a hidden layer is needed. Minsky and Papert showed
+# this in 1969.
+#
+# The program below imports NumPy and your package, but neither toytorch nor
+# the course. **Predict** how many of the four XOR answers the perceptron gets
+# right.
 
 # %% slide="more" show="output" varies=true
 milestone(4)
 
 # %% [markdown]
-# A `○` marks a file that is not yours yet, where the course's stands in. You can
-# run the same from the shell, `python3 -m course milestone 04`, and use the
-# package in programs of your own: it lies in `work/`.
+# A `○` marks a file that is not yours yet; there the course's own file is
+# used. You can run the same from the shell, `python3 -m course milestone 04`,
+# and use the package in programs of your own: it lies in `work/`.
 
 # %% [markdown] slide="slide"
 # ## Look inside
@@ -427,11 +433,13 @@ look(engine.by_sequence, topological_order)
 
 # %% [markdown]
 # Yours walks the graph and reverses a list; toytorch sorts. Nodes get a number
-# when they are made, and a node can only point to nodes that existed before it.
-# So *newest first* is a topological order. PyTorch numbers its nodes too: among
-# those that are ready to run, its engine takes the newest. In an ordinary pass
-# toytorch does the same without sorting: nodes at which a gradient waits are
-# kept in a heap, and the newest runs next (`Engine._descend`).
+# when they are made, and a node can only point to nodes that existed before
+# it. So *newest first* is a topological order.
+#
+# PyTorch numbers its nodes too: among those that are ready to run, its engine
+# takes the newest. In an ordinary pass toytorch does the same without sorting:
+# nodes at which a gradient waits are kept in a heap, and the newest runs next
+# (`Engine._descend`).
 #
 # The loop below serves a pass with hooks or pictures. Find your four steps in
 # it: take what waits at a node, call the node, deliver to its targets, add
@@ -454,7 +462,7 @@ print(torch.ops.tanh.node.source.split("\n\n\n")[0])
 #
 # Nodes keep tensors alive until backward has run. **Predict:** which of these
 # saves nothing at all, which keeps one tensor, and which keeps two? Every
-# input has 1,000 numbers of 4 bytes.
+# input has 1,000 elements of 4 bytes.
 
 # %%
 def saved_bytes(node):
@@ -474,14 +482,16 @@ for text, result in cases.items():
     print(f"{text:<9}{saved_bytes(result.grad_fn):>6} bytes")
 
 # %% [markdown]
-# The derivative of a sum is 1 everywhere, so nothing is saved. A product saves
-# both factors. For `exp`, `tanh` and `relu` the derivative can be computed from
-# the result, which the next node often saves anyway, so the two share one
-# tensor. Most of the memory of training goes into such saved tensors, not into
-# the parameters.
+# * The derivative of a sum is 1 everywhere, so nothing is saved.
+# * A product saves both factors.
+# * For `exp`, `tanh` and `relu` the derivative can be computed from the
+#   result. The next node often saves it anyway, and the two share one tensor.
 #
-# And time? **Predict** by what factor a small multiplication gets slower when a
-# node is recorded.
+# Most of the memory of training is used for such saved tensors, not for the
+# parameters.
+#
+# And time? **Predict** by what factor a small multiplication gets slower when
+# a node is recorded.
 
 # %%
 import time
@@ -501,7 +511,7 @@ def best(*works, times=2_000):
 
 
 # %% [markdown] slide="subslide"
-# ## What recording costs, for ten numbers
+# ## What recording costs, for ten elements
 
 # %% slide="more" varies=true
 p, q = torch.rand(10), torch.rand(10)
@@ -513,7 +523,7 @@ print(f"without a graph {plain:.0f} ns, with one {recorded:.0f} ns:",
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Run on purpose. Read the last line of each error.
+# Each of these cells raises an error on purpose. Read its last line.
 
 # %% raises=true slide="more"
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -526,17 +536,17 @@ y = x * 2
 y.backward()  # two numbers: the gradient of which one?
 
 # %% raises=true slide="more"
-x += 1  # in place, on a leaf: its gradient would be of what?
+x += 1  # in place, on a leaf
 
 # %% [markdown]
 # The last one is why training steps stand under `torch.no_grad()`. Or this:
-# `x = x - 0.1 * x.grad` raises nothing, and makes a *new* tensor that is no
-# leaf any more, so that its `.grad` stays empty from then on.
+# `x = x - 0.1 * x.grad` raises no error, but makes a *new* tensor that is no
+# leaf, so its `.grad` stays `None` from then on.
 #
-# Three that raise nothing at all, and are worse:
+# The next three raise no error:
 
 # %% [markdown] slide="subslide"
-# ## Traps that say nothing
+# ## Traps that raise no error
 
 # %% slide="more"
 x = torch.tensor(3.0, requires_grad=True)
@@ -545,8 +555,9 @@ for step in range(3):
     print("step", step, "gradient", x.grad.item())  # dy/dx is 2
 
 # %% [markdown]
-# Gradients **add up over calls**, too. That is useful for a large batch in small
-# parts. Otherwise set `x.grad = None` or call `optimizer.zero_grad()` first.
+# Gradients **add up over calls**, too. That is useful for a large batch in
+# small parts. Otherwise set `x.grad = None` or call `optimizer.zero_grad()`
+# first.
 #
 # The next one costs memory, because of one `+`:
 
@@ -573,9 +584,10 @@ print("nodes behind total:", graph_size(total))
 # `total` holds all hundred graphs and everything they saved. For a log, say
 # `loss.item()` or `loss.detach()`.
 #
-# In the third, `tanh` has saved its result, and the program then writes over it.
-# Through `.data` the engine cannot notice, and the gradient is wrong without an
-# error. An ordinary in-place write is noticed (chapter 05 shows how):
+# In the third, `tanh` has saved its result, and the program then writes over
+# it. Through `.data` the engine cannot notice, and the gradient is wrong
+# without an error. An ordinary in-place write is noticed (chapter 05 shows
+# how):
 
 # %% [markdown] slide="subslide"
 # ## Writing through `.data` is not noticed
@@ -605,6 +617,210 @@ torch.tensor([1, 2, 3], requires_grad=True)
 # %% raises=true
 scores = torch.zeros(2, 3, requires_grad=True)
 cross_entropy(scores, torch.tensor([0.0, 2.0]))
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** What is `x.grad`, and how many edges lead to the node of `z`?
+#
+# ```python
+# x = torch.tensor(1.0, requires_grad=True)
+# z = x * 3
+# (z + z * z).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(21.)
+# ```
+#
+# Three edges: one from the sum, and two from `z * z`. They deliver 1, 3 and 3.
+# The node of `z` runs when all three have arrived, so it receives 7 and sends
+# 7 · 3 = 21. If it ran after the first one, it would send only a part.
+#
+# </details>
+#
+# **2.** `y` is 2 · x both times. Why is the second gradient not 2?
+#
+# ```python
+# x = torch.tensor(5.0, requires_grad=True)
+# for _ in range(2):
+#     (x * 2).backward()
+#     print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.)
+# tensor(4.)
+# ```
+#
+# `backward` adds to `.grad`. The second call adds 2 to the 2 that is already
+# there. Set `x.grad = None` (or call `optimizer.zero_grad()`) before each
+# training step. Adding is useful if one large batch is computed in several
+# parts.
+#
+# </details>
+#
+# **3.** The bias is broadcast over five rows. What is its gradient?
+#
+# ```python
+# x = torch.zeros(5, 4)
+# b = torch.zeros(4, requires_grad=True)
+# (x + b).sum().backward()
+# print(b.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([5., 5., 5., 5.])
+# ```
+#
+# Each element of the bias is used in five rows, so there are five paths from
+# it to the sum. Each path contributes 1, and the gradient is the sum over all
+# paths. The gradient has the shape of the bias: that is what `sum_to` does.
+#
+# </details>
+#
+# **4.** What is the gradient, and what would it be without `detach`?
+#
+# ```python
+# x = torch.tensor(3.0, requires_grad=True)
+# y = (x * 2).detach() * x
+# y.backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(6.)
+# ```
+#
+# `detach()` returns the value 6 without a history. So it counts as a constant,
+# and the derivative of 6 · x is 6. Without `detach`, y is 2 · x², and its
+# derivative is 4 · x = 12.
+#
+# </details>
+#
+# **5.** A million-element tensor `u` requires a gradient. Which of `u + 1`,
+# `u * u`, `u.exp()` and `u.sum()` save a tensor for backward, and which one
+# needs memory for a new saved tensor?
+#
+# <details><summary>Answer</summary>
+#
+# The derivatives of `u + 1` and `u.sum()` are 1, so they save nothing. `u * u`
+# saves its factor `u`, which exists anyway. `u.exp()` saves its result,
+# because the derivative of exp is exp. The result exists as long as the
+# program uses it; after that, only the graph keeps it in memory.
+#
+# </details>
+#
+# **6.** `f` contains an `if`. What are the two gradients, and why does
+# autograd need no rule for `if`?
+#
+# ```python
+# def f(x):
+#     return x * x if x > 0 else -x
+#
+#
+# for start in (3.0, -3.0):
+#     x = torch.tensor(start, requires_grad=True)
+#     f(x).backward()
+#     print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(6.)
+# tensor(-1.)
+# ```
+#
+# The graph contains only the operations that were run. For 3 that is a
+# product, with the derivative 2 · 3 = 6. For -3 it is a negation, with the
+# derivative -1. Each run makes a new graph.
+#
+# </details>
+#
+# **7.** Why does the first call need an argument, and the second one fail?
+#
+# ```python
+# x = torch.tensor([1.0, 1.0], requires_grad=True)
+# (x * 2).backward(torch.tensor([1.0, 10.0]))
+# print(x.grad)
+# (x * 2).backward()
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([ 2., 20.])
+# RuntimeError
+# ```
+#
+# `backward` computes $g^\top J$ for a given $g$. Here $g$ is [1, 10], and the
+# Jacobian has 2 on its diagonal. A single number has the natural choice
+# $g = 1$. A result with two elements has none, so $g$ must be given.
+#
+# </details>
+#
+# **8.** A training loop logs its loss by `total = total + loss`. Memory grows
+# with every step. Why, and what is the remedy?
+#
+# <details><summary>Answer</summary>
+#
+# `loss` has a graph, so `total` has a graph too, which includes the graphs of
+# all steps and the tensors they saved. Nothing of it can be freed. Use
+# `total += loss.item()`, which is a Python number without a graph, or
+# `loss.detach()`.
+#
+# </details>
+#
+# **9.** *Chapter 02.* Predict both strides.
+#
+# ```python
+# x = torch.arange(6).reshape(2, 3)
+# print(x.t().stride(), x.t().contiguous().stride())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# (1, 3) (2, 1)
+# ```
+#
+# `x` has the strides (3, 1), and `t()` exchanges them without moving an
+# element. `contiguous()` copies the elements into a new memory, row by row.
+# The shape is (3, 2), so the new strides are (2, 1).
+#
+# </details>
+#
+# **10.** *Chapter 02.* How many bytes of memory do the two tensors use?
+#
+# ```python
+# a = torch.ones(1).expand(1000, 1000)
+# b = a.contiguous()
+# print(a.untyped_storage().nbytes(), b.untyped_storage().nbytes())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4 4000000
+# ```
+#
+# `expand` gives both dimensions a stride of 0, so all million elements are the
+# same cell of 4 bytes. A contiguous tensor has a cell for each element.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

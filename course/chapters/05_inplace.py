@@ -1,16 +1,17 @@
 # %% [markdown] slide="slide"
 # # 05 · Leaves, in-place writes, versions
 #
-# A graph remembers what was computed. Then somebody writes over a number that
-# the graph was counting on. The gradient would be wrong, and nothing would
-# look wrong: the loss falls a little less, and nobody ever knows why.
+# A graph saves some of the tensors that were computed, because the derivatives
+# need them. Suppose that a program then writes over such a tensor. The
+# gradient would be wrong, and no error would show it: the loss would just fall
+# more slowly.
 #
-# > **The question of this chapter:** who notices, and how, without keeping a
-# > copy of everything?
+# > **The question of this chapter:** how can such a write be noticed, without
+# > a copy of every saved tensor?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question and prediction 5, leaves 5, versions and views 10,
-# exercise 3 live 8, exercise 4 on the board 8, training 5, traps 4. The
+# exercise 3 live 8, exercise 4 on the whiteboard 8, training 5, traps 4. The
 # counter is a good warm-up for those who finish early; the hunt for the NaN
 # is homework.
 
@@ -28,16 +29,17 @@ y.sum().backward()
 """)
 
 # %% [markdown]
-# This is the end of the program. Press *First*, then *Next*. Each tensor carries a **version**: how many times
-# its memory has been written to. `y.mul_(10)` writes over the numbers of `y`
-# (the underscore says *in place*), and the version becomes 1.
+# The picture shows the end of the program. Press *First*, then *Next*. Each
+# tensor has a **version**, which counts the writes to its memory. `y.mul_(10)`
+# overwrites the elements of `y` (the underscore means *in place*), and the
+# version becomes 1.
 #
 # But `ExpBackward0` had saved `y`, because the derivative of `exp` is `exp`
-# itself. It saved it at version 0. When backward reaches the node, the versions
-# differ, and it raises an error.
+# itself. It saved it at version 0. When backward reaches the node, the
+# versions differ, and it raises an error.
 #
-# What of other operations? `fate(f)` runs the same program with any operation
-# in the place of `exp`.
+# Is it the same for other operations? `fate(f)` runs the program with another
+# operation in place of `exp`.
 
 # %%
 def fate(f):
@@ -54,9 +56,9 @@ def fate(f):
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# The same program with other operations in the place of `exp`. In every case
-# the result `y` is written over. Which of the five are refused? Think of what
-# each derivative has to know: the input, the result, or neither.
+# The same program with other operations in place of `exp`. In every case the
+# result `y` is overwritten. Which of the five raise an error? Think of what
+# each derivative needs: the input, the result, or neither.
 
 # %% slide="more"
 cases = {"x * 3": lambda x: x * 3, "x.exp()": lambda x: x.exp(),
@@ -66,17 +68,17 @@ for text, f in cases.items():
     print(f"{text:<9}{fate(f)}")
 
 # %% [markdown]
-# The derivative of `sin` needs `x`, that of `x * x` its factors, that of `x * 3`
-# the 3. Nothing was written to those. Only `exp` and `tanh` compute their
-# derivative from the result, and the result was overwritten. So in-place
-# writing is allowed, **except to a tensor that a node has saved**.
+# The derivative of `sin` needs `x`, that of `x * x` its factors, that of
+# `x * 3` the 3. These were not overwritten. `exp` and `tanh` compute their
+# derivative from the result, which was overwritten. So an in-place write is
+# allowed, **except to a tensor that a node has saved**.
 
 # %% [markdown] slide="slide"
 # ## Play: leaves
 #
-# A **leaf** is a tensor that no recorded operation has made. Gradients end
-# there. **Predict:** which of these are leaves, and which will have a
-# `.grad`?
+# A **leaf** is a tensor that is not the result of a recorded operation. The
+# backward pass ends at the leaves. **Predict:** which of these are leaves, and
+# which will have a `.grad`?
 
 # %% slide="more"
 w = torch.ones(3, requires_grad=True)
@@ -90,15 +92,17 @@ for name, t in tensors.items():
           ".grad" if t.is_leaf and t.grad is not None else "")
 
 # %% [markdown]
-# * `data` is a leaf too, and gets nothing: it never asked.
-# * `w.double()` is *made from* `w`. Whoever writes `w = w.double()` has lost
-#   the leaf, and the optimizer steps on a tensor that nothing arrives at.
-# * Should a tensor in between keep its gradient, ask `y.retain_grad()`.
+# * `data` is a leaf too, but gets no gradient, because it does not require
+#   one.
+# * `w.double()` is computed from `w`, so it is no leaf. After
+#   `w = w.double()`, the name `w` no longer means the leaf, and `w.grad` stays
+#   `None`.
+# * To keep the gradient of a tensor that is no leaf, call `y.retain_grad()`.
 #
 # Next, versions. **Predict** the four numbers before you run this.
 
 # %% [markdown] slide="subslide"
-# ## Versions: who counts?
+# ## Versions: which tensors share a count?
 
 # %% slide="more"
 x = torch.zeros(4)
@@ -112,13 +116,13 @@ print("x.detach():", x.detach()._version)
 print("x.data:", x.data._version)
 
 # %% [markdown]
-# A view has no count of its own, and `detach()` has none either: both show the
-# same memory, and the count belongs to the memory. `.data` is the odd one out.
-# It shows the same memory with a **new** count. That is the only difference
-# between the two. A write through `.data` is therefore not noticed.
+# The count belongs to the memory. So a view has the same count as its base,
+# and so has the result of `detach()`. The exception is `.data`: it has the
+# same memory but a **new** count. A write through `.data` is therefore not
+# noticed.
 #
-# Next: `base` never takes part in a product. It is a tensor of ones. But `view`
-# shows two of its numbers, and somebody multiplies *those*.
+# In the next program, `base` is a tensor of ones. `view` shows two of its
+# elements, and these are multiplied in place.
 
 # %% [markdown] slide="slide"
 # ## A write through a view
@@ -134,14 +138,17 @@ loss.backward()
 """)
 
 # %% [markdown]
-# Watch the step of `view.mul_(w)`. Before it, neither tensor wanted a
-# gradient. After it **both** have a history, also `base`, which was not even
-# mentioned in that line. Its node is called `CopySlices`. The old `grad_fn` of
-# the view is thrown away, for it described numbers that are gone; the new one
-# says *I am a part of what base is now*. This is called **rebasing the
-# history**.
+# Watch the step of `view.mul_(w)`. Before it, neither tensor requires a
+# gradient. After it **both** have a `grad_fn`, also `base`, which does not
+# occur in that line.
 #
-# In the graph, with the product hidden inside `CopySlices`:
+# * The new node of `base` is called `CopySlices`.
+# * The view gets a new `grad_fn`, which says that it is a part of the new
+#   `base`. An old one would describe values that were overwritten.
+#
+# This is called **rebasing the history**.
+#
+# This is the graph. The product is inside `CopySlices`:
 
 # %%
 w = torch.tensor([2.0, 3.0], requires_grad=True)
@@ -158,18 +165,18 @@ loss = (base * torch.tensor([1.0, 10.0, 100.0, 1000.0])).sum()
 viz.backward_steps(loss, params={"w": w, "x": x})
 
 # %% [markdown]
-# `CopySlices` receives `[1, 10, 100, 1000]`. The two ends of it go straight on,
-# since nothing happened there. The middle goes through the product: times `w`
-# for the old numbers, times the old numbers for `w`. You will write this
-# yourself.
+# `CopySlices` receives `[1, 10, 100, 1000]`. The first and the last element
+# are passed on unchanged, since these elements were not written to. The two in
+# the middle go through the product: times `w` for the old values, times the
+# old values for `w`. You will write this yourself.
 
 # %% [markdown] slide="subslide"
 # ## When nothing should be recorded
 
 # %% [markdown]
-# A training step writes to leaves, on purpose. It stands under
-# `torch.no_grad()`: no graph, no refusal. The *count* goes on, though, because
-# an older graph may still rely on these numbers.
+# A training step writes to leaves. Under `torch.no_grad()` this is allowed,
+# and it is not recorded. The write is still *counted*, because an older graph
+# may have saved the old values.
 
 # %% slide="more"
 w = torch.ones(2, requires_grad=True)
@@ -182,18 +189,19 @@ print("recorded:", y.requires_grad)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Three pieces, and two more for those who want them:
+# Three exercises, and two optional ones:
 #
 # 1. find the **leaves** that get a gradient
-# 2. a memory that **counts its writes**, and refuses what is out of date
+# 2. a memory that **counts its writes**, and raises an error for what is out
+#    of date
 # 3. backward through a **write to a view** (optional)
 # 4. a **no_grad** of your own
-# 5. who made the **first NaN**? (optional)
+# 5. which node made the **first NaN**? (optional)
 
 # %% [markdown] slide="notes"
-# Exercise 2 live. Let the room say what keep() has to note, then ask: what
-# if a part of a part is written to? For exercise 3 draw four cells on the
-# board, shade two, and ask for the gradient of each before the write.
+# Exercise 2 live. Let the group say what keep() has to note, then ask: what if
+# a part of a part is written to? For exercise 3 draw four cells on the
+# whiteboard, shade two, and ask for the gradient of each before the write.
 
 # %% exercise="inplace.leaves" slide="subslide" show="prompt"
 
@@ -216,10 +224,11 @@ except RuntimeError as error:
 # %% [markdown] slide="subslide"
 # ## The same for tensors
 #
-# A saved tensor does what your `keep` does. PyTorch has a place to plug one
-# in: `saved_tensors_hooks` hands every tensor that a node saves to one
-# function, and what that gave to another one on the way back. toytorch's own
-# check is off while these two are on.
+# A node's saved tensor works like your `keep`. PyTorch lets you replace it:
+# `saved_tensors_hooks(pack, unpack)` calls `pack` for every tensor that a node
+# saves, and keeps what it returns. In the backward pass, `unpack` gets that
+# object and returns the tensor. While such hooks are set, toytorch's own check
+# is off.
 
 # %%
 from toytorch.autograd.graph import saved_tensors_hooks
@@ -255,12 +264,13 @@ except RuntimeError as error:
 # **Question:** `Saved` could keep `tensor.clone()`, `tensor.data` or
 # `tensor.detach()` instead. What goes wrong with each? Think first.
 #
-# * A clone never changes, so nobody would have to refuse. But each result of a
+# * A clone never changes, so no check is needed. But each saved result of a
 #   network would be in memory twice.
 # * `.data` shares the memory and has a count of its own. Writes through the
-#   original are not seen, and the gradient is wrong without a word.
-# * `detach()` shares memory and count. But it belongs to no graph, and a second
-#   derivative goes *through* the saved tensors: it would be 0, or an error.
+#   original are not noticed, and the gradient is wrong without an error.
+# * `detach()` shares memory and count. But the result belongs to no graph. A
+#   second derivative goes *through* the saved tensors, so it would be 0 or
+#   raise an error.
 
 # %% exercise="inplace.slices" slide="subslide" show="prompt"
 
@@ -275,13 +285,15 @@ except RuntimeError as error:
 # %% check="inplace.culprit" points=3
 
 # %% [markdown]
-# Now use it. Three points on a line, and the loss wants them apart. Two of them happen to
-# be at the *same* place. The loss is fine; the gradients of those two are NaN.
-# Your hunter names the node, and the node remembers the line that made it, if
-# anomaly detection was on during the forward pass.
+# Now use it. This loss is small when three points are far apart. Two of the
+# points are at the *same* place. The loss is finite, but the gradients of
+# those two points are NaN.
+#
+# Your function finds the node. If anomaly detection was on during the forward
+# pass, the node also knows the line of code that made it.
 
 # %% [markdown] slide="subslide"
-# ## A loss with a hole
+# ## A loss with a NaN in its gradient
 
 # %% slide="more"
 def length(step):
@@ -297,7 +309,7 @@ points = torch.tensor([[0.0, 1.0], [3.0, 5.0], [3.0, 5.0]],
                       requires_grad=True)
 
 # %% [markdown] slide="subslide"
-# ## The hunt
+# ## Which node made the NaN?
 
 # %% slide="more"
 with torch.autograd.set_detect_anomaly(True, check_nan=False):
@@ -309,10 +321,12 @@ print("first NaN from", node.name(), "made in the line")
 print("   ", node.metadata["traceback_"][-1].splitlines()[1].strip())
 
 # %% [markdown]
-# The derivative of the square root is infinite at 0, that of the square is 0
-# there, and ∞ · 0 is NaN. The NaN appears in the node of the square. The cause
-# is the root: write `(... + 1e-12).sqrt()`. With
-# `torch.autograd.detect_anomaly()` the engine checks every node and raises:
+# The derivative of the square root is infinite at 0, the derivative of the
+# square is 0 there, and ∞ · 0 is NaN. So the NaN appears in the node of the
+# square, but the cause is the root. Write `(... + 1e-12).sqrt()` to avoid it.
+#
+# With `torch.autograd.detect_anomaly()` the engine checks the gradients of
+# every node and raises an error:
 
 # %%
 import warnings
@@ -329,11 +343,12 @@ print("warned:", str(said[-1].message).splitlines()[0])
 print("       ", str(said[-1].message).splitlines()[-1].strip())
 
 # %% [markdown] slide="slide"
-# ## Plug in: a network under guard
+# ## Plug in: a network with your version check
 #
-# Digits again. Half of the hidden layer is bent by `tanh`, **in place, through
-# a view**. Your leaves are what is trained, `Saved` keeps the tensors, your
-# rule goes back through the view, your `quiet` stands around the step.
+# `tanh` is applied to 32 of the 48 hidden units, **in place, through a view**.
+# The network uses your `leaves_of` to find the parameters, your `copy_slices`
+# for the gradient through the view, and your `quiet` for the training step.
+# `Saved`, from above, keeps the tensors.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -385,7 +400,7 @@ def train(network, epochs=20, size=32, rate=0.1):
 
 
 # %% [markdown] slide="subslide"
-# ## Train, on your pieces
+# ## Train, on your code
 
 # %% slide="more"
 with guard(), exercise("inplace.slices").active():
@@ -400,7 +415,7 @@ print("writes to w1:", w1._version, "which is 45 batches times 20 epochs")
 # %% [markdown] slide="subslide"
 # ## The loss, epoch by epoch
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(figsize=(7.2, 2.6))
@@ -411,23 +426,24 @@ axes.set_title(f"{right:.1%} of 360 unseen digits read right")
 plt.show()
 
 # %% [markdown]
-# Nine hundred writes to every weight, and not one refusal: each came *after*
-# backward, when nobody was relying on the old numbers any more.
+# Every weight was written to nine hundred times, without an error: each write
+# came *after* backward, when the old values were no longer needed.
 #
-# Now a network with a mistake. Somebody thought it would save memory to bend
-# the other sixteen numbers in place as well. **Predict:** the two writes touch
-# *different* numbers. Will the guard let it pass?
+# The next network also applies a function to the other sixteen hidden units,
+# in place as well. **Predict:** the two writes change *different* elements. Is
+# there an error?
 
 # %% [markdown] slide="subslide"
-# ## Two halves of one memory
+# ## Two in-place writes to one memory
 #
-# Both writes are in place; they touch different numbers. Refused or not?
+# Both writes are in place, and they change different elements. Is there an
+# error?
 
 # %% slide="more"
 def careless(images):
     hidden = images.flatten(1) @ w1 + b1
     hidden[:, :32].tanh_()  # its node keeps the result
-    hidden[:, 32:].sigmoid_()  # other numbers, the same memory
+    hidden[:, 32:].sigmoid_()  # other elements, the same memory
     return hidden @ w2 + b2
 
 
@@ -438,23 +454,23 @@ except RuntimeError as error:
     print("refused")
 
 # %% [markdown]
-# It is a **false alarm**: `tanh`'s numbers are as they were. But the count is
-# one per memory, not one per number. PyTorch refuses the same program, for the
-# same reason. One integer can not tell which numbers were written to; it errs
-# on the safe side.
+# This is a **false alarm**: the result of `tanh` was not changed. But there is
+# one count for the whole memory, and not one for each element. A single
+# integer cannot tell which elements were written to, so the check raises an
+# error in every case. PyTorch raises it too, for the same reason.
 
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# What toytorch does with a saved tensor is not written down anywhere: it is
-# generated from the record of the operation. This is how the node of `exp`
-# begins. Look for the comparison of two versions.
+# The check of a saved tensor is not written by hand: it is generated from the
+# record of the operation. This is the beginning of the node of `exp`. Look for
+# the comparison of two versions.
 
 # %% slide="more"
 print(*torch.ops.exp.node.source.splitlines()[:10], sep="\n")
 
 # %% [markdown]
-# And this one writes the message that you met above:
+# And this function makes the message that you saw above:
 
 # %%
 from toytorch.core import inplace
@@ -469,20 +485,20 @@ look(node.check_version)
 look(inplace.CopySlices.apply, copy_slices)
 
 # %% [markdown]
-# The same three moves: take the part out (`_gather_strided`), send it through
-# the write (`inner`, in `_through`), put it back into the rest
-# (`_fill_strided`). The way that you came in by stands at the top; the other
-# one is for complex numbers, whose real part is a view as well.
+# It has the same three steps: take the part out (`_gather_strided`), send it
+# through the write (`inner`, in `_through`), and put it back into the rest
+# (`_fill_strided`). The branch at the top calls your function. The other one
+# is for complex tensors, whose real part is a view as well.
 #
-# What happens at the write itself:
+# This happens at the write itself:
 
 # %%
 look(inplace.rebase)
 
 # %% [markdown]
-# Every base knows its living views, by weak references. PyTorch does it the
-# other way round: a view notices at its next use that the version has moved
-# on, and makes its `grad_fn` anew then.
+# Every base has weak references to its views, and updates them at the write.
+# PyTorch does it later: when a view is next used, it compares versions, and
+# makes a new `grad_fn` if the version has changed.
 #
 # And `no_grad`, beside yours:
 
@@ -494,9 +510,9 @@ look(modes.Recording, quiet)
 # %% [markdown] slide="slide"
 # ## Measure: does writing in place save memory?
 #
-# A hook looks at all that is kept for backward. One memory counts once.
-# **Predict**, for a thousand numbers of 4 bytes, what each line keeps. By how
-# much is the in-place form ahead of the other?
+# A hook counts the bytes that are saved for backward. A memory that is saved
+# twice counts once. **Predict**, for a thousand elements of 4 bytes, what each
+# line saves. How much less does the in-place form save?
 
 # %%
 from toytorch.autograd.graph import saved_tensors_hooks
@@ -533,15 +549,22 @@ for text, f in lines.items():
     print(f"{text:<23}{kept_bytes(f):>6} bytes")
 
 # %% [markdown]
-# By nothing. With `tanh_` as with `tanh` one result is kept, and the sum before
-# it is freed either way. And the derivative with respect to `v` needs the old
-# elements, which `mul_` is about to overwrite, so it copies them. (Compare
-# `.tanh().relu()` with `.tanh().mul(v)`: the product's factor is the very
-# result that `tanh` keeps, so it costs nothing more.) In training, writing in
-# place gains far less than people think. Where no graph is recorded, it does
-# spare a new memory for each result.
+# Here the in-place forms save nothing:
 #
-# And time? **Predict:** for a million numbers, how much faster is `x.mul_(2)`
+# * `tanh_` and `tanh` both keep one result. The sum before it is freed in both
+#   cases.
+# * The derivative with respect to `v` needs the old elements. `mul_`
+#   overwrites them, so it copies them first.
+#
+# Compare also `.tanh().relu()` with `.tanh().mul(v)`. `relu` saves a new
+# result. The product saves the result that `tanh` keeps already, and `v`,
+# which exists anyway. The bytes are the same, but only the first line needs
+# new memory for them.
+#
+# So in training, writing in place often saves less memory than one expects.
+# Where no graph is recorded, it saves the memory of a new result.
+#
+# And time? **Predict:** for a million elements, how much faster is `x.mul_(2)`
 # than `x * 2`?
 
 # %%
@@ -583,7 +606,7 @@ print(f"a small backward: {usual:.0f} µs; with anomaly detection",
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Run on purpose. Read the last line of each error.
+# Each of these cells raises an error on purpose. Read its last line.
 
 # %% raises=true slide="more"
 w = torch.ones(3, requires_grad=True)
@@ -593,15 +616,16 @@ w[0] = 5.0  # a write to a view of a leaf
 w = torch.ones(3, requires_grad=True)
 with torch.no_grad():
     part = w[:2]
-part.mul_(2)  # looked at without a graph, written to with one
+part.mul_(2)  # the view was made without a graph
 
 # %% [markdown] slide="subslide"
 # ## Two losses, one step in between
 
 # %% [markdown]
-# The most famous trap has two losses and two optimizers. Both losses go
-# through the same weights; the first step writes to them; the second backward
-# finds them changed. `retain_graph=True` is no cure, it only got you this far.
+# A frequent mistake has two losses and two optimizers. Both losses use the
+# same weights. The first step writes to them, so the second backward finds
+# another version. `retain_graph=True` does not help, because the saved values
+# are overwritten.
 
 # %% raises=true slide="more"
 x, w = torch.ones(1, 2), torch.ones(2, 2, requires_grad=True)
@@ -615,10 +639,10 @@ second.backward()
 # %% [markdown]
 # Call both `backward`s first, then take both steps. Or compute `out` anew.
 #
-# And four that raise nothing:
+# The next four raise no error:
 
 # %% [markdown] slide="subslide"
-# ## Traps that say nothing
+# ## Traps that raise no error
 
 # %% slide="more"
 w = torch.ones(2, requires_grad=True)
@@ -628,7 +652,7 @@ with torch.no_grad():
 print("kept as the best:", best_w.tolist())
 
 # %% [markdown]
-# `detach()` cuts the graph, not the memory. A snapshot is
+# `detach()` leaves the graph but shares the memory. For a snapshot, use
 # `w.detach().clone()`.
 
 # %% slide="more"
@@ -638,14 +662,14 @@ w = w - 0.1 * w.grad  # no in-place, no no_grad, no error
 print("a leaf:", w.is_leaf, "| the name w now means", w.grad_fn.name())
 
 # %% [markdown]
-# From now on `w.grad` stays empty, and the graph of every step hangs on the
-# graph of the step before.
+# From now on `w.grad` stays `None`, and the graph of every step includes the
+# graphs of all steps before.
 
 # %% [markdown] slide="subslide"
 # ## Two writes that are not counted
 
 # %% [markdown]
-# NumPy writes to the same memory and knows nothing of versions, and `.data` has
+# NumPy writes to the same memory without changing the version, and `.data` has
 # a version of its own. Both give wrong gradients without an error:
 
 # %% slide="more"
@@ -660,17 +684,237 @@ for how in ("numpy", ".data"):
     print(f"{how:<6} gradient {x.grad.tolist()},",
           f"version {y._version}")
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** The same write follows two operations. Why does only one of them raise
+# an error?
+#
+# ```python
+# for f in (torch.sin, torch.exp):
+#     x = torch.ones(2, requires_grad=True)
+#     y = f(x)
+#     y.mul_(2)
+#     y.sum().backward()
+#     print(f.__name__)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# sin
+# RuntimeError
+# ```
+#
+# The derivative of `sin` is computed from `x`, which was not written to. The
+# derivative of `exp` is its result, so the node has saved `y`. `mul_` raised
+# the version of `y`, and the node found another version than the one it had
+# noted.
+#
+# </details>
+#
+# **2.** Which of these are leaves?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# print(w.double().is_leaf, w.detach().is_leaf, (w * 2).is_leaf)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True False
+# ```
+#
+# `double()` and `*` are recorded operations, so their results have a history.
+# `detach()` returns a tensor without a history, and a tensor that is not the
+# result of a recorded operation is a leaf. Here it is a leaf that requires no
+# gradient.
+#
+# </details>
+#
+# **3.** The memory of `x` is written to three times. What is the version, and
+# which write is missing?
+#
+# ```python
+# x = torch.zeros(3)
+# x.add_(1)
+# x.detach().add_(1)
+# x.data.add_(1)
+# print(x, x._version)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([3., 3., 3.]) 2
+# ```
+#
+# The write through `.data` is missing. `detach()` shares the memory and its
+# count, but `.data` shares the memory and has a count of its own. That is why
+# a write through `.data` can make gradients wrong without an error.
+#
+# </details>
+#
+# **4.** `base` is a tensor of ones that requires no gradient. What is printed?
+#
+# ```python
+# w = torch.tensor(3.0, requires_grad=True)
+# base = torch.ones(3)
+# base[0].mul_(w)
+# base.sum().backward()
+# print(base.requires_grad, w.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True tensor(1.)
+# ```
+#
+# `base[0]` is a view, and the product is written into the memory of `base`. So
+# a part of `base` now depends on `w`, and `base` gets a history with the node
+# `CopySlices`. The derivative of the sum with respect to `w` is the old value
+# of `base[0]`, which is 1.
+#
+# </details>
+#
+# **5.** Predict the three values.
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# with torch.no_grad():
+#     w.mul_(2)
+#     y = w * 3
+# print(y.requires_grad, w.requires_grad, w._version)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True 1
+# ```
+#
+# Inside the block no operation is recorded, so `y` has no history. `w` stays a
+# leaf that requires a gradient. The write is still counted, because an older
+# graph may have saved `w`.
+#
+# </details>
+#
+# **6.** The program is meant to keep the best weights. What does it print, and
+# how is it corrected?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# best = w.detach()
+# with torch.no_grad():
+#     w.zero_()
+# print(best)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([0., 0.])
+# ```
+#
+# `detach()` leaves the graph but shares the memory, so `best` changes with
+# `w`. `w.detach().clone()` makes a copy that stays as it is.
+#
+# </details>
+#
+# **7.** What is wrong with this training step?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# w.sum().backward()
+# w = w - 0.1 * w.grad
+# print(w.is_leaf, w.requires_grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True
+# ```
+#
+# The subtraction is recorded and makes a new tensor, and the name `w` now
+# means that tensor. It is no leaf, so a later `backward` does not fill its
+# `.grad`. Its graph also includes the step before. Write `w -= 0.1 * w.grad`
+# under `torch.no_grad()`.
+#
+# </details>
+#
+# **8.** `hidden[:, :32].tanh_()` and then `hidden[:, 32:].sigmoid_()` raise an
+# error in backward, although they write to different elements. Why, and how do
+# you compute the same without an error?
+#
+# <details><summary>Answer</summary>
+#
+# There is one version count for the whole memory. The second write raises it,
+# and the node of `tanh` finds another version than the one it had saved its
+# result at. Compute both parts out of place and join them:
+# `torch.cat([hidden[:, :32].tanh(), hidden[:, 32:].sigmoid()], 1)`.
+#
+# </details>
+#
+# **9.** *Chapter 03.* Which line raises the error, and why?
+#
+# ```python
+# x = torch.tensor([4, 6])
+# print(x / 2)
+# x /= 2
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([2., 3.])
+# RuntimeError
+# ```
+#
+# A true division of integers gives floats. Out of place, the result is a new
+# tensor, so it can have another dtype. In place, the result would have to be
+# stored in the memory of `x`, which holds int64. `x //= 2` would work.
+#
+# </details>
+#
+# **10.** *Chapter 03.* The same 0-d float64 tensor is multiplied with two
+# others. What are the dtypes?
+#
+# ```python
+# point = torch.tensor(2.0, dtype=torch.float64)
+# print((torch.ones(2) * point).dtype,
+#       (torch.ones(2, dtype=torch.int64) * point).dtype)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# torch.float32 torch.float64
+# ```
+#
+# A tensor without dimensions has a lower rank than one with dimensions. In the
+# first product both are floating, so its width does not count. In the second
+# one its kind is higher, and as the only floating operand it also gives the
+# width.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #
 # * One count per memory gives false alarms. What would a count per *row* cost,
-#   and which views could not use it?
-# * `w.grad` is a tensor as well. Who may write to it, and when? Look at what
+#   and for which views would it not work?
+# * `w.grad` is a tensor as well. When may a program write to it? Look at what
 #   `optimizer.zero_grad(set_to_none=False)` does.
 # * `torch.utils.checkpoint` keeps nothing and computes again. What does a
 #   write in the meantime do to it?
-# * `torch.inference_mode()` goes further than `no_grad`: tensors made in it have
-#   no count at all. Try to save one for backward, and read the error.
+# * `torch.inference_mode()` goes further than `no_grad`: tensors made in it
+#   have no count at all. Try to save one for backward, and read the error.
 #
-# **Next:** chapter 06 teaches the graph operations it does not know, with
-# derivatives of your own, and a way to tell whether they are right.
+# **Next:** in chapter 06 you add operations with derivatives of your own, and
+# a check whether the derivatives are right.

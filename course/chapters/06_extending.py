@@ -10,8 +10,9 @@
 
 # %% [markdown] slide="notes"
 # 45 minutes: question and prediction 5, a Function live 10, gradcheck on the
-# board 8, double backward and HVP 6, straight-through 6, the circle 6, traps
-# 4. The gradcheck is the exercise to insist on: they will use it for years.
+# whiteboard 8, double backward and HVP 6, straight-through 6, the circle 6,
+# traps 4. The gradcheck is the exercise to insist on: they will use it for
+# years.
 
 # %% keep=true slide="more" show="output"
 import toytorch as torch
@@ -43,7 +44,7 @@ viz.secants(cubic, 1.1)
 
 # %% slide="more"
 def error(f, x, step):
-    """How far the central difference is from autograd's slope."""
+    """How far the central difference is from autograd's derivative."""
     x = torch.tensor(x, dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(f(x), x)
     with torch.no_grad():
@@ -145,7 +146,7 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Four pieces:
+# Four exercises:
 #
 # 1. a **Function** of two inputs: the activation Swish
 # 2. a **gradient check**
@@ -493,8 +494,9 @@ for step in range(21):
 # ## Your own package: Functions
 #
 # Your package gets the same. `Tensor` stands in `mytorch/tensor.py` since
-# chapter 04 (the course's stands in if you have not written it). A `Function` adds operations to
-# it, and its `check` compares their derivatives with differences.
+# chapter 04 (if you have not written it, the course's own file is used). A
+# `Function` adds operations to it, and its `check` compares their derivatives
+# with differences.
 
 # %%
 import numpy as np
@@ -560,8 +562,8 @@ look(checks.numerical_jacobian, gradients_agree)
 #
 # Gradient descent on a bowl of curvature λ blows up as soon as the learning
 # rate exceeds 2/λ. The largest λ of a loss is that of its Hessian, here 640 by
-# 640 numbers that nobody will write down: multiply a vector by it again and
-# again, and it turns to the steepest direction.
+# 640 entries, too many to write down: multiply a vector by it again and again,
+# and it turns to the steepest direction.
 
 # %%
 targets = functional.one_hot(labels, 10).float()

@@ -1,9 +1,9 @@
 # %% [markdown] slide="slide"
 # # 07 · Modules: networks as trees
 #
-# Until now a network was a handful of tensors, and you kept a list of them.
-# A real one has hundreds. You write `self.layer = nn.Linear(64, 32)`, as for
-# any Python object, and later `model.parameters()` knows every number in it.
+# Until now a network was a handful of tensors, and you kept a list of them. A
+# real one has hundreds. You write `self.layer = nn.Linear(64, 32)`, as for any
+# Python object, and later `model.parameters()` knows every parameter in it.
 #
 # > **The question of this chapter:** nobody handed in a list. Who found the
 # > parameters, and when are they *not* found?
@@ -198,9 +198,9 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# It starts at 0 and 1 and moves a tenth of the way towards each new batch.
-# After some twenty batches it has arrived, and from then on it trembles a
-# little, as each batch is a different sample.
+# It starts at 0 and 1 and moves by a tenth of the distance towards each new
+# batch. After some twenty batches it has arrived, and from then on it trembles
+# a little, as each batch is a different sample.
 #
 # ### How a signal gets through
 #
@@ -248,15 +248,15 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # and no gradient comes back. On the right it keeps its size.
 #
 # **Xavier** (Glorot and Bengio, 2010) draws with the variance
-# $2/(n_{in} + n_{out})$: $1/n_{in}$ would be right for the way forward,
-# $1/n_{out}$ for the gradient's way back, and this is between the two.
-# **Kaiming** (He and others, 2015) is for ReLU, which throws half of the
-# signal away: $2/n_{in}$.
+# $2/(n_{in} + n_{out})$: $1/n_{in}$ would be right for the forward pass,
+# $1/n_{out}$ for the backward pass, and this is between the two. **Kaiming**
+# (He and others, 2015) is for ReLU, which throws half of the signal away:
+# $2/n_{in}$.
 
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six pieces:
+# Six exercises:
 #
 # 1. the **assignment** that registers
 # 2. **every parameter**, by name
@@ -265,7 +265,8 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # 5. a **batch norm**, in training and after
 # 6. **watching** a network with hooks
 #
-# Pieces 1, 2 and 4 have an injection point: every module of toytorch will run on them.
+# Exercises 1, 2 and 4 have an injection point: every module of toytorch will
+# run on them.
 
 # %% [markdown] slide="notes"
 # Exercise 1 live: fill in the first two rows of the table and run the check;
@@ -372,7 +373,7 @@ print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 # %% check="modules.watch" points=2
 
 # %% [markdown] slide="slide"
-# ## Plug in: a deep network on your pieces
+# ## Plug in: a deep network on your code
 #
 # Ten layers that read digits. All of it is yours now: the layers, the norm,
 # the `=` that registers them, and the walk that finds the parameters.
@@ -605,8 +606,9 @@ for start in (default, kaiming):
 # harm, because networks that deep have norms, as yours had, or residual
 # connections.
 #
-# And what does a module cost? `layer(x)` is Python code around a function. **Predict:** for one example of
-# 64 numbers, how much longer than the function alone?
+# And what does a module cost? `layer(x)` is Python code around a function.
+# **Predict:** for one example of 64 elements, how much longer than the
+# function alone?
 
 # %%
 import time

@@ -2,7 +2,8 @@
 # # 08 · Losses and optimizers
 #
 # The gradient says which way is down: *here*, and for the *smallest* of steps.
-# A network with a million numbers has to be moved with nothing more than that.
+# A network with a million parameters has to be moved with nothing more than
+# that.
 #
 # > **The question of this chapter:** how far should one go, and why not
 # > straight along the gradient?
@@ -319,7 +320,7 @@ for step in range(5):
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six pieces, and each must give PyTorch's numbers:
+# Six exercises, and each must give PyTorch's values:
 #
 # 1. **cross entropy** that does not overflow
 # 2. **SGD** with momentum, Nesterov's too, and weight decay
@@ -345,7 +346,7 @@ for step in range(5):
 # %% check="optim.sgd" points=3
 
 # %% [markdown]
-# Nesterov's form against the plain one, on your optimizer. It takes the
+# Nesterov's form compared with the plain one, on your optimizer. It takes the
 # gradient where the velocity will lead, so it notices earlier that it goes too
 # far, and swings less.
 #
@@ -629,8 +630,8 @@ look(torch.optim.SGD.update, use("optim.sgd").step)
 # %% [markdown] slide="slide"
 # ## Measure: what an optimizer remembers
 #
-# **Predict:** for a network of 7,210 numbers, how many more does the optimizer
-# keep: plain SGD, SGD with momentum, Adam?
+# **Predict:** for a network of 7,210 parameters, how many more does the
+# optimizer keep: plain SGD, SGD with momentum, Adam?
 
 # %%
 def remembered(optimizer):
@@ -656,7 +657,7 @@ for name, make in kinds.items():
 
 # %% [markdown]
 # Adam needs memory for three networks, and with the gradients for four. For a
-# model of seven billion numbers in float32 that is 112 gigabytes before the
+# model of seven billion parameters in float32 that is 112 gigabytes before the
 # first activation. It is the reason why people keep this state in fewer bits,
 # or share it out over many machines (chapter 16).
 #
@@ -781,10 +782,12 @@ print("changed:", not torch.equal(before, layer.weight))
 # %% [markdown] slide="slide"
 # ## Beyond
 #
-# * Adam divides each number by its own scale. Which directions of a valley that
-#   lies *diagonally* does it not see? Turn the valley by 45 degrees and walk.
+# * Adam divides each element by its own scale. Which directions of a valley
+#   that lies *diagonally* does it not see? Turn the valley by 45 degrees and
+#   walk.
 # * The curvature could be measured, and each step divided by it (Newton). What
-#   would that cost for a million numbers? What do L-BFGS and Muon do instead?
+#   would that cost for a million parameters? What do L-BFGS and Muon do
+#   instead?
 # * If the batch becomes four times as large, the noise halves. Which learning
 #   rate would you take, and what would you expect of the same number of steps?
 # * The gradient of cross entropy is never 0. What do the weights

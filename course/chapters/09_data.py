@@ -261,7 +261,7 @@ viz.loader_steps([3, 3, 3, 3, 3, 3], workers=3, ahead=1, step=2,
                  deliver=use("data.in_order"))
 
 # %% [markdown] slide="slide"
-# ## Plug in: penguins, on four of your pieces
+# ## Plug in: penguins, on four of your answers
 #
 # Everything between the table and the network is yours.
 

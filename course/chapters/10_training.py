@@ -44,8 +44,8 @@ viz.boundary_steps(points, kinds, moments, unseen=others)
 # %% [markdown]
 # Press *Next*. Three arms of a spiral, and the network colours each place with
 # its answer. At epoch 80 every training point lies in its own colour. From
-# there on the training loss (dark) creeps towards 0, and the loss on 600 points
-# that took no part (orange) **rises**: the network bends its borders around
+# there on the training loss (dark) creeps towards 0, and the loss on 600
+# points that took no part (orange) **rises**: the network fits its borders to
 # single points, and grows ever more certain of them.
 #
 # So there are two losses. The one on the training points says how well they
@@ -180,8 +180,8 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
 # %% [markdown] slide="notes"
 # Exercise 1 live. Write it wrong on purpose, once for each mutant the room
-# proposes, and read the panel together. Exercise 2: collect on the board what
-# has to be in the file before anyone opens the prompt.
+# proposes, and read the panel together. Exercise 2: collect on the whiteboard
+# what has to be in the file before anyone opens the prompt.
 
 # %% exercise="training.fit" slide="subslide" show="prompt"
 
@@ -289,7 +289,7 @@ viz.confusion(matrix)
 # 1. The matrix holds nothing but zeros and ones.
 #
 # `bincount` is as long as the largest number that occurs. If no 9 was read as
-# a 9, fewer than 100 numbers come, and `reshape` fails.
+# a 9, fewer than 100 counts come, and `reshape` fails.
 #
 # Counts of several batches can be added up. Shares cannot, and for a class that
 # does not occur they are 0/0.
@@ -341,12 +341,12 @@ for seed in range(4):
 # The last column is what a report may say: points that took part in no
 # decision, and four trainings, so that one sees how much luck is in it.
 #
-# It is *smaller* than the validation loss in each row. Choosing the smallest of
-# some eighty values makes the validation loss too good. But its 600 points are
-# a random sample as well, the same in all rows, and they happen to be harder
-# than the 3,000 of the test. With this seed, that is the larger effect. Which
-# points are in a set is a source of chance, too: the smaller the set, the less
-# its number says.
+# It is *smaller* than the validation loss in each row. Choosing the smallest
+# of some eighty values makes the validation loss too good. But its 600 points
+# are a random sample as well, the same in all rows, and they happen to be
+# harder than the 3,000 of the test. With this seed, that is the larger effect.
+# Which points are in a set is a source of chance, too: the smaller the set,
+# the less the share of right answers says.
 #
 # ### Stopped, and gone on with
 #
@@ -459,20 +459,21 @@ tuned, numbers, share = odd_or_even(pretrained=True)
 print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
 
 # %% [markdown]
-# It learned 130 numbers and reads better. (One thing to watch: `model.train()`
-# in your loop wakes all parts up, the frozen ones, too. LeNet has neither
-# dropout nor batch normalisation, so nothing happens here. Where there is some,
-# call `.eval()` on the frozen parts again, after `model.train()`.)
+# It trained 130 parameters and reads better. (One thing to watch:
+# `model.train()` in your loop wakes all parts up, the frozen ones, too. LeNet
+# has neither dropout nor batch normalisation, so nothing happens here. Where
+# there is some, call `.eval()` on the frozen parts again, after
+# `model.train()`.)
 #
 # And training is cheaper: no gradient goes into the frozen part, so the graph
 # ends where that begins, and **nothing is saved** for it.
 
 # %% [markdown] slide="subslide"
-# ## What the graph keeps for the way back
+# ## What the graph keeps for the backward pass
 
 # %% slide="more"
 def saved_bytes(result):
-    """What all nodes behind a result keep for the way back."""
+    """What all nodes behind a result keep for backward."""
     kept, seen, stack = {}, set(), [result.grad_fn]
     while stack:
         node = stack.pop()

@@ -9,7 +9,7 @@
 # > any length, and find in it what matters for the next letter?
 
 # %% [markdown] slide="notes"
-# 45 minutes: question 5, play 10, the trace of attention on the board 10,
+# 45 minutes: question 5, play 10, the trace of attention on the whiteboard 10,
 # exercise 3 live up to the mask 10, milestone 5, traps 5. Embedding and
 # layer norm are homework. Let the class predict the loss of guessing first.
 
@@ -131,7 +131,7 @@ print("result", (weights @ v).round(1))
 # %% check="capstone.norm" points=2
 
 # %% [markdown]
-# <details><summary><b>The gradient of layer norm, in full</b></summary>
+# <details><summary>The gradient of layer norm, in full</summary>
 #
 # Your Tensor finds it by itself. On paper: let $\hat x = (x - \mu)/\sigma$ with
 # $\sigma = \sqrt{\mathrm{var} + \epsilon}$, and let $h = g \cdot \mathrm{weight}$
@@ -265,8 +265,8 @@ plt.show()
 # * While it writes, the model computes the keys and values of the whole text
 #   again for every letter. What could be kept? (It is called a KV cache.)
 # * Change `TIME` in `course/milestones/19_gpt.py` to 8. How much is lost?
-# * Letters are a poor unit. What would change if a token were a word, or a piece
-#   of a word?
+# * Letters are a poor unit. What would change if a token were a word, or a
+#   part of a word?
 # * Your package is now about 500 lines. Which file would you make faster first,
 #   and how would you find out?
 #

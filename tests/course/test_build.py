@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from course.build import make
+from course.build import make, notebooks, slides
 from course.build.source import SourceError, parse, read
 from course.contents import CHAPTERS, ROOT, Chapter, find, written
 
@@ -133,6 +133,7 @@ def test_the_anatomy_is_complete(chapter: Chapter) -> None:
         ('# %% exercise="tensors.shapes"\n', "did you mean"),
         ('# %% slide="slid"\nx = 1\n', "known are slide"),
         ("# %%\nx = '" + "y" * 80 + "'\n", "75 columns"),
+        ("# %% [markdown] folded=true\n# text\n", "<details>"),
     ],
 )
 def test_a_source_that_cannot_be_built_says_where(source: str, message: str) -> None:
@@ -146,6 +147,17 @@ def test_solution_regions() -> None:
     )
     assert cell.student == "def f(x):\n    # your code here"
     assert cell.solved == "def f(x):\n    return x"
+
+
+def test_folded_code_is_hidden_in_notebooks_and_not_on_slides() -> None:
+    cells = parse('# %% folded=true slide="slide"\nplot(1)\n\n# %% slide="more"\nidea(2)\n', "x")
+    for notebook in (notebooks.solved(cells, 1), notebooks.untouched(cells, 1)):
+        folded, plain = (cell.metadata for cell in notebook.cells)
+        assert folded.jupyter.source_hidden is True
+        assert "jupyter" not in plain
+    page = slides.page(cells, find(1))
+    assert "idea" in page
+    assert "plot" not in page.split("<body>")[1].split("<script>")[0]
 
 
 def test_cell_ids_do_not_move() -> None:

@@ -45,7 +45,7 @@ def solve(shell: SimpleNamespace, number: int = 0) -> object:
 def test_without_pieces_the_frameworks_stand_in() -> None:
     shown = catch_up(3)
     assert set(shown.states.values()) == {"framework"}
-    assert "0 of your own pieces" in repr(shown)
+    assert "0 of your own answers" in repr(shown)
     assert not [name for name in shown.states if registry.exercise(name).chapter >= 3]
 
 
@@ -58,7 +58,7 @@ def test_a_green_piece_is_kept_and_comes_back(session: SimpleNamespace) -> None:
     assert [shown.states[found.name] for found in registry.of_chapter(1)[:4]] == [
         *("yours", "framework", "framework", "yours")
     ]
-    assert "2 of your own pieces" in repr(shown)
+    assert "2 of your own answers" in repr(shown)
     mine = registry.use(FIRST.name)
     assert mine is not FIRST.answer.value
     assert Path(mine.__code__.co_filename).parent == pieces.folder()

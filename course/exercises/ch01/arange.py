@@ -16,8 +16,8 @@ arange = Exercise(
     `torch.arange(start, end, step)` holds *start*, *start + step*, … and stops **before** *end*.
     Write `count_up(start, end, step)`, which returns those values as a list of floats.
 
-    The step may be negative, or a float. Take care with `0.1`: it is not quite a tenth, and
-    whoever adds it up a hundred times adds its error up a hundred times.
+    The step may be negative, or a float. Take care with `0.1`: as a float it is not exactly one
+    tenth. If you add it a hundred times, you add its error a hundred times.
     """,
     hints=(
         """
@@ -25,8 +25,8 @@ arange = Exercise(
         on the one before it, and errors cannot add up.
         """,
         """
-        `count_up(0, 1, 0.3)`: the way is 1 - 0 = 1 long, which is 3.33 steps of 0.3. A step that was begun
-        counts, so there are 4 values:
+        `count_up(0, 1, 0.3)`: the distance is 1 - 0 = 1, which is 3.33 steps of 0.3. A step that
+        was begun counts, so there are 4 values:
 
         | index | start + index · step |
         | --- | --- |
@@ -35,8 +35,8 @@ arange = Exercise(
         | 2 | 0.6 |
         | 3 | 0.9 |
 
-        `count_up(3, 0, -1)`: (0 - 3) / -1 = 3 values. `count_up(3, 0, 1)`: (0 - 3) / 1 = -3, and fewer than
-        none means none.
+        `count_up(3, 0, -1)`: (0 - 3) / -1 = 3 values. `count_up(3, 0, 1)`: (0 - 3) / 1 = -3, and a
+        negative count means no values.
         """,
         """
         ```python
@@ -68,8 +68,8 @@ def count_up(start, end, step):
     "adds the step again and again",
     why="""
     Each addition rounds, and the next one builds on what was rounded: after many steps of 0.1 the
-    values have visibly drifted. `start + index * step` rounds twice, however far along it is. (All
-    values are also independent of each other then, so that many cores can compute them.)
+    values have visibly drifted. `start + index * step` rounds twice, however far along it is. (The
+    values are then also independent of each other, so they can be computed in parallel.)
     """,
 )
 def count_up(start, end, step):
@@ -97,8 +97,8 @@ def count_up(start, end, step):
 @arange.mutant(
     "rounds the count down",
     why="""
-    From 0 to 1 in steps of 0.3 there is room for 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33,
-    and a started step counts. The number of values is the *ceiling* of the quotient.
+    From 0 to 1 in steps of 0.3 the values are 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33, and a
+    started step counts. The number of values is the *ceiling* of the quotient.
     """,
 )
 def count_up(start, end, step):
@@ -137,8 +137,9 @@ def count_up(start, end, step):
 @arange.mutant(
     "counts up where it should be empty",
     why="""
-    From 3 to 0 in steps of +1 there is nothing: the values would move away from the end. The
-    sign of (end - start) / step says so; `abs` throws it away. A negative count means none.
+    From 3 to 0 in steps of +1 there is nothing: the values would move away from the end. The sign
+    of (end - start) / step shows that, and `abs` removes the sign. A negative count means no
+    values.
     """,
 )
 def count_up(start, end, step):

@@ -40,8 +40,8 @@ dtype = Exercise(
 
         `infer_dtype([True, 2])`: `{bool, int}`. No complex, no float, but an int: `torch.int64`.
 
-        `infer_dtype([])`: the set is empty. No question strikes, so an empty list needs a question of its
-        own.
+        `infer_dtype([])`: the set is empty. None of the answers is yes, so an empty list needs a
+        condition of its own.
         """,
         """
         ```python
@@ -81,10 +81,10 @@ def infer_dtype(numbers):
 
 
 @dtype.mutant(
-    "asks the first number only",
+    "looks at the first number only",
     why="""
-    `[1, 2.5]` holds a float, in second place. The whole list has to fit into one dtype, so every
-    number has a say, and the widest kind wins.
+    `[1, 2.5]` holds a float, in second place. The whole list must fit into one dtype, so the types
+    of all elements count, and the highest kind decides.
     """,
 )
 def infer_dtype(numbers):
@@ -97,9 +97,9 @@ def infer_dtype(numbers):
 @dtype.mutant(
     "a bool is an int",
     why="""
-    In Python it is, `isinstance(True, int)` holds, and so a list of truths became a list of
-    numbers. A bool tensor is a kind of its own: it is what comparisons give and what masks need.
-    Ask for `bool` first, or compare `type(x)`.
+    In Python, `isinstance(True, int)` is true, so a list of bools became an integer tensor. A bool
+    tensor has a dtype of its own: comparisons return it, and masks need it. Test for `bool` first,
+    or compare `type(x)`.
     """,
 )
 def infer_dtype(numbers):
@@ -113,9 +113,9 @@ def infer_dtype(numbers):
 @dtype.mutant(
     "Python floats are doubles",
     why="""
-    They are, they have 64 bits, and NumPy keeps them. PyTorch does not: its default is `float32`
-    (and `complex64`), because networks gain nothing from the other half of the bits and pay for
-    moving it.
+    A Python float has 64 bits, and NumPy keeps them. PyTorch does not: its default is `float32`
+    (and `complex64`). Networks rarely need the precision of 64 bits, and they would take twice the
+    memory and time to move.
     """,
 )
 def infer_dtype(numbers):
@@ -130,8 +130,8 @@ def infer_dtype(numbers):
 @dtype.mutant(
     "an empty list is an integer list",
     why="""
-    With no number in the list none of the tests strikes, and the last `return` decides. PyTorch
-    decided: `torch.tensor([])` is `float32`, the default dtype.
+    An empty list passes none of the tests, so the last `return` was reached. In PyTorch,
+    `torch.tensor([])` has the default dtype, `float32`.
     """,
 )
 def infer_dtype(numbers):
@@ -146,8 +146,8 @@ def infer_dtype(numbers):
 @dtype.mutant(
     "2.0 is an integer",
     why="""
-    The *value* was asked, and 2.0 has no fraction. What counts is the type: whoever writes 2.0
-    means a float, and `torch.tensor([2.0])` is `float32`.
+    The *value* was tested, and 2.0 has no fraction. The type decides: 2.0 is a float, so
+    `torch.tensor([2.0])` is `float32`.
     """,
 )
 def infer_dtype(numbers):
@@ -161,8 +161,8 @@ def infer_dtype(numbers):
 @dtype.mutant(
     "the last number decides",
     why="""
-    A loop that overwrites its result at each number ends with the kind of the last one. Every
-    number has a say: the highest kind in the list wins.
+    A loop that overwrites its result in each step ends with the kind of the last element. All
+    elements count: the highest kind in the list decides.
     """,
 )
 def infer_dtype(numbers):
@@ -206,7 +206,7 @@ def infer_dtype(numbers):
     "one bool makes all of it bool",
     why="""
     A bool among integers was taken as the kind of all of them, and `[True, 2]` would lose its
-    2. The *highest* kind in the list wins, and bool is the lowest.
+    2. The *highest* kind in the list decides, and bool is the lowest.
     """,
 )
 def infer_dtype(numbers):

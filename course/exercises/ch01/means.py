@@ -24,7 +24,7 @@ means = Exercise(
        0 1 0
        ```
 
-       One comparison makes it: the labels as a *column* against the class numbers as a *row*.
+       One comparison makes it: the labels as a *column*, compared with the class numbers as a *row*.
        Broadcasting does the rest. Give it the dtype of `x`.
     2. **Sum**: the product $R^\\top X$ adds up the examples of each class.
     3. **Divide** each sum by *its own* count. A class without examples has the mean 0, not `nan`.
@@ -93,8 +93,8 @@ def class_means(x, labels, classes):
 @means.mutant(
     "sums, not means",
     why="""
-    The product adds up the examples of each class, and the division is missing: a class with more
-    examples would seem brighter.
+    The product adds up the examples of each class, and the division is missing. A class with more
+    examples then gets larger values.
     """,
 )
 def class_means(x, labels, classes):
@@ -106,8 +106,8 @@ def class_means(x, labels, classes):
     "counts stand in a row",
     why="""
     Broadcasting lines shapes up **from the right**: counts of shape `(classes,)` met the columns,
-    that is the features, and not the rows. It raises no error when there are as many classes as
-    features, which is the worst of it. Make a column of them: `counts[:, None]`.
+    that is the features, and not the rows. If there are as many classes as features, this raises no
+    error and gives wrong means. Make a column of them: `counts[:, None]`.
     """,
 )
 def class_means(x, labels, classes):
@@ -118,8 +118,8 @@ def class_means(x, labels, classes):
 @means.mutant(
     "0 / 0 for an empty class",
     why="""
-    A class without examples has the sum 0 and the count 0, and 0 / 0 is `nan`, which from then on
-    infects everything that touches it. `counts.clamp(min=1)` makes it 0 / 1.
+    A class without examples has the sum 0 and the count 0, and 0 / 0 is `nan`. Whatever is computed
+    from a `nan` is `nan` too. `counts.clamp(min=1)` makes it 0 / 1.
     """,
 )
 def class_means(x, labels, classes):
@@ -132,7 +132,7 @@ def class_means(x, labels, classes):
     why="""
     The number of classes came from the largest label that happened to be there. In a batch without
     a 9 the result would have one row too few, and the next batch would not fit it. That is why the
-    number of classes is handed in.
+    number of classes is an argument.
     """,
 )
 def class_means(x, labels, classes):
@@ -141,10 +141,10 @@ def class_means(x, labels, classes):
 
 
 @means.mutant(
-    "leaves truths instead of numbers",
+    "leaves bools instead of numbers",
     why="""
-    A comparison gives a `bool` tensor, and a matrix product refuses it. Convert it to the dtype of
-    x: `.to(x.dtype)`.
+    A comparison gives a `bool` tensor, and a matrix product with it raises an error. Convert it to
+    the dtype of x: `.to(x.dtype)`.
     """,
 )
 def class_means(x, labels, classes):

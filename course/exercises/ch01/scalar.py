@@ -89,8 +89,9 @@ def with_number(dtype, number):
     "the number brings its own dtype",
     why="""
     The number was turned into a tensor of `int64` or `float32` first, and the wider of the two
-    dtypes won. Then one innocent `+ 1` would make eight bytes of every `uint8`. A Python number has
-    a *kind* but no width: within its own kind, or below, the tensor's dtype stays.
+    dtypes won. Then `+ 1` would turn a `uint8` tensor into one of eight bytes per element. A Python
+    number has a *kind* but no width: if the tensor's kind is the same or higher, the tensor's dtype
+    stays.
     """,
 )
 def with_number(dtype, number):
@@ -108,8 +109,8 @@ def with_number(dtype, number):
 @scalar.mutant(
     "the tensor always wins",
     why="""
-    The tensor's dtype was kept whatever came. But `int64` has no room for 0.5: if the result could
-    not have the number's kind, adding 0.5 to an integer tensor would do nothing, silently.
+    The tensor's dtype was kept in every case. But `int64` cannot hold 0.5: with this rule,
+    adding 0.5 to an integer tensor would change nothing and raise no error.
     """,
 )
 def with_number(dtype, number):
@@ -155,8 +156,8 @@ def with_number(dtype, number):
 @scalar.mutant(
     "True counts as an integer",
     why="""
-    In Python `True` is an int, and here it is of the lowest kind: a mask plus `True` stays a
-    mask. Ask for `isinstance(number, bool)` as well.
+    In Python `True` is an int, but here bool is the lowest kind: a mask plus `True` stays a mask.
+    Test for `isinstance(number, bool)` as well.
     """,
 )
 def with_number(dtype, number):
@@ -232,7 +233,7 @@ _DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloa
 _MORE = (True, False, 0, 3, -1, 70_000, 4_000_000_000, 0.5, 2.0, -3.0, 2j, complex(1, 0))
 
 
-@scalar.check("every dtype with every number")
+@scalar.check("every dtype with numbers of every kind")
 def _(f):
     def cases():
         for name in _DTYPES:

@@ -19,9 +19,9 @@ shape = Exercise(
     """,
     hints=(
         """
-        The shape of a list is its length, followed by the shape of what is in it. That sentence uses the
-        word *shape* twice, so the function can call itself. What is no list has the shape `()`: there it
-        stops.
+        The shape of a list is its length, followed by the shape of what is in it. That definition
+        refers to itself, so the function can be recursive. It stops at what is no list, because
+        that has the shape `()`.
         """,
         """
         `nested_shape([[1, 2, 3], [4, 5, 6]])`:
@@ -72,7 +72,7 @@ def nested_shape(data):
     "believes the first row",
     why="""
     The length of `data[0]` was taken for the length of every row. A list of lists may be ragged,
-    and the first row cannot know it. Look at all rows, and refuse when they differ.
+    which the first row alone does not show. Compare all rows, and raise an error when they differ.
     """,
 )
 def nested_shape(data):
@@ -84,9 +84,9 @@ def nested_shape(data):
 @shape.mutant(
     "knows only two levels",
     why="""
-    Rows and columns are handled, and what is inside a column is not asked. Tensors have any
-    number of dimensions: a shape is the length of the list, followed by the *shape* (not just the
-    length) of what is in it. That sentence is recursive, and so can the function be.
+    Rows and columns are handled, but not what is inside a column. Tensors have any number of
+    dimensions: a shape is the length of the list, followed by the *shape* (not just the length) of
+    what is in it. That definition is recursive, so the function can be recursive too.
     """,
 )
 def nested_shape(data):
@@ -102,7 +102,7 @@ def nested_shape(data):
 @shape.mutant(
     "inner dimension first",
     why="""
-    The dimensions come out in reverse. The outermost list is dimension 0, so its length stands
+    The dimensions come out in reverse order. The outermost list is dimension 0, so its length comes
     first: `[[1, 2, 3], [4, 5, 6]]` is 2 × 3.
     """,
 )
@@ -134,9 +134,9 @@ def nested_shape(data):
 
 
 @shape.mutant(
-    "compares how many numbers the rows hold, not their shapes",
+    "compares how many elements the rows hold, not their shapes",
     why="""
-    Two rows can hold the same number of numbers and still differ in shape, as `[[1, 2]]` and
+    Two rows can hold the same number of elements and still differ in shape, as `[[1, 2]]` and
     `[[1], [2]]` do. Compare the *shapes* of the rows, which your own function finds.
     """,
 )
@@ -171,8 +171,8 @@ def nested_shape(data):
 @shape.mutant(
     "takes the rows out of the learner's list",
     why="""
-    `pop` empties the list that was handed in, and its owner still needs it. Go over the rows
-    with a loop, which leaves the list as it is.
+    `pop` removes the rows from the list that was passed in, and the caller still needs them. Use a
+    loop over the rows, which leaves the list unchanged.
     """,
 )
 def nested_shape(data):

@@ -18,13 +18,14 @@ cell = Exercise(
     Write `cell_of(index, shape, stride, offset)`. All but the offset are tuples of one length.
 
     * `-1` is the last index, as everywhere in Python.
-    * An index that is too large or too small is an `IndexError`. Without it you would read a number
-      that belongs to somebody else.
+    * An index that is too large or too small is an `IndexError`. Without it you would read a cell
+      that is not part of the tensor.
     """,
     hints=(
         """
-        Start at the offset and add one product per dimension: index times stride. Before that, each index
-        has to pass two questions: is it in range, and if it is negative, which index does it stand for?
+        Start at the offset and add one product per dimension: index times stride. Before that, ask
+        two questions about each index: is it in range, and if it is negative, which index does it
+        stand for?
         """,
         """
         `cell_of((-1, 2), (3, 4), (4, 1), 5)`:
@@ -73,8 +74,8 @@ def cell_of(index, shape, stride, offset):
 @cell.mutant(
     "forgets where the tensor starts",
     why="""
-    The offset is missing. A slice such as `x[1:]` has the strides of x and starts further along in
-    the same memory; without its offset, every slice would show the beginning of x.
+    The offset is missing. A slice such as `x[1:]` has the strides of x and starts at a later cell
+    of the same memory. Without the offset, every slice would show the beginning of x.
     """,
 )
 def cell_of(index, shape, stride, offset):
@@ -89,9 +90,9 @@ def cell_of(index, shape, stride, offset):
 @cell.mutant(
     "counts by the shape",
     why="""
-    The steps were worked out from the shape, as if rows always lay end to end. That is true of a
-    new tensor, and no longer of a transposed one or of every second column. The stride says how far
-    a step is; the shape only says how far you may go.
+    The strides were computed from the shape, as if the rows always followed each other without
+    gaps. That holds for a new tensor, but not for a transposed one or for every second column. The
+    stride says how far a step is; the shape only says how many steps there are.
     """,
 )
 def cell_of(index, shape, stride, offset):
@@ -122,8 +123,9 @@ def cell_of(index, shape, stride, offset):
 @cell.mutant(
     "does not look at the limits",
     why="""
-    An index beyond its size was accepted. `x[0, 4]` of a 3 × 4 table would quietly give the first
-    number of the next row. (A remainder makes it worse: 4 % 4 is 0.) Raise an `IndexError`.
+    An index beyond its size was accepted. `x[0, 4]` of a 3 × 4 table would return the first element
+    of the next row, without an error. (With a remainder it returns the wrong element too: 4 % 4 is
+    0.) Raise an `IndexError`.
     """,
 )
 def cell_of(index, shape, stride, offset):

@@ -15,12 +15,12 @@ contiguous = Exercise(
     optional=True,
     without=("torch.Tensor.is_contiguous",),
     prompt="""
-    A tensor is *contiguous* if its numbers, read in order, lie in memory one after the other, with
-    no gap and no jump. Fast kernels insist on it. Write `is_row_major(shape, stride)`, which says
+    A tensor is *contiguous* if its elements, read in order, lie in memory one after the other,
+    without gaps. Many fast kernels require it. Write `is_row_major(shape, stride)`, which says
     whether that is so: `True` or `False`.
 
     * A dimension of size 1 is never stepped along: **its stride does not matter**.
-    * With no numbers at all, nothing can be out of order: contiguous.
+    * A tensor without elements is contiguous: nothing can be out of order.
     """,
     hints=(
         """
@@ -36,7 +36,7 @@ contiguous = Exercise(
         | 1 | 50 | 3 | skipped, because its size is 1 |
         | 2 | 3 | 3 | agrees |
 
-        All agree: `True`. For `(3, 4)` with strides `(5, 1)` the last comparison is 5 against 4: `False`.
+        All agree: `True`. For `(3, 4)` with strides `(5, 1)` the last comparison is 5 with 4: `False`.
         """,
         """
         ```python
@@ -59,14 +59,14 @@ contiguous = Exercise(
 
 @contiguous.stub
 def is_row_major(shape, stride):
-    """Whether numbers in order lie in neighbouring cells."""
+    """Whether the elements, in order, lie in neighbouring cells."""
     # your code here: about 8 lines
     raise NotImplementedError
 
 
 @contiguous.reference
 def is_row_major(shape, stride):
-    """Whether numbers in order lie in neighbouring cells."""
+    """Whether the elements, in order, lie in neighbouring cells."""
     if 0 in shape:
         return True
     step = 1
@@ -82,9 +82,9 @@ def is_row_major(shape, stride):
 @contiguous.mutant(
     "takes strides of size 1 seriously",
     why="""
-    The strides were compared one by one with those of a new tensor. A column `x[:, :1]` cut from a
-    vector's neighbour may say any stride where the size is 1: nobody ever takes that step. Leave
-    such dimensions out of the comparison.
+    The strides were compared one by one with those of a new tensor. Where the size is 1, as in
+    `x[:, :1]`, the stride may have any value, because no step is ever taken along it. Leave such
+    dimensions out of the comparison.
     """,
 )
 def is_row_major(shape, stride):
@@ -101,7 +101,7 @@ def is_row_major(shape, stride):
 @contiguous.mutant(
     "only asks whether strides fall",
     why="""
-    Falling strides rule out a transposed table, and leave gaps undiscovered: three columns of a
+    Falling strides rule out a transposed table, but gaps are not found: three columns of a
     table with five have strides (5, 1), falling, with two cells skipped at the end of each row.
     Each stride has to be *exactly* what lies to its right.
     """,
@@ -116,8 +116,9 @@ def is_row_major(shape, stride):
 @contiguous.mutant(
     "only looks at the last stride",
     why="""
-    A last stride of 1 says that each *row* lies in one piece. The rows themselves may still be
-    anywhere: far apart, in another order, or all in the same place (stride 0).
+    A last stride of 1 says that the elements of each *row* lie next to each other. The rows
+    themselves may still be anywhere: far apart, in another order, or all in the same place (stride
+    0).
     """,
 )
 def is_row_major(shape, stride):
@@ -128,10 +129,10 @@ def is_row_major(shape, stride):
 
 
 @contiguous.mutant(
-    "finds fault with nothing",
+    "an empty tensor is not contiguous",
     why="""
-    A tensor with a dimension of size 0 shows no cell at all. There are no two numbers that could be
-    out of order, so it is contiguous, whatever its strides say.
+    A tensor with a dimension of size 0 shows no cell at all. No two elements can be out of order,
+    so it is contiguous, whatever its strides are.
     """,
 )
 def is_row_major(shape, stride):
@@ -148,7 +149,7 @@ def is_row_major(shape, stride):
 @contiguous.mutant(
     "looks at the last two dimensions",
     why="""
-    Rows and columns were checked, and tensors have any number of dimensions. Go on to the left
+    Only rows and columns were checked, but tensors have any number of dimensions. Go on to the left
     until none is left, with the step growing by each size.
     """,
 )
@@ -167,9 +168,9 @@ def is_row_major(shape, stride):
 @contiguous.mutant(
     "falling strides without a gap at the end",
     why="""
-    The strides fall and the last number lies where it should. In between, numbers can still
-    overlap or leave gaps: a 3 × 3 table with strides (2, 2) is an example. Compare each stride
-    with what it has to be.
+    The strides fall and the last element lies where it should. In between, elements can still
+    overlap or leave gaps: a 3 × 3 table with strides (2, 2) is an example. Compare each stride with
+    the one that a new tensor has.
     """,
 )
 def is_row_major(shape, stride):
@@ -255,7 +256,7 @@ def _(f):
     )
 
 
-@contiguous.check("no numbers at all", hidden=True)
+@contiguous.check("no elements at all", hidden=True)
 def _(f):
     yield from _verdicts(f, ((2, 0), (5, 9)))
 

@@ -40,9 +40,9 @@ expand = Exercise(
     """,
     hints=(
         """
-        Every dimension of the new shape has exactly one of four fates: it is new, it stays, it is stretched,
-        or it is an error. A new and a stretched one have the stride 0, because a step must lead to the same
-        cell.
+        There are four cases for a dimension of the new shape: it is new, it stays, it is stretched,
+        or it is an error. A new and a stretched one have the stride 0, because a step must lead to
+        the same cell.
         """,
         """
         `expand_strides((3, 1), (1, 5), (2, 3, 4))`: the new shape has one dimension more.
@@ -104,7 +104,8 @@ def expand_strides(shape, stride, new_shape):
     "goes on to the next cell",
     why="""
     The stretched dimension kept its old stride, so the second \"copy\" shows the cell *after* the
-    first: somebody else's numbers, or memory beyond the end. To stay where you are, step by 0.
+    first: another element, or memory beyond the end. To stay at the same cell, the stride must be
+    0.
     """,
 )
 def expand_strides(shape, stride, new_shape):
@@ -120,8 +121,8 @@ def expand_strides(shape, stride, new_shape):
 @expand.mutant(
     "strides of a copy",
     why="""
-    These are the strides that the stretched tensor would have as a *new* one, with room for every
-    repetition. The memory holds each number once: a repeated dimension has the stride 0.
+    These are the strides that the stretched tensor would have as a *new* one, with a cell for every
+    repetition. The memory holds each element once: a repeated dimension has the stride 0.
     """,
 )
 def expand_strides(shape, stride, new_shape):
@@ -158,8 +159,8 @@ def expand_strides(shape, stride, new_shape):
 @expand.mutant(
     "stretches anything",
     why="""
-    A size of 3 was stretched to 4. Which of the three should come again? Only a size of 1 can be
-    repeated without a question; everything else is an error.
+    A size of 3 was stretched to 4, and it is not defined which of the three elements would be
+    repeated. Only a size of 1 can be stretched; everything else is an error.
     """,
 )
 def expand_strides(shape, stride, new_shape):
@@ -171,7 +172,7 @@ def expand_strides(shape, stride, new_shape):
 @expand.mutant(
     "a shorter target is cut off in silence",
     why="""
-    A new shape with fewer dimensions would have to leave numbers out, and `expand` never does.
+    A new shape with fewer dimensions would have to leave elements out, and `expand` never does.
     The number of dimensions may grow, on the left, and not shrink.
     """,
 )
@@ -193,8 +194,7 @@ def expand_strides(shape, stride, new_shape):
     "shrinks to 1",
     why="""
     The rule was read in both directions, as for broadcasting two shapes. Here one of them is
-    given: a size of 1 may grow, and a size of 3 cannot become 1, because two numbers would be
-    lost.
+    given: a size of 1 may grow, and a size of 3 cannot become 1, because two elements would be lost.
     """,
 )
 def expand_strides(shape, stride, new_shape):

@@ -14,10 +14,10 @@ layout = Exercise(
     "memory.layout",
     "A layout over flat memory",
     chapter=2,
-    minutes=40,
+    minutes=45,
     prompt="""
     Everything of this chapter in one class, the first file of your package `mytorch`. A `Layout`
-    says where in a flat memory each element of an array lies. It holds no numbers.
+    says where in a flat memory each element of an array lies. It holds no data.
 
     | attribute | what it holds |
     | --- | --- |
@@ -300,7 +300,7 @@ layout.changed(
     "column-major strides",
     """
     The first dimension got stride 1. That is Fortran's order. In row-major order the last dimension
-    is dense, and each stride is the product of all sizes to its right.
+    has stride 1, and each stride is the product of all sizes to its right.
     """,
     (
         ("for size in reversed(self.shape):\n                strides.insert(0, cells)"),
@@ -412,7 +412,7 @@ layout.changed(
 layout.changed(
     "a size of 1 must have the right stride",
     """
-    Where a dimension has one element, nobody ever takes a step along it, so its stride does not
+    Where a dimension has one element, no step is ever taken along it, so its stride does not
     matter. Skip such dimensions.
     """,
     ("if size != 1 and stride != cells:", "if stride != cells:"),
@@ -457,7 +457,7 @@ layout.changed(
 layout.changed(
     "counts windows that were only begun",
     """
-    A window that reaches beyond the end shows cells of somebody else. Only whole windows count:
+    A window that reaches beyond the end shows cells outside the layout. Only whole windows count:
     round the quotient down.
     """,
     ("(self.shape[dim] - size) // step + 1", "-((size - self.shape[dim]) // step) + 1"),

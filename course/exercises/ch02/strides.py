@@ -100,9 +100,9 @@ def row_major(shape):
 @strides.mutant(
     "steps over itself",
     why="""
-    Each stride includes its own size. A step to the next *row* passes one row's worth of numbers:
-    the product of the sizes to the right, without the number of rows. The last stride is then an
-    empty product, 1.
+    Each stride includes its own size. A step to the next *row* passes the elements of one row: the
+    product of the sizes to the right, without the number of rows. The last stride is then an empty
+    product, 1.
     """,
 )
 def row_major(shape):
@@ -117,8 +117,8 @@ def row_major(shape):
     "an empty dimension wipes out the rest",
     why="""
     A size of 0 was multiplied in, so everything to its left has the stride 0. It does no harm, as
-    there are no numbers to find, and yet `torch.empty(2, 0, 3).stride()` says `(3, 3, 1)`: PyTorch
-    counts an empty dimension as 1, so that a stride of 0 is left to mean *the same cell again*.
+    there are no elements. But `torch.empty(2, 0, 3).stride()` is `(3, 3, 1)`: PyTorch counts an
+    empty dimension as 1, so that a stride of 0 always means *the same cell again*.
     """,
 )
 def row_major(shape):
@@ -143,8 +143,8 @@ def row_major(shape):
 @strides.mutant(
     "nothing is stepped along a size of 1",
     why="""
-    It is true that nobody takes a step there, and PyTorch still gives that dimension the stride
-    that the rule gives: the product of the sizes to its right.
+    It is true that no step is ever taken there. PyTorch still gives that dimension the stride of
+    the rule: the product of the sizes to its right.
     """,
 )
 def row_major(shape):
@@ -180,7 +180,7 @@ def _(f):
         yield call(f, shape).gives(ROW_MAJOR[shape])
 
 
-@strides.check("no numbers at all", hidden=True)
+@strides.check("no elements at all", hidden=True)
 def _(f):
     for shape in ((2, 0, 3), (0,)):
         yield call(f, shape).gives(ROW_MAJOR[shape])

@@ -34,24 +34,25 @@ view = Exercise(
     without=("torch.Tensor.view", "torch.Tensor.reshape"),
     inject=_inject_view,
     prompt="""
-    `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that somebody must
-    find strides, and sometimes there are none: then `view` gives up and `reshape` copies.
+    `x.view(2, 6)` shows the same cells, in the same order, in another shape. For that, new strides
+    are needed, and sometimes there are none: then `view` raises an error and `reshape` copies.
 
     Write `view_strides(shape, stride, new_shape)`, which gives the new strides as a tuple, or
-    `None` if only a copy would do. Both shapes hold the same number of numbers, and at least one.
+    `None` if only a copy would do. Both shapes have the same number of elements, and at least one.
 
     1. **Join** neighbouring dimensions as long as they lie evenly: `(size, step)` and then
-       `(size2, step2)` are one run of `size * size2` numbers if `step == size2 * step2`. Leave
-       dimensions of size 1 away.
+       `(size2, step2)` are one run of `size * size2` elements if `step == size2 * step2`. Leave out
+       dimensions of size 1.
     2. **Cut** the runs again, from the right. Each new dimension takes its size from the run on the
        right end; what it takes must divide what is left of the run. A dimension may not reach from
        one run into the next.
 
     The stride you give a new dimension of size 1 does not matter.
 
-    By hand, for the shape `(2, 2, 3)` with strides `(12, 3, 1)`: two blocks of six numbers, with a
-    gap between them. *Join*: `(3, 1)` comes after `(2, 3)`, and 3 == 3 · 1, so the two are one run of
-    6 numbers with step 1. `(2, 12)` stays alone, because 12 is not 2 · 3. *Cut*, from the right:
+    By hand, for the shape `(2, 2, 3)` with strides `(12, 3, 1)`: two blocks of six elements, with a
+    gap between them. *Join*: `(3, 1)` comes after `(2, 3)`, and 3 == 3 · 1, so the two are one run
+    of 6 elements with step 1. `(2, 12)` stays alone, because 12 is not 2 · 3. *Cut*, from the
+    right:
 
     | new shape | 1st from the right | 2nd | 3rd | strides |
     | --- | --- | --- | --- | --- |
@@ -61,9 +62,10 @@ view = Exercise(
     """,
     hints=(
         """
-        The shape hides what matters: the *runs*, pieces in which the numbers lie evenly. First write the
-        tensor as a list of runs, each a pair of a length and a step. Then hand the runs out to the new
-        dimensions from the right. A new dimension must fit into one run.
+        What matters are the *runs*: groups of elements at equal distances in memory. The shape does
+        not show them. First write the tensor as a list of runs, each a pair of a length and a step.
+        Then hand the runs out to the new dimensions from the right. A new dimension must fit into
+        one run.
         """,
         """
         A 2 × 3 × 4 tensor with strides `(24, 4, 1)` becomes `(2, 12)`.
@@ -75,7 +77,7 @@ view = Exercise(
         | --- | --- | --- | --- |
         | (2, 24) | none | | (2, 24) |
         | (3, 4) | (2, 24) | 24 == 3 · 4? no | (2, 24), (3, 4) |
-        | (4, 1) | (3, 4) | 4 == 4 · 1? yes: 3 · 4 numbers, step 1 | (2, 24), (12, 1) |
+        | (4, 1) | (3, 4) | 4 == 4 · 1? yes: 3 · 4 elements, step 1 | (2, 24), (12, 1) |
 
         **Cut**, from the right. `left` is what is left of the current run.
 
@@ -90,7 +92,7 @@ view = Exercise(
         """
         ```python
         def view_strides(shape, stride, new_shape):
-            runs = []  # (numbers, step between them)
+            runs = []  # (elements, step between them)
             for size, step in zip(shape, stride):
                 if size == 1:
                     continue
@@ -123,7 +125,7 @@ def view_strides(shape, stride, new_shape):
 @view.reference
 def view_strides(shape, stride, new_shape):
     """Strides that show the same cells in new_shape, or None."""
-    runs = []  # (numbers, step between them)
+    runs = []  # (elements, step between them)
     for size, step in zip(shape, stride, strict=True):
         if size == 1:
             continue
@@ -146,9 +148,9 @@ def view_strides(shape, stride, new_shape):
 @view.mutant(
     "needs a contiguous tensor",
     why="""
-    Only contiguous tensors were given a view. Much more is possible: every second number of a row,
-    a transposed table whose columns are cut in two, a table with a gap after each row that keeps
-    its rows. What counts is that no new dimension reaches over a jump.
+    Only contiguous tensors were given a view. Much more is possible: every second element of a row,
+    a transposed table whose columns are split in two, or a table with a gap after each row that
+    keeps its rows. What counts is that no new dimension extends over a gap.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -168,9 +170,9 @@ def view_strides(shape, stride, new_shape):
 @view.mutant(
     "looks at the new shape only",
     why="""
-    The strides are those of a *new* tensor of that shape. They forget how the numbers lie: over a
-    transposed table they would show other numbers, in another order. `view` never moves a number,
-    so the old strides decide what is possible.
+    The strides are those of a *new* tensor of that shape. They ignore how the elements lie in
+    memory: for a transposed table they would show the elements in another order. `view` never moves
+    an element, so the old strides decide what is possible.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -185,8 +187,8 @@ def view_strides(shape, stride, new_shape):
     "takes the last step for all of it",
     why="""
     The step of the last dimension was continued through the whole tensor. That is right within a
-    run of evenly spaced numbers; where a row ends and memory jumps, the next row lies elsewhere. A
-    new dimension that reaches over the jump has no stride: `None`.
+    run of evenly spaced elements. Where a gap follows a row, the next row begins further on. A new
+    dimension that extends over the gap has no stride: `None`.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -201,8 +203,8 @@ def view_strides(shape, stride, new_shape):
 @view.mutant(
     "stumbles over dimensions of size 1",
     why="""
-    A dimension of size 1 took part when runs were joined, and its stride, which means nothing, tore
-    a run apart. Leave such dimensions away before you compare steps.
+    A dimension of size 1 took part when runs were joined. Its stride has no meaning, but it split a
+    run in two. Leave such dimensions out before you compare steps.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -274,8 +276,8 @@ def _cut(runs, new_shape):
 @view.mutant(
     "one run or nothing",
     why="""
-    A tensor of several runs was given up at once. A new shape may still respect the jumps: a
-    transposed table can be cut along its rows, it only cannot be flattened.
+    For a tensor of several runs the answer was always `None`. A new shape may still respect the
+    gaps: the rows of a transposed table can be split, it only cannot be flattened.
     """,
 )
 def view_strides(shape, stride, new_shape):
@@ -303,7 +305,7 @@ def view_strides(shape, stride, new_shape):
 
 
 @view.mutant(
-    "repeated numbers have no view",
+    "repeated elements have no view",
     why="""
     A stride of 0 is a stride like any other. Dimensions that repeat can be cut, and even joined
     with one another: `0 == size * 0`.

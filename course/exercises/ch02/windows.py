@@ -20,8 +20,8 @@ sliding = Exercise(
     is at `(i, j)`.
 
     Use `x.as_strided(shape, stride)`, which starts where `x` starts. How far is it from one window
-    to the one below, and how far from one row of a window to the next? `x.stride()` knows. Let your
-    function also work for images that are slices or transposed.
+    to the one below, and how far from one row of a window to the next? `x.stride()` says both. Your
+    function must also work for images that are slices or transposed.
     """,
     hints=(
         """
@@ -38,7 +38,7 @@ sliding = Exercise(
         6 7 8
         ```
 
-        The window at (1, 0) is `[[3, 4], [6, 7]]`. Its number at (1, 1) is in cell 7:
+        The window at (1, 0) is `[[3, 4], [6, 7]]`. Its element at (1, 1) is in cell 7:
 
         | index | value | stride | |
         | --- | --- | --- | --- |
@@ -96,7 +96,7 @@ def windows(x, k):
 @sliding.mutant(
     "takes every image for contiguous",
     why="""
-    The strides were worked out from the shape: W to the next row, 1 to the next column. That holds
+    The strides were computed from the shape: W to the next row, 1 to the next column. That holds
     for a fresh image only. A slice keeps the strides of the image it was cut from, and a transposed
     one has them exchanged. Ask `x.stride()`.
     """,
@@ -112,7 +112,7 @@ def windows(x, k):
     "starts at the beginning of the memory",
     why="""
     With `storage_offset=0` the windows begin at cell 0 of the storage. A slice begins further on.
-    Leave the offset away, and `as_strided` starts where `x` starts.
+    Leave the offset out, and `as_strided` starts where `x` starts.
     """,
 )
 def windows(x, k):
@@ -126,7 +126,8 @@ def windows(x, k):
     "windows lie on their side",
     why="""
     Within each window, rows and columns are exchanged: the last two strides came in the other
-    order. Down is down, for a step of the window as for a step inside it.
+    order. One row further down is the same stride for the place of the window and for the place
+    inside it.
     """,
 )
 def windows(x, k):
@@ -139,9 +140,9 @@ def windows(x, k):
 @sliding.mutant(
     "copies every window",
     why="""
-    The numbers are right, and each pixel was copied up to k² times. Nothing has to be copied: the
-    windows are the same cells, seen with other strides. A test is whether writing into the image
-    shows up in the windows.
+    The values are right, but each pixel was copied up to k² times. No copy is needed: the windows
+    are the same cells, read with other strides. To test it, write into the image and see whether
+    the windows change.
     """,
 )
 def windows(x, k):
@@ -172,9 +173,9 @@ def windows(x, k):
 @sliding.mutant(
     "cut from the graph",
     why="""
-    `detach()` (or `.data`) cuts the result from its history. The numbers are the same, and no
-    gradient finds its way back from the windows to the image. `as_strided` has a derivative:
-    leave x as it is.
+    `detach()` (or `.data`) cuts the result from its history. The values are the same, but no
+    gradient flows back from the windows to the image. `as_strided` has a derivative: leave x as it
+    is.
     """,
 )
 def windows(x, k):
@@ -206,8 +207,8 @@ def windows(x, k):
 @sliding.mutant(
     "side by side, without an overlap",
     why="""
-    The windows lie like tiles. A convolution looks at *every* place: the next window begins one
-    pixel further, not k.
+    The windows were placed side by side. A convolution looks at *every* place: the next window
+    begins one pixel further, not k.
     """,
 )
 def windows(x, k):

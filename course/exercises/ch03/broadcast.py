@@ -20,13 +20,13 @@ broadcast = Exercise(
        has the size that is not 1.
     3. Otherwise raise a `ValueError` that names both shapes and says *cannot broadcast*.
 
-    Two shapes to test your thoughts on: `(0,)` with `(1,)` is `(0,)`, and `()` is the shape of a
-    single number, which goes with everything.
+    Two special cases: `(0,)` with `(1,)` is `(0,)`, and `()` is the shape of a single number, which
+    fits every shape.
     """,
     hints=(
         """
-        Make both shapes equally long first, with ones on the left of the shorter one. After that each place
-        is a question of its own about two numbers.
+        Make both shapes equally long first, with ones on the left of the shorter one. After that,
+        compare the two sizes in each place.
         """,
         """
         `broadcast_shape((3, 1), (4,))`: the second shape becomes `(1, 4)`.
@@ -118,9 +118,8 @@ def broadcast_shape(a, b):
 @broadcast.mutant(
     "takes the larger, whatever it is",
     why="""
-    The larger of the two sizes was taken, and nobody asked whether they fit. 3 and 4 do not: the
-    fourth number of the one has no partner in the other, and repeating the three would be a guess.
-    Only a 1 stretches.
+    The larger of the two sizes was taken, without a test whether they fit. 3 and 4 do not: there is
+    no element to pair with the fourth one. Only a 1 stretches.
     """,
 )
 def broadcast_shape(a, b):
@@ -131,8 +130,8 @@ def broadcast_shape(a, b):
 @broadcast.mutant(
     "fills an empty dimension",
     why="""
-    With sizes 0 and 1 the result came out as 1. A 1 stretches to *any* size, and 0 is one: no
-    partner, no result. The rule is "the size that is not 1", and not "the larger".
+    With sizes 0 and 1 the result came out as 1. A 1 stretches to *any* size, also to 0, and the
+    result is then empty. The rule is "the size that is not 1", and not "the larger".
     """,
 )
 def broadcast_shape(a, b):
@@ -149,7 +148,7 @@ def broadcast_shape(a, b):
     "drops the outer dimensions",
     why="""
     `zip` ends with the shorter of the two, so the dimensions that only one operand has are gone.
-    They belong to the result. Fill the shorter shape up with ones first.
+    They belong to the result. Pad the shorter shape with ones first.
     """,
 )
 def broadcast_shape(a, b):
@@ -164,7 +163,7 @@ def broadcast_shape(a, b):
 @broadcast.mutant(
     "a multiple fits, too",
     why="""
-    A size of 2 was repeated to fill a size of 4. Some libraries tile like that; PyTorch does not,
+    A size of 2 was repeated to fill a size of 4. PyTorch does not repeat elements like that,
     because it is nearly always a mistake. Only a 1 stretches.
     """,
 )
@@ -188,8 +187,8 @@ def _pair(m, n):
 @broadcast.mutant(
     "an error that does not say which shapes",
     why="""
-    The error is right, and its message does not name the two shapes. It is the first thing that
-    somebody needs who sees it in a program of a thousand lines.
+    The error is right, but its message does not name the two shapes. They are the first thing one
+    needs to find the mistake in a program of a thousand lines.
     """,
 )
 def broadcast_shape(a, b):
@@ -205,8 +204,8 @@ def broadcast_shape(a, b):
 @broadcast.mutant(
     "a 0 stretches as a 1 does",
     why="""
-    A size of 0 was allowed to meet any size. Only a 1 stretches: 0 with 3 has no partner for
-    the three numbers, and is refused.
+    A size of 0 was allowed with any size. Only a 1 stretches: 0 with 3 is an error, because nothing
+    pairs with the three elements.
     """,
 )
 def broadcast_shape(a, b):
@@ -222,8 +221,8 @@ def broadcast_shape(a, b):
 @broadcast.mutant(
     "checks the last dimension only",
     why="""
-    Two shapes have to fit in *every* place. The check was made on the right end, and the outer
-    dimensions may still differ.
+    Two shapes have to fit in *every* place. Only the last dimension was checked, and the outer ones
+    may still differ.
     """,
 )
 def broadcast_shape(a, b):

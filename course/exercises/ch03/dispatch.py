@@ -30,11 +30,11 @@ dispatch = Exercise(
     "ops.dispatch",
     "A dispatcher",
     chapter=3,
-    minutes=15,
+    minutes=20,
     prompt="""
-    A kernel is fussy: it takes two NumPy arrays of **one** dtype and **one** shape. Users are
-    not: they write `table / 2`. What stands between the two is a dispatcher, and it is the same
-    for all ops. Write `run(record, a, b)`, where a record is a dict such as
+    A kernel takes two NumPy arrays of **one** dtype and **one** shape. Users write `table / 2`,
+    with any dtypes and shapes. A dispatcher prepares the operands for the kernel, and it is the
+    same for all ops. Write `run(record, a, b)`, where a record is a dict such as
     `{"kernel": np.divide, "promotion": "float"}`. Four steps:
 
     1. **Promote.** `torch.result_type(a, b)` is the common dtype (`a` and `b` may be tensors or
@@ -43,15 +43,15 @@ dispatch = Exercise(
     2. **Broadcast.** `torch.broadcast_shapes(...)` and `x.expand(shape)`.
     3. **Run** the kernel once, on the two arrays (`x.numpy()`).
     4. **Wrap** what it returned: `torch.from_numpy(array)`. The result has the dtype that the
-       kernel gave it; a comparison answers in bools.
+       kernel gave it; a comparison returns bools.
 
-    What the user handed in must stay as it was.
+    The operands must not be changed.
     """,
     hints=(
         """
-        The order of the four steps is the answer: one dtype, one shape, one call, one tensor. Each step has
-        a function of the framework, named in the prompt. A number becomes a tensor with `torch.as_tensor`,
-        but only after the common dtype was found.
+        Take the four steps in their order: one dtype, one shape, one call, one tensor. Each step
+        has a function of the framework, named in the prompt. A number becomes a tensor with
+        `torch.as_tensor`, but only after the common dtype was found.
         """,
         """
         `run(div, torch.tensor([[1], [3]]), 2)`
@@ -103,9 +103,9 @@ def run(record, a, b):
 @dispatch.mutant(
     "the first operand decides",
     why="""
-    The second operand was brought to the dtype of the first. `ints + halves` would then round the
-    halves away, and `a + b` would differ from `b + a`. The two *meet* in a dtype that may be
-    that of neither.
+    The second operand was converted to the dtype of the first. `ints + halves` would then truncate
+    the halves, and `a + b` would differ from `b + a`. The common dtype may be that of neither
+    operand.
     """,
 )
 def run(record, a, b):
@@ -121,8 +121,8 @@ def run(record, a, b):
 @dispatch.mutant(
     "does not read the record",
     why="""
-    The record says `"promotion": "float"`, and the kernel was given integers all the same. A
-    quotient of integers is rarely one. The record exists so that one dispatcher can serve ops that
+    The record says `"promotion": "float"`, but the kernel was given integers. The quotient of two
+    integers is usually no integer. The record exists so that one dispatcher can serve ops that
     differ in this; NumPy's `divide` would have chosen float64 by itself, twice what PyTorch uses.
     """,
 )
@@ -137,8 +137,8 @@ def run(record, a, b):
 @dispatch.mutant(
     "forces its dtype on the result",
     why="""
-    The result was cast to the dtype in which the operands met. That is the dtype of the *way in*.
-    A comparison of floats answers with bools: only the kernel knows what comes out.
+    The result was cast to the common dtype of the operands. That dtype is for the *input* of the
+    kernel. A comparison of floats returns bools: the kernel determines the dtype of the result.
     """,
 )
 def run(record, a, b):
@@ -154,9 +154,9 @@ def run(record, a, b):
 @dispatch.mutant(
     "leaves the shapes to the kernel",
     why="""
-    The operands reached the kernel in two shapes. NumPy's own functions would stretch them, but a
-    kernel is a loop over two pieces of memory and need not know how. Broadcasting is done once,
-    here, for all kernels.
+    The operands reached the kernel in two shapes. NumPy's own functions would stretch them, but
+    other kernels are plain loops over two blocks of memory. Broadcasting is done once, here, for
+    all kernels.
     """,
 )
 def run(record, a, b):
@@ -170,8 +170,8 @@ def run(record, a, b):
 @dispatch.mutant(
     "stretches the second operand only",
     why="""
-    `b` was expanded to the shape of `a`. A number minus a table, or a column against a row, needs
-    the *first* one stretched: both go to the shape that `broadcast_shapes` gives.
+    `b` was expanded to the shape of `a`. A number minus a table, or a column plus a row, needs the
+    *first* one stretched: both go to the shape that `broadcast_shapes` gives.
     """,
 )
 def run(record, a, b):
@@ -185,8 +185,8 @@ def run(record, a, b):
 @dispatch.mutant(
     "writes the result into an operand",
     why="""
-    The result landed in the memory of the first operand, so the user's tensor changed. That is
-    what `add_` does, with the underscore to warn you. Without it, a result has memory of its own.
+    The result landed in the memory of the first operand, so the user's tensor changed. Only
+    in-place operations such as `add_` do that. The result of all others has memory of its own.
     """,
 )
 def run(record, a, b):
@@ -205,8 +205,8 @@ def run(record, a, b):
 @dispatch.mutant(
     "always the default dtype",
     why="""
-    The record says `"float"`, and every operand became the default dtype, float64 as well: half
-    of its digits are gone. Only what is *not* floating is brought to the default dtype.
+    The record says `"float"`, and every operand was converted to the default dtype, float64
+    operands as well, which lose half of their digits. Only what is *not* floating is converted.
     """,
 )
 def run(record, a, b):
@@ -220,7 +220,7 @@ def run(record, a, b):
 
 
 @dispatch.mutant(
-    "wraps what may be no array",
+    "wraps a scalar that is no array",
     why="""
     For operands without dimensions a NumPy function gives a scalar and no array, and
     `torch.from_numpy` refuses it. `np.asarray` makes an array of both.
@@ -239,7 +239,7 @@ def run(record, a, b):
 @dispatch.mutant(
     "runs the kernel twice",
     why="""
-    The kernel is the expensive part, and it ran twice. Keep what it gave in a name.
+    The kernel is the expensive part, and it ran twice. Assign its result to a variable.
     """,
 )
 def run(record, a, b):
@@ -259,7 +259,7 @@ def run(record, a, b):
     why="""
     The number was made a tensor first, and then the two dtypes were promoted as equals. A
     Python number has a kind and no width: a float16 tensor times 2.0 stays float16.
-    `torch.result_type` knows which is which.
+    `torch.result_type` applies this rule.
     """,
 )
 def run(record, a, b):
@@ -275,7 +275,7 @@ def run(record, a, b):
 @dispatch.mutant(
     "float32, not the default",
     why="""
-    The default dtype is a setting, and somebody may have set it to float64. Ask
+    The default dtype is a setting, and the user may have set it to float64. Call
     `torch.get_default_dtype()` each time.
     """,
 )

@@ -1,4 +1,4 @@
-"""Three ranks of operands."""
+"""Type promotion: tensors with dimensions, tensors without, Python numbers."""
 
 import toytorch as torch
 from course.cases import case
@@ -7,22 +7,26 @@ from course.records import Exercise
 
 promote = Exercise(
     "ops.promote",
-    "Three ranks of operands",
+    "Type promotion of any operands",
     chapter=3,
-    minutes=18,
+    minutes=20,
     without=("torch.result_type",),
     prompt="""
-    In which dtype do operands meet? Chapter 01 had a tensor and a number. In general there are
-    **three ranks** of operands, and a lower rank has less to say:
+    What is the common dtype of several operands? Chapter 01 had one tensor and one number. In
+    general there are three groups of operands with falling priority. We call the priority a
+    **rank**, and rank 1 is the highest:
 
     1. tensors with dimensions
     2. tensors without (`ndim == 0`, such as `torch.tensor(2.0)`)
     3. Python numbers (`torch.tensor(number).dtype` is the dtype they would have)
 
-    Within one rank the dtypes meet in `torch.promote_types(a, b)`. Between ranks, the lower one
-    counts only if it is of a **higher kind**, where bool < integer < floating; then it is
-    `promote_types` again, and otherwise what the lower rank says is dropped. The last two ranks
-    are settled with each other first, then the first rank with what came of it.
+    How they are combined:
+
+    * Within one rank, the common dtype is `torch.promote_types(a, b)`.
+    * Between two ranks, compare the kinds: bool < integer < floating. If the dtype of the lower rank
+      is of a **higher kind**, the result is `promote_types` of both. Otherwise the dtype of the lower
+      rank is dropped.
+    * First combine ranks 3 and 2, then the result with rank 1.
 
     | 1: with dimensions | 2: without | 3: numbers | the last two | all three |
     | --- | --- | --- | --- | --- |
@@ -32,30 +36,30 @@ promote = Exercise(
     | `int16` | `int64` | `2` | `int64` | `int16` |
     | `bool` | | `3` | `int64` | `int64` |
 
-    Write `common_dtype(*operands)`. `kind(dtype)` below gives 0, 1 or 2 (we leave complex numbers
-    out); it stands inside the function, so that it is yours to use.
+    Write `common_dtype(*operands)`. `kind(dtype)` below returns 0, 1 or 2 (complex numbers are left
+    out). It is defined inside the function, so you can use it.
     """,
     hints=(
         """
-        Two steps, and do not mix them. First sort the operands into three ranks and settle each rank with
-        `promote_types`. Then settle the ranks, from the weakest to the strongest, where the stronger wins
-        unless the weaker is of a higher kind.
+        Do it in two separate steps. First sort the operands into three ranks and find one dtype for
+        each rank with `promote_types`. Then combine the ranks, from the lowest to the highest: the
+        higher rank decides, unless the lower one is of a higher kind.
         """,
         """
         `common_dtype(int16 tensor, 0-d int64 tensor, 2.0)`
 
         **Within the ranks**: rank 1 has `int16`, rank 2 has `int64`, rank 3 has `float32` (of 2.0).
 
-        **Between them**, from the weakest:
+        **Between them**, from the lowest:
 
-        | so far | stronger rank | is "so far" of a higher kind? | result |
+        | so far | higher rank | is "so far" of a higher kind? | result |
         | --- | --- | --- | --- |
         | nothing | `float32` | | `float32` |
         | `float32` | `int64` | floating > integer: yes | `promote_types(int64, float32)` = `float32` |
         | `float32` | `int16` | yes | `promote_types(int16, float32)` = `float32` |
 
-        And `common_dtype(float16 tensor, 0-d float64 tensor)`: so far `float64`, and `float16` is of the same
-        kind: not higher, so the stronger rank wins, `float16`.
+        And `common_dtype(float16 tensor, 0-d float64 tensor)`: so far `float64`, and `float16` is
+        of the same kind: not higher, so the higher rank decides, `float16`.
         """,
         """
         ```python
@@ -85,7 +89,7 @@ promote = Exercise(
 
 @promote.stub
 def common_dtype(*operands):
-    """Tensors and numbers -> the dtype in which they meet."""
+    """Tensors and numbers -> their common dtype."""
 
     def kind(dtype):
         return 2 if dtype.is_floating_point else int(dtype != torch.bool)
@@ -96,7 +100,7 @@ def common_dtype(*operands):
 
 @promote.reference
 def common_dtype(*operands):
-    """Tensors and numbers -> the dtype in which they meet."""
+    """Tensors and numbers -> their common dtype."""
 
     def kind(dtype):
         return 2 if dtype.is_floating_point else int(dtype != torch.bool)
@@ -122,8 +126,8 @@ def common_dtype(*operands):
     "every operand counts alike",
     why="""
     The dtypes of all operands were promoted together. Then `x * 2.0` with a float16 `x` would be
-    float32, twice the memory for one innocent number. Numbers and 0-d tensors have a *kind* to
-    say, and a width only if nobody of a higher rank has that kind.
+    float32 and take twice the memory. The width of a number or a 0-d tensor counts only if no
+    operand of a higher rank is of that kind.
     """,
 )
 def common_dtype(*operands):
@@ -137,9 +141,8 @@ def common_dtype(*operands):
 @promote.mutant(
     "0-d tensors are full tensors",
     why="""
-    A tensor without dimensions was given the same say as one with. `batch / batch.sum()` would
-    then change its dtype with the dtype of the sum; a single number of double precision would make
-    doubles of a whole batch. Ask for `x.ndim == 0`.
+    A tensor without dimensions was treated like one with dimensions. Then a single 0-d float64
+    tensor would turn a whole float32 batch into float64. Test for `x.ndim == 0`.
     """,
 )
 def common_dtype(*operands):
@@ -163,8 +166,8 @@ def common_dtype(*operands):
 @promote.mutant(
     "0-d tensors are numbers",
     why="""
-    A tensor without dimensions was treated as a Python number. It stands between the two: its
-    dtype was *chosen* by somebody. A 0-d float64 against the number 0.5 stays float64, and a 0-d
+    A tensor without dimensions was treated as a Python number. It ranks between the two, because
+    its dtype was *chosen* by the user. A 0-d float64 times the number 0.5 stays float64, and a 0-d
     int32 times 3 stays int32.
     """,
 )
@@ -191,8 +194,8 @@ def common_dtype(*operands):
 @promote.mutant(
     "the highest rank always wins",
     why="""
-    The lower ranks were not asked at all. But an int64 tensor has no room for 0.5: a lower rank of
-    a *higher kind* must be able to change the result, or `counts * 0.5` would be all zeros.
+    The lower ranks were ignored. But an int64 tensor cannot hold 0.5: a lower rank of a *higher
+    kind* must change the result, or `counts * 0.5` would be all zeros.
     """,
 )
 def common_dtype(*operands):
@@ -213,8 +216,8 @@ def common_dtype(*operands):
 @promote.mutant(
     "bool and integer are one kind",
     why="""
-    A mask with dimensions kept its dtype against an integer number. Bool is a kind of its own,
-    below the integers: `mask * 3` gives threes, not truths.
+    A mask times an integer stayed a mask. Bool is a kind of its own, below the integers: `mask * 3`
+    is an int64 tensor of threes and zeros.
     """,
 )
 def common_dtype(*operands):
@@ -237,9 +240,10 @@ def common_dtype(*operands):
 @promote.mutant(
     "the wider dtype wins within a rank",
     why="""
-    Of two tensors, the dtype with more bytes was taken. Bytes do not decide: int64 has eight and
-    float16 two, and the result is float16, because floating is the higher kind. And uint8 with int8
-    is int16, the smallest that holds both. `torch.promote_types` knows all that.
+    Of two tensors, the dtype with more bytes was taken. The size does not decide: int64 has eight
+    bytes and float16 has two, and the result is float16, because floating is the higher kind. And
+    uint8 with int8 gives int16, the smallest that holds both. `torch.promote_types` has these
+    rules.
     """,
 )
 def common_dtype(*operands):
@@ -287,9 +291,10 @@ def _meet(ranks, rank, dtype):
 @promote.mutant(
     "two at a time, from left to right",
     why="""
-    A pair was settled, and its result met the next operand as if it were one of them. But an
-    integer tensor with the number 2.0 makes float32, and a 0-d float64 that comes later finds
-    its own kind already taken. Collect each rank first, and settle the ranks at the end.
+    The result of the first pair was combined with the next operand as if it were an operand itself.
+    But an integer tensor with the number 2.0 gives float32, and a 0-d float64 that comes later is
+    then dropped, because the kind is no longer higher. Collect each rank first, and combine the
+    ranks at the end.
     """,
 )
 def common_dtype(*operands):
@@ -325,8 +330,8 @@ def common_dtype(*operands):
 @promote.mutant(
     "True is an integer",
     why="""
-    In Python it is, and here it is a bool, the lowest kind: a mask with the number `True` stays
-    a mask. `torch.tensor(True).dtype` knows it.
+    In Python it is, and here it is a bool, the lowest kind: a mask with the number `True` stays a
+    mask. `torch.tensor(True).dtype` is `torch.bool`.
     """,
 )
 def common_dtype(*operands):
@@ -352,10 +357,10 @@ def common_dtype(*operands):
 
 
 @promote.mutant(
-    "an empty tensor has no say",
+    "an empty tensor does not count",
     why="""
-    A dtype belongs to the tensor, not to its numbers: an empty float64 tensor has as much say
-    as a full one. Otherwise the dtype of a result would depend on how many rows a filter left.
+    A dtype belongs to the tensor, not to its elements: an empty float64 tensor counts like any
+    other. Otherwise the dtype of a result would depend on how many rows a filter left.
     """,
 )
 def common_dtype(*operands):

@@ -11,7 +11,7 @@ signature = Exercise(
     "ops.signature",
     "Reading a signature",
     chapter=3,
-    minutes=12,
+    minutes=15,
     prompt="""
     The first line of a record is its signature, in PyTorch's own notation:
 
@@ -114,9 +114,9 @@ def read_signature(text):
 @signature.mutant(
     "leaves defaults as text",
     why="""
-    The default of `alpha` came out as the text `"1"`. Texts do not multiply, and the text
-    `"False"` is true. `ast.literal_eval` makes the value that the text stands for. (`eval` would
-    too, and run any code it finds there.)
+    The default of `alpha` came out as the text `"1"`. One cannot compute with a text, and the text
+    `"False"` counts as true. `ast.literal_eval` makes the value that the text denotes. (`eval`
+    would too, but it also runs any code it finds there.)
     """,
 )
 def read_signature(text):
@@ -157,9 +157,8 @@ def read_signature(text):
 @signature.mutant(
     "forgets what defaults to None",
     why="""
-    A default of `None` was taken for no default. The two are not the same: `min=None` may be left
-    away, and a parameter without a default must be given. Ask whether there is an `=`, not what
-    the value is.
+    A default of `None` was taken for no default. The two differ: `min=None` may be omitted, and a
+    parameter without a default must be given. Test whether there is an `=`, not what the value is.
     """,
 )
 def read_signature(text):

@@ -24,10 +24,11 @@ engine_run = Exercise(
     nothing: `()`.
 
     PyTorch's own engine needs no sorted list. It walks the graph once and **counts** how many
-    gradients each node will receive. Then it runs whoever has received all of theirs, and whenever
-    it delivers a gradient it counts down. You may do it this way, or with your topological order.
+    gradients each node will receive. Then it runs each node that has received all of its gradients,
+    and whenever it delivers a gradient it counts down. You may do it this way, or with your
+    topological order.
 
-    Two kinds of `None` occur. A *target* is `None` where nobody wants a gradient. A *gradient* is
+    Two kinds of `None` occur. A *target* is `None` where no gradient is required. A *gradient* is
     `None` where an operation has no influence: there is nothing to add, and it counts as arrived.
     A node that received only such gradients is not called, and all its gradients are `None` too.
 
@@ -37,10 +38,10 @@ engine_run = Exercise(
     without=("torch.autograd.Engine", "torch.autograd.backward", "torch.autograd.grad"),
     hints=(
         """
-        Two passes. The first goes over the graph without computing anything, and counts for each node how many
-        gradients will arrive there: one for each *edge* that leads to it. The second starts at the root. Whoever
-        has received all of theirs is called, and what comes back is delivered: added to what waits at each
-        target, and counted down.
+        Two passes. The first goes over the graph without computing anything, and counts for each
+        node how many gradients will arrive there: one for each *edge* that leads to it. The second
+        starts at the root. A node that has received all of its gradients is called, and what it
+        returns is delivered: added to what waits at each target, and counted down.
         """,
         """
         `z = x.exp(); y = z.sin() + z * z` at x = 0.5. Edges: y → sin, y → mul, sin → z, mul → z, mul → z (twice),
@@ -123,8 +124,8 @@ def run_backward(root, gradient):
 engine_run.changed(
     "overwrites instead of adding",
     """
-    A gradient that arrives where another one waits took its place. Each way from a tensor to the
-    loss sends a gradient of its own, and they add up.
+    A gradient that arrives where another one waits took its place. Each path from a tensor to the
+    loss contributes a gradient of its own, and they add up.
     """,
     ("part if old is None else old + part", "part"),
 )
@@ -161,12 +162,12 @@ def run_backward(root, gradient):
 
 
 @engine_run.mutant(
-    "walks every way on its own",
+    "walks every path on its own",
     why="""
     Each gradient was sent on by itself as soon as it arrived. The sums come out right, because the
-    chain rule is linear, and the work doubles wherever two ways meet: after `y = y + y` sixty times
-    there are 2⁶⁰ ways through 60 nodes. Let gradients **wait and add up**, and call every node
-    once.
+    chain rule is linear, but the work doubles wherever two paths meet: after `y = y + y` sixty
+    times there are 2⁶⁰ paths through 60 nodes. Let gradients **wait and add up**, and call every
+    node once.
     """,
 )
 def run_backward(root, gradient):
@@ -215,7 +216,7 @@ engine_run.changed(
     "starts from one",
     """
     The walk started from ones, whatever gradient was handed in. `loss.backward()` on a single
-    number does mean 1, but `y.backward(g)` weighs the numbers of y with g, and the engine is given
+    number does mean 1, but `y.backward(g)` weights the elements of y by g, and the engine is given
     that g.
     """,
     ("{root: gradient}, [root]", "{root: gradient * 0 + 1}, [root]"),
@@ -226,7 +227,7 @@ engine_run.changed(
     "follows an edge that leads nowhere",
     why="""
     In `x * 2` the number 2 wants no gradient, and its target in `next_functions` is `None`. There
-    is nobody to call and nothing to count: skip it.
+    is no node to call and nothing to count: skip it.
     """,
 )
 def run_backward(root, gradient):
@@ -286,8 +287,8 @@ engine_run.changed(
 engine_run.changed(
     "does not send zeros on",
     """
-    A gradient of zeros was thrown away, and nobody counted it. A zero is a number like any other: it arrives,
-    and the target may have been waiting for it. Only `None` is no gradient.
+    A gradient of zeros was dropped and not counted. Zeros are a gradient like any other, and the
+    target may be waiting for them. Only `None` is no gradient.
     """,
     (
         "            if part is not None:\n",
@@ -310,9 +311,9 @@ engine_run.changed(
 @engine_run.mutant(
     "remembers the counts of the pass before",
     why="""
-    Counts and gradients outlived the pass: a default value like `missing={}` is made once, when the function
-    is defined. In a second pass over the same graph all nodes were known, and nobody counted their edges
-    again. Make new dictionaries inside the function.
+    Counts and gradients outlived the pass: a default value like `missing={}` is made once, when the
+    function is defined. In a second pass over the same graph all nodes were known already, so their
+    edges were not counted again. Make new dictionaries inside the function.
     """,
 )
 def run_backward(root, gradient, missing={}, pending={}):
@@ -411,7 +412,7 @@ def _(f):
     yield case(text, used_twice).gives([7.0], tolerance=1e-5)
 
 
-@engine_run.check("a shorter and a longer way")
+@engine_run.check("a shorter and a longer path")
 def _(f):
     def arms(short_first):
         (x,) = _leaves(2.0)
@@ -544,7 +545,7 @@ def _(f):
     yield case("y = -y, 20,000 times", deep).gives([1.0])
 
 
-@engine_run.check("2⁶⁰ ways through 60 nodes", hidden=True)
+@engine_run.check("2⁶⁰ paths through 60 nodes", hidden=True)
 def _(f):
     def doubled():
         (x,) = _leaves(1.0)

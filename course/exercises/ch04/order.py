@@ -18,11 +18,10 @@ order = Exercise(
     to it have to run before. A list with that property is called a topological order.
 
     Write `topological_order(root)`: a list of all nodes that can be reached from `root`, each once,
-    and each *before* the nodes it sends gradient to. A node's targets are in
-    `node.next_functions`, pairs `(target, number)`, where `target` is `None` if nobody there wants
-    a gradient.
+    and each *before* the nodes it sends gradient to. A node's targets are in `node.next_functions`,
+    pairs `(target, number)`, where `target` is `None` if that input does not require a gradient.
 
-    * One way: go depth first, write a node down **after** all its targets are done, and turn the
+    * One method: go depth first, write a node down **after** all its targets are done, and turn the
       list around at the end.
     * Graphs are deep. A chain of 100,000 operations must not be a `RecursionError`: keep a stack of
       your own.
@@ -37,8 +36,8 @@ order = Exercise(
         you got with its targets.
         """,
         """
-        `a = x.exp(); b = a.sin(); root = a * b`. The stack holds the way from the root to where you are,
-        and with each node an iterator over its targets. X is the node of the leaf x.
+        `a = x.exp(); b = a.sin(); root = a * b`. The stack holds the path from the root to where
+        you are, and with each node an iterator over its targets. X is the node of the leaf x.
 
         | step | stack | written down |
         | --- | --- | --- |
@@ -125,9 +124,10 @@ def topological_order(root):
 @order.mutant(
     "breadth first, by distance from the root",
     why="""
-    Nodes came in the order of their distance from the root. In `c * a`, where c was computed from a
-    by way of b, node a is one step from the root and b two, and yet b sends gradient to a: a would
-    run too early, with a part of its gradient. What counts is the *longest* way, not the shortest.
+    Nodes came in the order of their distance from the root. In `c * a`, where c was computed from b
+    and b from a, node a is one step from the root and b is two. But b sends gradient to a, so a
+    would run too early, with a part of its gradient. What counts is the *longest* path, not the
+    shortest.
     """,
 )
 def topological_order(root):
@@ -143,10 +143,10 @@ def topological_order(root):
 @order.mutant(
     "writes nodes down when it meets them",
     why="""
-    Depth first is a good way to walk, but a node was written down at the *first* meeting. There may
-    be a longer way to it, over nodes that have not been met yet and that also send to it. Write it
-    down when all its targets are done, and turn the list around: then whoever points to it comes
-    before it.
+    The walk is depth first, as it should be, but a node was written down when it was met for the
+    *first* time. There may be a longer path to it, through nodes that have not been met yet and
+    that also send to it. Write it down when all its targets are done, and turn the list around:
+    then whoever points to it comes before it.
     """,
 )
 def topological_order(root):
@@ -185,11 +185,11 @@ def topological_order(root):
 
 
 @order.mutant(
-    "visits a node once for every way to it",
+    "visits a node once for every path to it",
     why="""
     Nothing remembered which nodes were met before. After `y = y + y` sixty times there are 60 nodes
-    and 2⁶⁰ ways to walk down, and the walk took them all. A set of the nodes already seen makes it
-    60 steps.
+    and 2⁶⁰ paths down, and the walk followed each path. A set of the nodes already seen makes it 60
+    steps.
     """,
 )
 def topological_order(root):
@@ -232,9 +232,9 @@ def topological_order(root):
 @order.mutant(
     "counts senders instead of edges",
     why="""
-    Counting who still has to send is a good way, too. But a node can send twice to one target: `z * z` has
-    two edges to z. One was counted and two were taken off, so z was ready before its other senders had run.
-    Count edges.
+    It is right to count how many gradients a node still waits for. But a node can send twice to one
+    target: `z * z` has two edges to z. One was counted and two were subtracted, so z was ready
+    before its other senders had run. Count edges.
     """,
 )
 def topological_order(root):
@@ -272,8 +272,8 @@ order.changed(
 order.changed(
     "leaves the leaves out",
     """
-    A node without targets was left out. It is the `AccumulateGrad` of a leaf, and the only one who writes a
-    `.grad`: it has its place in the order as well.
+    A node without targets was left out. It is the `AccumulateGrad` of a leaf, the only node that
+    writes a `.grad`, so it belongs into the order as well.
     """,
     ("return done[::-1]", "return [node for node in done[::-1] if node.next_functions]"),
 )
@@ -329,7 +329,7 @@ def _(f):
     yield case("a = x * 2; b = a.sin(); root = b.exp()", chain).gives(FINE)
 
 
-@order.check("a shorter and a longer way")
+@order.check("a shorter and a longer path")
 def _(f):
     def arms(short_first):
         a = _a().exp()
@@ -414,7 +414,7 @@ def _(f):
     )
 
 
-@order.check("2⁶⁰ ways through 60 nodes", hidden=True)
+@order.check("2⁶⁰ paths through 60 nodes", hidden=True)
 def _(f):
     def doubled():
         y = _a()

@@ -13,7 +13,7 @@ tensor = Exercise(
     "autograd.tensor",
     "A tensor that records",
     chapter=4,
-    minutes=45,
+    minutes=60,
     limit=6.0,
     prompt="""
     Now without toytorch: a class `Tensor` on NumPy arrays that records what you do, and goes back
@@ -22,8 +22,8 @@ tensor = Exercise(
 
     | attribute | what it holds |
     | --- | --- |
-    | `data` | the numbers, a NumPy array of floats |
-    | `requires_grad` | whether somebody wants its gradient |
+    | `data` | the elements, a NumPy array of floats |
+    | `requires_grad` | whether its gradient is to be computed |
     | `parents` | the tensors it was computed from; `()` for a leaf |
     | `pull` | a function: given its gradient, it returns one gradient for each parent, in order |
     | `grad` | for a leaf, after `backward`: a NumPy array of the shape of `data` |
@@ -429,9 +429,8 @@ tensor.changed(
 tensor.changed(
     "records everything",
     """
-    Results were recorded although none of their parents wants a gradient. The numbers are right,
-    but every array that was ever computed stays in memory, and `backward` walks over the data as
-    well.
+    Results were recorded although none of their parents wants a gradient. The values are right, but
+    every array that was ever computed stays in memory, and `backward` walks over the data as well.
     """,
     ("if any(parent.requires_grad for parent in parents):", "if True:"),
 )
@@ -467,7 +466,8 @@ tensor.changed(
     "the derivative of tanh without the gradient that came",
     """
     `pull` returned the derivative 1 − y² alone. By the chain rule it is multiplied by g, the
-    gradient of the result. With g = 1 nobody notices; in the middle of a graph g is anything.
+    gradient of the result. With g = 1 the mistake does not show, but in the middle of a graph g has
+    any value.
     """,
     ("(g * (1 - y * y),)", "(1 - y * y,)"),
 )
@@ -566,10 +566,10 @@ tensor.changed(
 )
 
 tensor.changed(
-    "the slope of relu at 0 is 1",
+    "the derivative of relu at 0 is 1",
     """
-    To the left of 0 the slope is 0, to the right 1, and at 0 it is a matter of agreement: 0, in PyTorch as
-    well. So the gradient goes through only where the number is *greater* than 0.
+    To the left of 0 the derivative is 0 and to the right it is 1. At 0 there is none; PyTorch and
+    this class take 0. So the gradient passes only where the element is *greater* than 0.
     """,
     ("above = self.data > 0", "above = self.data >= 0"),
 )
@@ -613,8 +613,8 @@ tensor.changed(
 tensor.changed(
     "a leaf's own backward does nothing",
     """
-    The walk began below the tensor on which `backward` was called. For a leaf that is nowhere, and yet its
-    gradient by itself is 1. Treat the first tensor like all others.
+    The walk began below the tensor on which `backward` was called. A leaf has nothing below it, but
+    its gradient with respect to itself is 1. Treat the first tensor like all others.
     """,
     (
         "        order, seen = [], {id(self)}",

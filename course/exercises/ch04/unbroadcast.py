@@ -13,9 +13,9 @@ unbroadcast = Exercise(
     chapter=4,
     minutes=12,
     prompt="""
-    In `x + bias`, a bias of shape `(4,)` is used once for each row of `x`. So each of its numbers
-    has many ways to the loss, and **the gradients of all ways add up**. What broadcasting copied
-    forward is summed backward.
+    In `x + bias`, a bias of shape `(4,)` is used once for each row of `x`. So there are many paths
+    from each element of the bias to the loss, and its gradient is **the sum over all paths**. What
+    broadcasting copied forward is summed backward.
 
     Write `sum_to(g, shape)`: `g` has the broadcast shape, `shape` is what the input had, and the
     result is `g` summed down to exactly `shape`.
@@ -144,7 +144,7 @@ def sum_to(g, shape):
 @unbroadcast.mutant(
     "the summed dimension vanishes",
     why="""
-    The numbers are right, and a dimension of size 1 is missing: a sum removes its dimension unless
+    The values are right, but a dimension of size 1 is missing: a sum removes its dimension unless
     told `keepdims=True`. A gradient has exactly the shape of its tensor, ones included.
     """,
 )
@@ -183,7 +183,7 @@ def sum_to(g, shape):
 unbroadcast.changed(
     "leaves the graph",
     """
-    The numbers are right, but the result is cut off from what `g` was computed from. A gradient may be
+    The values are right, but the result is cut off from what `g` was computed from. A gradient may be
     part of a graph itself: that is how second derivatives come about. Call operations of `g` only, no
     `detach` and no conversion.
     """,

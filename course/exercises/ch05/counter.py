@@ -10,32 +10,32 @@ counter = Exercise(
     "inplace.counter",
     "A memory that counts its writes",
     chapter=5,
-    minutes=20,
+    minutes=30,
     prompt="""
-    Write a class `Cells`: numbers in a memory, with views and a **count of writes**.
+    Write a class `Cells`: values in a memory, with views and a **count of writes**.
 
     | | |
     | --- | --- |
-    | `Cells(memory)` | shows all of `memory`, which is a list of numbers |
-    | `cells.read()` | the numbers it shows, as a list |
-    | `cells.part(start, stop)` | a view of some of its numbers: `Cells` over the *same* memory |
-    | `cells.write(numbers)` | puts as many numbers in their place |
-    | `cells._version` | a property: how many times this **memory** was written to, by anybody |
-    | `cells.keep()` | a function without parameters; it gives the numbers, as `read()` does |
+    | `Cells(memory)` | shows all of `memory`, which is a list of values |
+    | `cells.read()` | the values it shows, as a list |
+    | `cells.part(start, stop)` | a view of some of its values: `Cells` over the *same* memory |
+    | `cells.write(numbers)` | replaces them by as many others |
+    | `cells._version` | a property: how many times this **memory** was written to, through any view |
+    | `cells.keep()` | a function without parameters; it returns the values, as `read()` does |
 
-    Whoever writes through a view changes what the others show. So all that share a memory have to
-    share one count. A part may be taken of a part.
+    A write through one view changes what the others show. So all objects that share a memory have
+    to share one count. A part may be taken of a part.
 
-    Nodes of a graph keep tensors for the backward pass in the way of `keep()`. If the memory was
-    written to between `keep()` and the call of the function it gave, that function raises a
-    `RuntimeError` that names both versions. A copy would be safe as well, and would double the
-    memory of training: keep no numbers, keep the version.
+    The nodes of a graph save tensors for the backward pass like `keep()`. If the memory was written
+    to between `keep()` and the call of the function it gave, that function raises a `RuntimeError`
+    that names both versions. A copy would be safe as well, but would double the memory of training.
+    So keep the version and no values.
     """,
     hints=(
         """
-        An integer cannot be shared: two names for it drift apart at the first `+= 1`. A *list of one number*
-        can. All views hold the same memory and the same such list; what is their own is from where to where
-        they look.
+        An integer cannot be shared: two names for it drift apart at the first `+= 1`. A *list of
+        one number* can. All views hold the same memory and the same such list; only the start and
+        stop are their own.
         """,
         """
         ```
@@ -44,12 +44,12 @@ counter = Exercise(
         b = a.part(1, 3)                   M, W, from 1 + 1 to 1 + 3
         kept = a.keep()                    notes version 0
         b.write([30, 40])                  M = [1, 2, 30, 40, 5], W = [1]
-        cells._version, a._version         1, 1: they look into the same W
+        cells._version, a._version         1, 1: both read the same W
         kept()                             version 1, expected 0: RuntimeError
         ```
 
-        `keep` needs no copy of the numbers. It notes `self._version` and returns a function that compares
-        it with `self._version` of the moment in which it is called.
+        `keep` needs no copy of the values. It notes `self._version` and returns a function that
+        compares it with `self._version` of the moment in which it is called.
         """,
         """
         ```python
@@ -92,7 +92,7 @@ counter = Exercise(
 
 @counter.stub
 class Cells:
-    """Numbers in a memory shared with views, and a count of writes."""
+    """Values in a memory shared with views, and a count of writes."""
 
     def __init__(self, memory):
         # your code here: about 22 lines in all
@@ -101,7 +101,7 @@ class Cells:
 
 @counter.reference
 class Cells:
-    """Numbers in a memory shared with views, and a count of writes."""
+    """Values in a memory shared with views, and a count of writes."""
 
     def __init__(self, memory):
         self.memory, self.writes = memory, [0]
@@ -139,9 +139,9 @@ class Cells:
 @counter.mutant(
     "every view counts for itself",
     why="""
-    A view began with a count of its own. When somebody writes through it, the number changes for
-    everybody and the others' count does not: a saved tensor would look untouched. The count belongs
-    to the memory, and a view shares it like the numbers themselves.
+    A view began with a count of its own. A write through it changes the values for all, but not the
+    count of the others: a saved tensor would look unchanged. The count belongs to the memory, and a
+    view shares it like the values themselves.
     """,
 )
 class Cells:
@@ -214,8 +214,8 @@ class Cells:
 @counter.mutant(
     "counts reads as well",
     why="""
-    Reading was counted. Reading changes nothing, so nobody has to be warned of it. With this count,
-    every saved tensor would look as if it had been written to as soon as somebody printed it.
+    Reading was counted. Reading changes nothing, so it is not counted. Otherwise a saved tensor
+    would look as if it had been written to as soon as it is printed.
     """,
 )
 class Cells:
@@ -334,10 +334,10 @@ class Cells:
 
 
 @counter.mutant(
-    "counts numbers, not writes",
+    "counts values, not writes",
     why="""
-    The count grew by the *numbers* that were written. One write is one event, however many numbers
-    it puts in place: `mul_` on a million numbers raises the version by 1.
+    The count grew by the *number of values* that were written. One write counts once, however many
+    values it changes: `mul_` on a million elements raises the version by 1.
     """,
 )
 class Cells:
@@ -377,9 +377,9 @@ class Cells:
 @counter.mutant(
     "keeps a copy",
     why="""
-    The numbers were copied when they were kept, so they are right and nobody has to refuse. But a
-    network keeps the result of nearly every operation, and each would now be in memory twice. A
-    version is one integer.
+    The values were copied when they were kept, so they are right and no error is needed. But a
+    network keeps the result of nearly every operation, and each would be in memory twice. A version
+    is one integer.
     """,
 )
 class Cells:
@@ -412,8 +412,8 @@ class Cells:
 @counter.mutant(
     "asks for the version too late",
     why="""
-    The version was read when the numbers were asked for again, so that it was compared with itself.
-    It has to be noted when they are *kept*: the derivative counts on the numbers of that moment.
+    The version was read when the function was called, so it was compared with itself. Note it in
+    `keep()`: the derivative needs the values of that moment.
     """,
 )
 class Cells:
@@ -453,7 +453,7 @@ class Cells:
     "demands version 0",
     why="""
     A memory may have been written to *before* it was kept: a bias that was filled, a weight after a
-    hundred steps. Its version is not 0, and nothing is wrong with it. What counts is whether it has
+    hundred steps. Its version is then not 0, and that is no error. What counts is whether it has
     changed *since*.
     """,
 )
@@ -492,11 +492,11 @@ class Cells:
 
 
 @counter.mutant(
-    "compares the numbers",
+    "compares the values",
     why="""
-    The numbers were kept and compared. That takes a copy and a pass over all of them on every
-    backward, and it calls a write harmless that happened to put the same numbers there. The rule is
-    simpler: if it was written to, refuse.
+    The values were kept and compared. That takes a copy and a pass over all of them in every
+    backward, and a write of equal values is not noticed. The rule is simpler: after a write, raise
+    the error.
     """,
 )
 class Cells:
@@ -571,7 +571,7 @@ class _Cells:
 @counter.mutant(
     "a part of a part counts only into its parent",
     why="""
-    A write was told to the parent, and the parent did not tell its own. All that share a memory
+    A write was counted in the parent, but not in the parent's parent. All that share a memory
     share *one* count, however many steps apart they are.
     """,
 )
@@ -603,7 +603,7 @@ class Cells(_Cells):
 @counter.mutant(
     "a write that changes nothing does not count",
     why="""
-    The numbers were compared before counting. That is a pass over the memory at each write, and
+    The values were compared before counting. That is a pass over the memory at each write, and
     the rule is simpler: a write is a write. PyTorch counts `x.mul_(1)` too.
     """,
 )
@@ -617,8 +617,8 @@ class Cells(_Cells):
 @counter.mutant(
     "read gives the memory itself",
     why="""
-    The whole memory was given out, not a list of its own. Whoever changes that list changes the
-    memory, and nobody counts it. A slice makes a new list.
+    The memory itself was returned, and not a new list. A change of that list changes the memory and
+    is not counted. A slice makes a new list.
     """,
 )
 class Cells(_Cells):
@@ -647,9 +647,9 @@ class Cells(_Cells):
 @counter.mutant(
     "refuses only once",
     why="""
-    After the first refusal the version was noted anew, so that the second question is answered
-    with numbers that are not those of the moment of `keep()`. What was overwritten stays lost:
-    refuse every time.
+    After the first refusal the version was noted anew, so that the second call returned values that
+    are not those of the moment of `keep()`. What was overwritten stays lost: raise the error every
+    time.
     """,
 )
 class Cells(_Cells):
@@ -773,7 +773,7 @@ def _(cells_class):
     for text, write in (
         ("cells.write([5, 6, 7, 8])", lambda cells: cells.write([5, 6, 7, 8])),
         ("cells.part(0, 1).write([9])", lambda cells: cells.part(0, 1).write([9])),
-        ("two writes, the second of which puts the same numbers back", twice),
+        ("two writes, the second of which puts the same values back", twice),
     ):
         given = f"kept = cells.keep(); {text}; kept()"
         yield case(given, lambda w=write: written(w)).raises(RuntimeError, "version")

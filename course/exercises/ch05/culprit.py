@@ -9,7 +9,7 @@ culprit = Exercise(
     "inplace.culprit",
     "Who made the first NaN?",
     chapter=5,
-    minutes=18,
+    minutes=20,
     optional=True,
     prompt="""
     A NaN, *not a number*, is what 0/0 gives, and whatever is computed from a NaN is NaN. In a
@@ -20,10 +20,11 @@ culprit = Exercise(
     or `None` if there was none.
 
     * `node.register_hook(f)` calls `f(sent, received)` right after the node ran: the gradients of
-      its inputs, and those that had arrived. An entry of `sent` is `None` where nobody wants it.
+      its inputs, and those that had arrived. An entry of `sent` is `None` where no gradient is
+      required.
     * So: walk over the graph from `loss.grad_fn` (as in the first exercise), put a hook on every
       node, and run backward. Nodes run one after the other.
-    * NaN is meant, `g.isnan()`, not infinity.
+    * Look for NaN, `g.isnan()`, not for infinity.
     """,
     hints=(
         """
@@ -42,7 +43,7 @@ culprit = Exercise(
         | Mul (x * 3) | NaN | yes | Sqrt, Mul |
         | the leaf x | | | |
 
-        The first note is the square root. The product behind it only passed the NaN on.
+        The first note is the square root. The product behind it only received the NaN and passed it on.
         """,
         """
         ```python
@@ -104,7 +105,7 @@ def first_nan(loss):
     "names the last one",
     why="""
     NaN spreads: every node behind the culprit receives one and sends one. The node that ran *last*
-    is the one nearest to the leaves, and has nothing to do with it.
+    is the one nearest to the leaves. It did not cause the NaN.
     """,
 )
 def first_nan(loss):
@@ -130,10 +131,10 @@ def first_nan(loss):
 
 
 @culprit.mutant(
-    "blames the one who received it",
+    "names the node that received it",
     why="""
-    The node that *received* the first NaN was named, and that is the culprit's victim. A node made
-    the NaN itself if it sends one; the first to send one is the one you look for.
+    The node that *received* the first NaN was named. The NaN was made by the node that *sent* it,
+    and the first node that sends one is the answer.
     """,
 )
 def first_nan(loss):
@@ -161,9 +162,9 @@ def first_nan(loss):
 @culprit.mutant(
     "takes an infinity for a NaN",
     why="""
-    An infinite gradient was reported. It may well be the cause, as the slope of a square root at 0
-    is infinite, but it is an honest answer. NaN is made where it meets a 0: ∞ · 0. That is what
-    `isnan` finds, and what anomaly detection of PyTorch looks for.
+    An infinite gradient was reported. It may be the cause, but it is no error in itself: the
+    derivative of a square root at 0 *is* infinite. NaN arises where the infinity is multiplied by
+    0. That is what `isnan` finds, and what anomaly detection of PyTorch looks for.
     """,
 )
 def first_nan(loss):
@@ -191,8 +192,7 @@ def first_nan(loss):
 @culprit.mutant(
     "forgets that an entry may be None",
     why="""
-    In `x * 2` the number wants no gradient, and its entry of `sent` is `None`. There is nothing to
-    ask: skip it.
+    In `x * 2` the number requires no gradient, and its entry of `sent` is `None`. Skip it.
     """,
 )
 def first_nan(loss):
@@ -221,9 +221,9 @@ def first_nan(loss):
     "goes by the walk, not by time",
     why="""
     You remembered which nodes sent a NaN and then took the first of them *in the order of your
-    walk*. Your walk goes down one arm of the graph first, the engine goes by age: the node that
-    stood first on your list may have run long after the culprit. Keep the nodes in the order in
-    which their hooks are called.
+    walk*. Your walk goes down one branch of the graph first, but the engine runs the newest node
+    first. So the first node of your list may have run later than another one. Note the nodes in the
+    order in which their hooks are called.
     """,
 )
 def first_nan(loss):
@@ -250,10 +250,9 @@ def first_nan(loss):
 
 
 @culprit.mutant(
-    "says nothing where there is nothing",
+    "fails where there is no NaN",
     why="""
-    With no NaN at all the list stays empty, and its first entry is an error. Answer `None` then: it
-    is the best news you can have.
+    With no NaN at all the list stays empty, and its first entry is an error. Return `None` then.
     """,
 )
 def first_nan(loss):
@@ -302,7 +301,7 @@ def _watched(loss, bad, inputs=None):
 @culprit.mutant(
     "adds up before it looks",
     why="""
-    A sum is NaN as well where ∞ and -∞ meet, and no entry was NaN. Ask each entry:
+    A sum is NaN as well where ∞ and -∞ meet, although no entry is NaN. Test each entry:
     `g.isnan().any()`.
     """,
 )

@@ -13,13 +13,13 @@ leaves = Exercise(
     minutes=10,
     limit=6.0,
     prompt="""
-    Write `leaves_of(result)`: a list of the tensors whose `.grad` is filled when somebody calls
-    `result.backward()`. Each of them once, in any order.
+    Write `leaves_of(result)`: a list of the tensors whose `.grad` is filled by `result.backward()`.
+    Each of them once, in any order.
 
     * A leaf that wants a gradient stands at the end of the graph behind a node that has an
       attribute `variable`: the leaf itself. Other nodes have no such attribute.
-    * `node.next_functions` holds pairs `(target, number)`; `target` is `None` where nobody wants a
-      gradient.
+    * `node.next_functions` holds pairs `(target, number)`; `target` is `None` where no gradient is
+      required.
     * A graph may be 100,000 nodes deep, and `result` may be a leaf itself.
     """,
     hints=(
@@ -90,8 +90,8 @@ def leaves_of(result):
 @leaves.mutant(
     "looks one step back",
     why="""
-    Only the inputs of the *last* operation were looked at. Gradients travel to the ends of the
-    graph: go on from every node to its targets until there are none left.
+    Only the inputs of the *last* operation were looked at. Gradients go to the ends of the graph:
+    go on from every node to its targets until there are none left.
     """,
 )
 def leaves_of(result):
@@ -105,7 +105,7 @@ def leaves_of(result):
     "lists a leaf once for every use",
     why="""
     A leaf that is used twice has two arrows that lead to it, and it was written down at each of
-    them. It is one tensor with one `.grad`. An optimizer that gets it twice would step twice.
+    them. It is one tensor with one `.grad`. An optimizer that gets it twice would update it twice.
     """,
 )
 def leaves_of(result):
@@ -197,7 +197,7 @@ def leaves_of(result):
 @leaves.mutant(
     "compares values to see a leaf twice",
     why="""
-    Two different leaves may hold the same numbers, as all biases do at the start. Compare
+    Two different leaves may hold the same values, as all biases do at the start. Compare
     *which* tensor it is (`is`, `id`), or better the nodes: each leaf has one.
     """,
 )
@@ -243,8 +243,8 @@ def leaves_of(result):
 @leaves.mutant(
     "runs backward to see",
     why="""
-    The answer is right, and `.grad` is filled on the way, which nobody asked for; the graph is
-    used up as well. Everything you need stands in the graph.
+    The answer is right, but the function also fills `.grad` and frees what the graph had saved. Its
+    caller did not ask for either. The graph holds all you need.
     """,
 )
 def leaves_of(result):
@@ -329,7 +329,7 @@ def _(f):
             yield case(f"{program}, where {' and '.join(wanted)} want a gradient",
                        lambda p=program, n=named: _named(f, p.run(*n.values()), **n)).gives(wanted)
 
-    yield every("40 random programs on three leaves with the same numbers", cases)
+    yield every("40 random programs on three leaves with the same values", cases)
 
     def three():
         x, y, z = _wanted([1.0]), _wanted([2.0]), _wanted([3.0])

@@ -102,8 +102,8 @@ class quiet:
 @quiet_exercise.mutant(
     "forgets to restore after an error",
     why="""
-    After an error, recording stayed off for the rest of the program. In a notebook that goes on,
-    every later gradient is missing, and nobody knows why. `__exit__` is called in both cases: put
+    After an error, recording stayed off for the rest of the program. If the program goes on, every
+    later gradient is missing, and no message says why. `__exit__` is called in both cases: put
     things back in both.
     """,
 )
@@ -136,10 +136,10 @@ class quiet:
 
 
 @quiet_exercise.mutant(
-    "one memory for all",
+    "one attribute for all",
     why="""
-    What was before is kept on the class, so the inner block writes over what the outer one has to
-    remember. Each block needs a memory of its own: `self.before`.
+    What was before is kept on the class, so the inner block overwrites what the outer one has to
+    remember. Each block needs an attribute of its own: `self.before`.
     """,
 )
 class quiet:
@@ -156,8 +156,8 @@ class quiet:
 @quiet_exercise.mutant(
     "switches when it is made",
     why="""
-    Recording went off as soon as `quiet()` was *made*, with no `with` block in sight, and with no
-    end that would switch it on again. A context manager acts in `__enter__`.
+    Recording went off as soon as `quiet()` was *made*, without a `with` block that would switch it
+    on again at its end. A context manager acts in `__enter__`.
     """,
 )
 class quiet:

@@ -11,11 +11,11 @@ slices = Exercise(
     "inplace.slices",
     "Backward through a write to a view",
     chapter=5,
-    minutes=18,
+    minutes=20,
     optional=True,
     inject=CopySlices.using,
     prompt="""
-    After `view = base[1:3]; view.mul_(w)`, the numbers of `base` have two histories: those under
+    After `view = base[1:3]; view.mul_(w)`, the elements of `base` have two histories: those under
     the view went through the product, the others did not. The node `CopySlices` sends a gradient
     through both. Write what it does, `copy_slices(grad, part, inner)`:
 
@@ -31,19 +31,19 @@ slices = Exercise(
 
     | | base[0] | base[1] | base[2] | base[3] |
     | --- | --- | --- | --- | --- |
-    | the old number was | kept | times 2 | times 3 | kept |
+    | the old value was | kept | times 2 | times 3 | kept |
     | so its gradient is | 1 | 1 · 2 = 2 | 1 · 3 = 3 | 1 |
 
-    And w gets 1 times the old numbers under the view, `[5, 6]`.
+    The gradient of w is 1 times the old values under the view, `[5, 6]`.
 
-    Return a tuple: the gradient of `base` **before** the write, then the others. `grad` is not
-    yours: somebody else may be using it.
+    Return a tuple: the gradient of `base` **before** the write, then the others. Do not write into
+    `grad`: it may be in use elsewhere.
     """,
     hints=(
         """
-        Divide the numbers of the base into two groups. Those outside the view were not touched by the write,
-        so their gradient goes on unchanged. Those under the view went through the write, so their gradient
-        is what `inner` gives. Put the two together in a clone.
+        Divide the elements of the base into two groups. Those outside the view were not touched by
+        the write, so their gradient goes on unchanged. Those under the view went through the write,
+        so their gradient is what `inner` gives. Put the two together in a clone.
         """,
         """
         `base = [1, 5, 6, 4]`, `view = base[1:3]`, `view.mul_(w)` with w = `[2, 3]`. After the write the base
@@ -63,7 +63,7 @@ slices = Exercise(
         ```python
         def copy_slices(grad, part, inner):
             before, *others = inner(...)
-            base = ...  # not grad itself: somebody else may be using it
+            base = ...  # not grad itself: it may be in use elsewhere
             part(base).copy_(...)
             return base, *others
         ```
@@ -89,11 +89,11 @@ def copy_slices(grad, part, inner):
 
 
 @slices.mutant(
-    "the write left no trace",
+    "ignores the write",
     why="""
-    The old base got the gradient of the new one. Under the view that is wrong: there the old
-    numbers reached the loss *through the write*, so their gradient is what `inner` says. After
-    `fill_`, for one, it is 0, for the old numbers are gone.
+    The old base got the gradient of the new one. Under the view that is wrong: there the old values
+    influence the loss *through the write*, so their gradient is what `inner` returns. After
+    `fill_`, for example, it is 0, because the old values no longer exist.
     """,
 )
 def copy_slices(grad, part, inner):
@@ -102,10 +102,10 @@ def copy_slices(grad, part, inner):
 
 
 @slices.mutant(
-    "forgets the numbers outside the view",
+    "forgets the elements outside the view",
     why="""
-    Only the part under the view was sent on, with zeros around it. The numbers outside the view
-    went from the old base to the new one untouched: their gradient goes straight on.
+    Only the part under the view was sent on, with zeros around it. The elements outside the view
+    are the same in the old base and in the new one, so their gradient is passed on unchanged.
     """,
 )
 def copy_slices(grad, part, inner):
@@ -118,8 +118,8 @@ def copy_slices(grad, part, inner):
 @slices.mutant(
     "sends the whole gradient through the write",
     why="""
-    The write saw only the view, and so must its node: hand it `part(grad)`, the gradient of the
-    numbers under the view, not that of the whole base.
+    The write changed only the view, so its node takes the gradient of the view: pass it
+    `part(grad)`, not the gradient of the whole base.
     """,
 )
 def copy_slices(grad, part, inner):
@@ -145,8 +145,9 @@ def copy_slices(grad, part, inner):
 @slices.mutant(
     "adds where it should replace",
     why="""
-    The gradient through the write was *added* to what stood there. What stood there belongs to the
-    new numbers, and the old ones reach the loss through the write only. Replace it with `copy_`.
+    The gradient through the write was *added* to what stood there. What stood there is the gradient
+    of the new values. The old ones influence the loss through the write only. Replace it with
+    `copy_`.
     """,
 )
 def copy_slices(grad, part, inner):
@@ -160,7 +161,7 @@ def copy_slices(grad, part, inner):
     "calls the node of the write twice",
     why="""
     `inner` ran once for the view and once more for the others. A node runs once in a backward
-    pass: it may be expensive, and it lets go of what it kept. Unpack its list: `before, *others
+    pass: it may be expensive, and it frees what it saved. Unpack its list: `before, *others
     = …`.
     """,
 )
@@ -173,8 +174,8 @@ def copy_slices(grad, part, inner):
 @slices.mutant(
     "cut from the graph outside the view",
     why="""
-    `detach()` before `clone()` cuts the numbers outside the view from their history. The first
-    derivative is right, and the second one forgets them.
+    `detach()` before `clone()` cuts the elements outside the view from their history. The first
+    derivative is right, but the second one lacks their part.
     """,
 )
 def copy_slices(grad, part, inner):
@@ -187,7 +188,7 @@ def copy_slices(grad, part, inner):
 @slices.mutant(
     "a mask of zeros and ones",
     why="""
-    Multiplying by 0 leaves 0 only where the number is finite: an infinity times 0 is NaN.
+    Multiplying by 0 gives 0 only where the element is finite: an infinity times 0 is NaN.
     Overwrite the part with `copy_`.
     """,
 )
@@ -218,7 +219,7 @@ def _(f):
     )
 
 
-@slices.check("view.copy_(w): the old numbers are gone")
+@slices.check("view.copy_(w): the old values are gone")
 def _(f):
     def copied():
         grad = torch.tensor([1.0, 10.0, 100.0, 1000.0])

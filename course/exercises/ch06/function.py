@@ -53,9 +53,10 @@ function = Exercise(
     without=("torch.autograd.Function", "torch.autograd.gradcheck"),
     hints=(
         """
-        `apply` stands between two worlds. Above it are tensors, below it arrays: it unpacks `data`, calls
-        `forward`, and packs the result with `Tensor.made`. Its `pull` goes the same way back, and has to sort:
-        `backward` answers for *inputs*, and `made` asks for *parents*, which are only the tensors among them.
+        `apply` connects two kinds of objects. Above it are tensors, below it arrays: it unpacks
+        `data`, calls `forward`, and packs the result with `Tensor.made`. Its `pull` does the same
+        for backward, and has to sort: `backward` answers for *inputs*, and `made` asks for
+        *parents*, which are only the tensors among them.
         """,
         """
         `Scaled.apply(2.0, x, y)` computes 2 · x · y, with tensors x = 3 and y = 4:

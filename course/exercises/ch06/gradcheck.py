@@ -20,24 +20,24 @@ gradcheck = Exercise(
     * `f(*inputs)` gives a tensor of any shape. Make one number of it with random weights:
       `(result * weights).sum()`. A plain sum would not do: errors can cancel in it.
     * Autograd's answer: `torch.autograd.grad(number, inputs)`.
-    * For every number of every input, the **central difference**: move it up by `step`, then down
+    * For every element of every input, the **central difference**: move it up by `step`, then down
       by `step`, and divide the difference of the two results by `2 * step`. Put it back.
     * If the two differ by more than `tolerance` anywhere, the answer is `False`. So it is where one
       of them is `nan`: every comparison with `nan` is false, so ask "is it close?", not "is it
       far?".
-    * Afterwards the inputs are as they were: their numbers, their `.grad`, that they want a
+    * Afterwards the inputs are as they were: their elements, their `.grad`, that they want a
       gradient.
 
     The inputs are float64 and contiguous, and all want a gradient. `x.detach().view(-1)` is a row
-    of all numbers of `x`, over the same memory: writing to it moves `x`.
+    of all elements of `x`, over the same memory: writing to it moves `x`.
     """,
     without=("torch.autograd.gradcheck",),
     hints=(
         """
-        Two ways lead to a slope. Autograd computes it from derivative rules; that is what may be wrong. A
-        small movement needs no rules: change one element of an input by `step`, evaluate `f`, and see how
-        much the result changed. Do this for every element of every input, and compare the two numbers each
-        time.
+        There are two ways to compute a derivative. Autograd computes it from derivative rules; that
+        is what may be wrong. A small movement needs no rules: change one element of an input by
+        `step`, evaluate `f`, and see how much the result changed. Do this for every element of
+        every input, and compare the two numbers each time.
         """,
         """
         `f` is `torch.sin`, `x = [0.3, -1.0]`, and the random weights happen to be `[0.5, 0.2]`. The number
@@ -131,8 +131,8 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
 @gradcheck.mutant(
     "divides by one step",
     why="""
-    From `x - step` to `x + step` it is **two** steps. Divided by one, every slope comes out twice
-    as steep, and every right gradient is called wrong.
+    From `x - step` to `x + step` it is **two** steps. Divided by one, every derivative comes out
+    twice as large, and every right gradient is called wrong.
     """,
 )
 def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
@@ -153,10 +153,10 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
 
 
 @gradcheck.mutant(
-    "looks at the first number only",
+    "looks at the first element only",
     why="""
     Only the first number of each input was moved. Wrong gradients are often right at the first
-    place: an index that is off by one, a border, a mask. Move every number.
+    place: an index that is off by one, a border, a mask. Move every element.
     """,
 )
 def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
@@ -224,7 +224,7 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
 @gradcheck.mutant(
     "forgets that a difference has a sign",
     why="""
-    `difference - slope > tolerance` is never true where the slope is too *large*. What counts is
+    `difference - slope > tolerance` is never true where the derivative is too *large*. What counts is
     how far apart they are: `abs(...)`.
     """,
 )
@@ -246,9 +246,9 @@ def gradients_agree(f, *inputs, step=1e-6, tolerance=1e-5):
 
 
 @gradcheck.mutant(
-    "does not put the number back",
+    "does not put the element back",
     why="""
-    After the check the inputs were somewhere else: each number had stayed where it was moved to
+    After the check the inputs were somewhere else: each element had stayed where it was moved to
     last. The caller's tensors are changed, and the later differences were taken at the wrong place.
     """,
 )
@@ -408,7 +408,7 @@ def _one_of_twenty(grad, x):
     return grad * slope
 
 
-@gradcheck.check("nan, a single small mistake, a slope of 0")
+@gradcheck.check("nan, a single small mistake, a derivative of 0")
 def _(f):
     nothing = _with_slope(lambda x: x.sin(), lambda g, x: g * float("nan"))
     yield case("sin with the slope nan", lambda: _seeded(f, nothing, _x([0.3]))).gives(False)

@@ -12,7 +12,7 @@ hessian = Exercise(
     chapter=6,
     minutes=10,
     prompt="""
-    The Hessian holds all second derivatives: for a million numbers, a million rows of a million.
+    The Hessian holds all second derivatives: for a million parameters, a million rows of a million.
     Nobody can store it. But its product with a *vector* is one backward pass through a backward
     pass:
 
@@ -24,23 +24,23 @@ hessian = Exercise(
 
     * The first `torch.autograd.grad` has to record what it does: `create_graph=True`.
     * `x` need not want a gradient, and is not to be changed: work on a detached one that does.
-    * `x` may have any shape. A difference of two slopes is no answer: it loses half of the digits.
+    * `x` may have any shape. A difference of two gradients is no answer: it loses half of the digits.
     """,
     without=("torch.autograd.functional.hvp", "torch.autograd.functional.vhp", "torch.autograd.functional.hessian",),
     hints=(
         """
         A gradient is a tensor like any other, if autograd recorded how it was computed. So take the
-        gradient of `f`, make *one number* of it with the help of `v`, and take the gradient of that number.
-        Row `i` of the Hessian is the derivative of `slope[i]`, and a weighted sum of the slopes gives the
-        same weighted sum of the rows.
+        gradient of `f`, make *one number* of it with the help of `v`, and take the gradient of that
+        number. Row `i` of the Hessian is the derivative of `slope[i]`, and a weighted sum of the
+        entries of the gradient gives the same weighted sum of the rows.
         """,
         """
         $f(x) = x_0^2\\,x_1$ at $x = [2, 3]$, with $v = [1, 10]$:
 
         | step | value |
         | --- | --- |
-        | slope: $[2 x_0 x_1,\\; x_0^2]$ | $[12, 4]$ |
-        | slope · v, as a formula: $2 x_0 x_1 \\cdot 1 + x_0^2 \\cdot 10$ | 52 |
+        | gradient: $[2 x_0 x_1,\\; x_0^2]$ | $[12, 4]$ |
+        | gradient · v, as a formula: $2 x_0 x_1 \\cdot 1 + x_0^2 \\cdot 10$ | 52 |
         | its derivative by $x_0$: $2 x_1 + 20 x_0$ | 46 |
         | its derivative by $x_1$: $2 x_0$ | 4 |
 
@@ -78,7 +78,7 @@ def hvp(f, x, v):
 @hessian.mutant(
     "does not record the first pass",
     why="""
-    Without `create_graph=True` the first backward pass leaves no graph: the slope is a plain
+    Without `create_graph=True` the first backward pass leaves no graph: the gradient is a plain
     tensor, and there is nothing to take a derivative of.
     """,
 )
@@ -107,7 +107,7 @@ def hvp(f, x, v):
 @hessian.mutant(
     "collects in .grad",
     why="""
-    `backward` was called twice, and both passes *added* to `x.grad`: what came out is the slope
+    `backward` was called twice, and both passes *added* to `x.grad`: what came out is the gradient
     plus the product. `torch.autograd.grad` hands the gradient back and adds to nothing.
     """,
 )
@@ -119,9 +119,9 @@ def hvp(f, x, v):
 
 
 @hessian.mutant(
-    "the slope times v",
+    "the gradient times v",
     why="""
-    This is the slope in the direction of v, number by number: a *first* derivative. Take the
+    This is the derivative in the direction of v, number by number: a *first* derivative. Take the
     derivative of its sum once more.
     """,
 )
@@ -193,10 +193,10 @@ hessian.changed(
 
 
 @hessian.mutant(
-    "a difference of two slopes",
+    "a difference of two gradients",
     why="""
-    The slope was taken at two neighbouring points. That is close, and half of the digits are lost:
-    with a large step the curve bends in between, with a small step the two slopes are nearly equal.
+    The gradient was taken at two neighbouring points. That is close, and half of the digits are lost:
+    with a large step the curve bends in between, with a small step the two gradients are nearly equal.
     A second backward pass is exact.
     """,
 )

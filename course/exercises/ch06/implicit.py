@@ -22,7 +22,7 @@ implicit = Exercise(
       \\frac{dy}{dx} = -\\,\\frac{\\partial f/\\partial x}{\\partial f/\\partial y}.$$
 
     Write the Function `Implicit`. `Implicit.apply(x, f, search)` gives `search(f, x)`, a `y` of the
-    shape of `x`; all is elementwise. `backward` computes the slope from one call of `f`:
+    shape of `x`; all is elementwise. `backward` computes the derivative from one call of `f`:
 
     * take `x` and `y` from what was saved, detached, and wanting gradients;
     * **inside `backward` no graph is recorded**, unless you ask for it: call `f` under
@@ -138,7 +138,7 @@ class Implicit(Function):
     "upside down",
     why="""
     This is dx/dy. Solve `f_x dx + f_y dy = 0` for dy/dx: the derivative by `y` goes below. Where
-    the curve is vertical, `f_y` is 0 and the slope is infinite, as it should be.
+    the curve is vertical, `f_y` is 0 and the derivative is infinite, as it should be.
     """,
 )
 class Implicit(Function):
@@ -208,8 +208,8 @@ class Implicit(Function):
 @implicit.mutant(
     "searches again in backward",
     why="""
-    The root was searched for a second time. A search is the expensive part, and the slope needs
-    none: `y` is known. Save the output as well as the input.
+    The root was searched for a second time. A search is the expensive part, and the derivative
+    needs none: `y` is known. Save the output as well as the input.
     """,
 )
 class Implicit(Function):
@@ -295,7 +295,7 @@ implicit.changed(
     "keeps x and y where nobody guards them",
     """
     What lies on `ctx` itself goes around the version check: if `x` is written over before backward,
-    the slope is taken at another point, and no error is raised. Tensors go through
+    the derivative is taken at another point, and no error is raised. Tensors go through
     `save_for_backward`.
     """,
     ("ctx.save_for_backward(x, y)", "ctx.kept = x, y"),
@@ -305,9 +305,9 @@ implicit.changed(
 implicit.changed(
     "adds a small number to the divisor",
     """
-    `by_y + 1e-6` avoids a division by 0 and makes every slope a little wrong; where the curve is
-    steep, `by_y` is small itself and the mistake is large. A vertical curve has no slope: an
-    infinite result says so.
+    `by_y + 1e-6` avoids a division by 0 and makes every derivative a little wrong; where the curve
+    is steep, `by_y` is small itself and the mistake is large. A vertical curve has no derivative:
+    an infinite result says so.
     """,
     ("/ by_y,", "/ (by_y + 1e-6),"),
 )

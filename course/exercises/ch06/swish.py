@@ -42,7 +42,7 @@ swish = Exercise(
         """
         There are two jobs. `forward` computes and saves its *inputs*. `backward` multiplies `grad`,
         the gradient of the loss by $y$, with the two derivatives of the formula. What `forward`
-        computed on the way, $s$ for example, is computed again in `backward`: inside `forward`
+        computed in between, $s$ for example, is computed again in `backward`: inside `forward`
         nothing is recorded, so a saved $s$ would be a constant to the second derivative.
         """,
         """
@@ -125,8 +125,8 @@ class Swish(Function):
 swish.changed(
     "forgets the gradient that comes in",
     """
-    `backward` gave the slope of y. It is asked for the gradient of the *loss*: what comes in, times
-    the slope. Without `grad`, everything between here and the loss is lost.
+    `backward` returned the derivative of y. It is asked for the gradient of the *loss*: what comes
+    in, times the derivative. Without `grad`, everything between here and the loss is lost.
     """,
     ("grad * (s +", "(s +"),
     ("(grad * x * x", "(x * x"),
@@ -146,7 +146,7 @@ swish.changed(
     "keeps x where nobody guards it",
     """
     `ctx.x = x` works, and goes around the version check. If `x` is written over before backward,
-    the slope is taken at the wrong place, without a word. What `save_for_backward` keeps is
+    the derivative is taken at the wrong point, without a word. What `save_for_backward` keeps is
     guarded, freed after backward, and seen by hooks.
     """,
     ("ctx.save_for_backward(x, beta)", "ctx.x, ctx.beta = x, beta"),
@@ -154,7 +154,7 @@ swish.changed(
 )
 
 swish.changed(
-    "keeps something it computed on the way",
+    "keeps an intermediate result of forward",
     """
     `s` was computed in `forward`, where nothing is recorded, and kept. To autograd it is a constant
     that has nothing to do with `x`. The first derivative is right; the second takes `s` for a
@@ -169,7 +169,7 @@ swish.changed(
 swish.changed(
     "cuts its own history",
     """
-    The slope was computed on a detached `x`, or under `no_grad`. It is right, and nobody can take
+    The derivative was computed on a detached `x`, or under `no_grad`. It is right, and nobody can take
     *its* derivative. Use `x` as `saved_tensors` gives it: it comes back with its history.
     """,
     ("x, beta = ctx.saved_tensors", "x, beta = (t.detach() for t in ctx.saved_tensors)"),

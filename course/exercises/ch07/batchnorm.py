@@ -287,7 +287,7 @@ class BatchNorm(nn.Module):
     "eps outside the root",
     why="""
     `sqrt(var) + eps` instead of `sqrt(var + eps)`. For ordinary features nobody sees a difference;
-    for one that hardly varies it is large. And the root of exactly 0 has an infinite slope, which
+    for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative, which
     is what the eps inside prevents.
     """,
 )

@@ -21,8 +21,8 @@ linear = Exercise(
     * `self.weight` is an `nn.Parameter` of shape `(out_features, in_features)`: one **row** for
       each output, as PyTorch has it. `self.bias` is an `nn.Parameter` of shape `(out_features,)`,
       or `None`.
-    * All numbers, the bias as well, start **uniform between $-k$ and $k$**, with $k = 1/\\sqrt{n}$ for
-      `n = in_features`. Make the tensor first (`torch.rand`, or
+    * All elements, those of the bias as well, start **uniform between $-k$ and $k$**, with
+      $k = 1/\\sqrt{n}$ for `n = in_features`. Make the tensor first (`torch.rand`, or
       `torch.empty(…).uniform_(-k, k)`) and wrap the finished one: whatever you compute *from* a
       parameter is no parameter any more.
     """,
@@ -180,8 +180,8 @@ class Linear(nn.Module):
 @linear.mutant(
     "measured by its outputs",
     why="""
-    The bound came from `out_features`. Each output is a sum over the *inputs*, and it is their
-    number (the *fan in*) that makes the sum large: k is 1/√in.
+    The bound came from `out_features`. Each output is a sum over the *inputs*, and it is the
+    count of inputs (the *fan-in*) that makes the sum large: k is 1/√in.
     """,
 )
 class Linear(nn.Module):

@@ -170,8 +170,8 @@ own_linear.changed(
 own_linear.changed(
     "the bias is drawn first",
     """
-    A generator gives its numbers in a fixed order. The prompt has the weight drawn first, so that the same seed
-    gives the same layer with every answer.
+    A generator gives random numbers in a fixed order. The prompt has the weight drawn first, so
+    that the same seed gives the same layer with every answer.
     """,
     (
         "        weight = draw.uniform(-bound",

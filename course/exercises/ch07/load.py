@@ -30,9 +30,9 @@ load = Exercise(
     optional=True,
     inject=_loading,
     prompt="""
-    `model.state_dict()` gives the values of all parameters and buffers by name. Write the way back:
-    `load_state(module, state, strict=True)` copies the values of `state`, a dictionary of tensors
-    by name, into the module.
+    `model.state_dict()` gives the values of all parameters and buffers by name. Write the opposite
+    direction: `load_state(module, state, strict=True)` copies the values of `state`, a dictionary
+    of tensors by name, into the module.
 
     * A hint that makes it short: the tensors in `module.state_dict()` **share memory** with the
       module's own. What you `copy_` into them is in the module.

@@ -305,9 +305,9 @@ module.changed(
 )
 
 module.changed(
-    "names without the way to them",
+    "names without the path to them",
     """
-    Two layers both have a `weight`. The name of a parameter is the way to it from the top:
+    Two layers both have a `weight`. The name of a parameter is the path to it from the top:
     `layers.0.weight`.
     """,
     ('f"{prefix}{name}."', '""'),

@@ -127,9 +127,9 @@ def named_parameters(module, prefix="", seen=None):
 
 
 @walk.mutant(
-    "names without their way",
+    "names without their path",
     why="""
-    Every layer calls its parameter `weight`. Without the way to it in front, a file could hold only
+    Every layer calls its parameter `weight`. Without the path to it in front, a file could hold only
     one of them. Hand `prefix + name + "."` down to the child.
     """,
 )
@@ -147,10 +147,10 @@ def named_parameters(module, prefix="", seen=None):
 
 
 @walk.mutant(
-    "only the last part of the way",
+    "only the last part of the path",
     why="""
     The child's name was put in front, and what stood in front of *that* was dropped, so
-    `blocks.0.weight` became `0.weight`. Names grow on the way down: `prefix + name + "."`.
+    `blocks.0.weight` became `0.weight`. Names grow from level to level: `prefix + name + "."`.
     """,
 )
 def named_parameters(module, prefix="", seen=None):
@@ -346,7 +346,7 @@ walk.changed(
 walk.changed(
     "takes one memory for one parameter",
     """
-    Parameters were told apart by `data_ptr()`, where their numbers begin. Two empty parameters have
+    Parameters were told apart by `data_ptr()`, where their memory begins. Two empty parameters have
     the same, and so have two that are views of one tensor; each of them has its own gradient.
     Shared means the same object: `id(p)`.
     """,

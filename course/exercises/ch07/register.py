@@ -25,7 +25,7 @@ registering = Exercise(
     | `None`, and the name is a parameter's or a module's | is kept there, as `None` |
     | anything else, for such a name | `TypeError` that says "parameter" or "module" |
     | anything, and the name is a buffer's | replaces it in `self._buffers` |
-    | anything else | Python's own way, which is `object.__setattr__` |
+    | anything else | Python's default, which is `object.__setattr__` |
 
     For example, with parameters `p` and `q` and a module `lin`:
 
@@ -45,10 +45,10 @@ registering = Exercise(
     """,
     hints=(
         """
-        Ask two questions, in this order. *What is the value?* A parameter or a module has a dictionary of
-        its own, whatever the name was used for before. Otherwise: *what does the name stand for already?*
-        A name that is in one of the three dictionaries stays there. Only what is neither goes Python's own
-        way.
+        Ask two questions, in this order. *What is the value?* A parameter or a module has a
+        dictionary of its own, whatever the name was used for before. Otherwise: *what does the name
+        stand for already?* A name that is in one of the three dictionaries stays there. Only what
+        is neither is left to Python's default.
         """,
         """
         One module, six assignments. `p`, `q` are parameters, `lin` is a module.
@@ -75,7 +75,7 @@ registering = Exercise(
             elif ...:
                 kind = "_modules"
             if "_parameters" not in own:
-                ...  # an error for kind, else Python's own way
+                ...  # an error for kind, else Python's default
             elif kind:
                 for place in (own, self._parameters, self._modules, self._buffers):
                     ...  # take the name out, unless this is where it goes
@@ -159,7 +159,7 @@ def register(self, name, value):
     "only parameters",
     why="""
     Parameters were registered and modules were not. A network has few parameters of its own: nearly
-    all sit in its layers, and without the layers in `self._modules` there is no way to them.
+    all sit in its layers, and without the layers in `self._modules` they are not found.
     """,
 )
 def register(self, name, value):

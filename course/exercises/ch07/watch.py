@@ -26,7 +26,7 @@ watch = Exercise(
       layer is called `""`.
     * Call the model, not its `forward`: only the call runs the hooks.
     * Leave everything as it was: training mode, recording, other people's hooks.
-    * Afterwards the model has no more hooks than before, **also if it raised an error** on the way
+    * Afterwards the model has no more hooks than before, **also if it raised an error** during the run
       (`try … finally`).
     * A function made in a loop sees the loop's variables as they are when it is *called*. Give the
       name to it in another way: make the hook in a function of its own.

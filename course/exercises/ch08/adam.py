@@ -12,7 +12,7 @@ adam = Exercise(
     chapter=8,
     minutes=18,
     prompt="""
-    Adam keeps two running means for each number: of the gradient, and of its square. It steps by
+    Adam keeps two running means for each element: of the gradient, and of its square. It steps by
     the first, divided by the root of the second, so that numbers with large and with small
     gradients move at the same pace:
 
@@ -411,7 +411,7 @@ adam.changed(
     "gives the parameter another memory",
     """
     `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
-    behind with the old numbers. `p.sub_(…)` writes where the parameter is.
+    behind with the old values. `p.sub_(…)` writes where the parameter is.
     """,
     (
         'p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))',

@@ -287,7 +287,7 @@ adamw.changed(
     "gives the parameter another memory",
     """
     `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
-    behind with the old numbers. `p.mul_(…)` writes where the parameter is.
+    behind with the old values. `p.mul_(…)` writes where the parameter is.
     """,
     ('p.mul_(1 - group["lr"] * group["decay"])', 'p.data = p * (1 - group["lr"] * group["decay"])'),
 )

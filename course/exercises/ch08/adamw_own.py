@@ -42,9 +42,10 @@ own_adam = Exercise(
     without=("torch.optim.AdamW", "torch.optim.Adam"),
     hints=(
         """
-        Keep two lists of arrays beside the list of parameters, with zeros in the shape of each parameter.
-        `step` counts once, at its beginning, and then goes over all parameters with their number n: the
-        formulas of the prompt are one line each. A state is these two lists copied, and two numbers.
+        Keep two lists of arrays beside the list of parameters, with zeros in the shape of each
+        parameter. `step` counts once, at its beginning, and then goes over all parameters with
+        their index n: the formulas of the prompt are one line each. A state is these two lists
+        copied, and two numbers.
         """,
         """
         One parameter p = 1 with lr = 0.1, betas (0.9, 0.999) and λ = 0.5. Its gradients are 4, none, 2.
@@ -334,8 +335,9 @@ own_adam.changed(
 own_adam.changed(
     "two optimizers share what they loaded",
     """
-    `load_state_dict` took the lists of the state themselves, and `step` writes into them. So the saved
-    state goes on with the training, and whoever loads it next starts from there. Copy on the way in, too.
+    `load_state_dict` took the lists of the state themselves, and `step` writes into them. So the
+    saved state goes on with the training, and whoever loads it next starts from there. Copy when
+    loading, too.
     """,
     ('self.first = [array.copy() for array in state["first"]]', 'self.first = state["first"]'),
     ('self.second = [array.copy() for array in state["second"]]', 'self.second = state["second"]'),

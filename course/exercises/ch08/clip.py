@@ -17,7 +17,7 @@ clip = Exercise(
     longer than `max_norm`, all of it is scaled down to that length. Its **direction** stays.
 
     * *The* gradient is that of all parameters together. Its norm is the root of the sum of the
-      squares of **all** numbers.
+      squares of **all** elements.
     * Multiply every `p.grad`, in place, by `max_norm / (norm + 1e-6)`, but never by more than 1.
     * Parameters without gradient are passed by. `parameters` may be a generator, as
       `model.parameters()` is: you can go through it once.
@@ -87,7 +87,7 @@ def clip_grad_norm(parameters, max_norm):
     "each parameter by itself",
     why="""
     Every parameter's gradient was cut to `max_norm` on its own. Large ones were shortened and small
-    ones were not, so the whole points into another direction than the loss's slope.
+    ones were not, so the whole points into another direction than the gradient.
     """,
 )
 def clip_grad_norm(parameters, max_norm):
@@ -130,10 +130,11 @@ def clip_grad_norm(parameters, max_norm):
 
 
 @clip.mutant(
-    "cuts off the numbers",
+    "clips each element",
     why="""
-    Every number was held between -max_norm and max_norm. That is clipping by *value*
-    (`clip_grad_value_`). It bends the gradient: the large numbers lose, the small ones stay.
+    Every element was held between -max_norm and max_norm. That is clipping by *value*
+    (`clip_grad_value_`). It changes the direction of the gradient: large elements are cut, small
+    ones stay.
     """,
 )
 def clip_grad_norm(parameters, max_norm):

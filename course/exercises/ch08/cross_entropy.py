@@ -209,9 +209,9 @@ def cross_entropy(scores, labels, ignore=-100):
 @entropy.mutant(
     "cuts the gradient off",
     why="""
-    The value is right, and it does not know where it came from: somewhere on the way the tensors
-    became numbers (`.item()`, `.tolist()`) or were detached. A loss that has no graph teaches
-    nothing.
+    The value is right, and it does not know where it came from: somewhere in between, the tensors
+    became Python numbers (`.item()`, `.tolist()`) or were detached. A loss that has no graph
+    teaches nothing.
     """,
 )
 def cross_entropy(scores, labels, ignore=-100):

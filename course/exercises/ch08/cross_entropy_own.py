@@ -27,7 +27,7 @@ own_entropy = Exercise(
     * Subtract each row's maximum before `np.exp`: nothing changes in p, and nothing overflows.
     * Compute log p as a difference of logarithms, not as the logarithm of p: p can round to 0.
     * `backward` returns two gradients, one for each input. Labels have none: `None`.
-    * The scores stay as they are, and several losses may be on their way at the same time: what
+    * The scores stay as they are, and several losses may be in use at the same time: what
       `backward` needs belongs to `self`.
 
     For scores [2, 0] and label 1: p is [0.881, 0.119], the loss −log 0.119 = 2.127, and the gradient

@@ -25,13 +25,14 @@ schedule = Exercise(
     """,
     hints=(
         """
-        Two pieces, one after the other. Ask first whether the step is still in the warm-up. If not, express
-        how far the rest has got as a number $x$ from 0 to 1, no further, and put it into the cosine.
+        Two parts, one after the other. Ask first whether the step is still in the warm-up. If not,
+        express how far the rest has got as a number $x$ from 0 to 1, no further, and put it into
+        the cosine.
         """,
         """
         `warmup = 4`, `total = 20`, `floor = 0.1`:
 
-        | step | piece | x | share |
+        | step | part | x | share |
         | --- | --- | --- | --- |
         | 0 | warm-up: (0 + 1) / 4 | | 0.25 |
         | 3 | warm-up: (3 + 1) / 4 | | 1.00 |
@@ -164,7 +165,7 @@ def _(f):
                lambda: [float(f(n, 4, 20)) for n in range(4)]).gives([0.25, 0.5, 0.75, 1.0])
 
 
-@schedule.check("the whole way, as PyTorch goes it")
+@schedule.check("the whole schedule, as in PyTorch")
 def _(f):
     yield case("[rate_at(n, 4, 20, floor=0.1) for n in range(21)]",
                lambda: [float(f(n, 4, 20, floor=0.1)) for n in range(21)]).gives(

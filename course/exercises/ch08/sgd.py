@@ -32,9 +32,9 @@ sgd = Exercise(
     without=("torch.optim.SGD",),
     hints=(
         """
-        `step` is two loops around four lines. For each parameter: make $g$ from its gradient and the decay,
-        make the new velocity from the old one, decide which of two moves to take, write into the parameter.
-        All numbers come from the group, the old velocity from `self.state[p]`.
+        `step` is two loops around four lines. For each parameter: make $g$ from its gradient and
+        the decay, make the new velocity from the old one, decide which of two moves to take, write
+        into the parameter. All settings come from the group, the old velocity from `self.state[p]`.
         """,
         """
         One parameter p = 1, lr 0.1, momentum 0.9, weight decay 0, and the gradient is p in every step:
@@ -488,7 +488,7 @@ sgd.changed(
     "gives the parameter another memory",
     """
     `p.data = …` puts the parameter onto a new memory. Views of it, and tensors that share it, stay
-    behind with the old numbers. `p.sub_(…)` writes where the parameter is.
+    behind with the old values. `p.sub_(…)` writes where the parameter is.
     """,
     ('p.sub_(group["lr"] * move)', 'p.data = p - group["lr"] * move'),
 )

@@ -284,7 +284,7 @@ class Batches(torch.utils.data.Sampler):
     "slices the sampler",
     why="""
     `sampler[i : i + size]` works for a `range` and for a list. A sampler has no places to look up:
-    it is something to go through, and it decides on its way what comes next.
+    it is something to go through, and it decides while running what comes next.
     """,
 )
 class Batches(torch.utils.data.Sampler):

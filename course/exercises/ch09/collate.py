@@ -24,9 +24,9 @@ collate = Exercise(
 
     Examples may be nested, so the function calls itself. One thing more, which PyTorch leaves to
     you: tensors of **different length** are padded at their end with zeros up to the longest, so
-    that they can be stacked. `first.new_zeros(*sizes)` makes zeros of the same dtype.
-    The batch is always a memory of its own, also where it holds a single example, and gradients
-    find their way back through it.
+    that they can be stacked. `first.new_zeros(*sizes)` makes zeros of the same dtype. The batch is
+    always a memory of its own, also where it holds a single example, and gradients flow back
+    through it.
     """,
     without=("torch.utils.data.default_collate", "torch.nn.utils.rnn.pad_sequence",),
     hints=(

@@ -130,7 +130,7 @@ def in_order(pool, indices, ahead):
     why="""
     Batches were yielded as they arrived. The order then depends on which worker happens to be
     quick, so a run with the same seed is not the same run. What comes too early has to wait: keep
-    it under its number, and yield number 0, then 1, and so on. (PyTorch offers your way as
+    it under its index, and yield number 0, then 1, and so on. (PyTorch offers this order as
     `in_order=False`.)
     """,
 )

@@ -24,9 +24,9 @@ shuffled = Exercise(
     without=("torch.utils.data.RandomSampler",),
     hints=(
         """
-        A permutation has every number once: `torch.randperm` draws one, and it makes all orders equally
-        likely. What matters is *when* you draw: `__iter__` runs at the beginning of every epoch, `__init__`
-        once.
+        A permutation has every index once: `torch.randperm` draws one, and it makes all orders
+        equally likely. What matters is *when* you draw: `__iter__` runs at the beginning of every
+        epoch, `__init__` once.
         """,
         """
         `sampler = Shuffled(4, generator)`; what the generator draws is made up:
@@ -85,7 +85,7 @@ class Shuffled(torch.utils.data.Sampler):
 @shuffled.mutant(
     "draws with replacement",
     why="""
-    Every draw was made from all numbers anew, so some examples come twice and others not at all: in
+    Every draw was made from all indices anew, so some examples come twice and others not at all: in
     an epoch of n draws about 37 % are never seen. (That is a way to sample, too, and has uses. An
     epoch that shows everything once is a *permutation*.)
     """,
@@ -182,7 +182,7 @@ def _generator(seed):
     return torch.Generator().manual_seed(seed)
 
 
-@shuffled.check("each number once")
+@shuffled.check("each index once")
 def _(f):
     yield case("sorted(Shuffled(8)), generator seeded with 0",
                lambda: sorted(f(8, _generator(0)))).gives(list(range(8)))

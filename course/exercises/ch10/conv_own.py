@@ -252,7 +252,7 @@ own_conv.changed(
 )
 
 own_conv.changed(
-    "the filter is flipped on the way back",
+    "the filter is flipped in backward",
     """
     Place (u, v) of the filter met pixel (i + u, j + v), so its part goes there, with the filter as
     it is.
@@ -294,7 +294,7 @@ own_conv.changed(
 )
 
 own_conv.changed(
-    "the second way back adds to the first",
+    "the second backward adds to the first",
     """
     The array of sums was made in `forward`, so a second `backward` through the same result goes on adding
     to what the first one left. Begin with zeros in `backward`.
@@ -309,8 +309,8 @@ own_conv.changed(
 own_conv.changed(
     "height and width are exchanged",
     """
-    The channels were moved to dimension 1, and the two places changed their order on the way. For square
-    results the shape hides it. From (n, h', w', o) it is `transpose(0, 3, 1, 2)`.
+    The channels were moved to dimension 1, and the two places changed their order in between. For
+    square results the shape hides it. From (n, h', w', o) it is `transpose(0, 3, 1, 2)`.
     """,
     ("return result.transpose(0, 3, 1, 2)", "return result.transpose(0, 3, 2, 1)"),
 )

@@ -191,7 +191,7 @@ class Patience:
     "nan looks like an improvement",
     why="""
     The question was "is it worse?", and everything else was an improvement. `nan` is not worse,
-    since every comparison with it is false, so a training that has gone to pieces went on. Ask "is
+    since every comparison with it is false, so a training whose loss is `nan` went on. Ask "is
     it better?" instead.
     """,
 )

@@ -212,7 +212,7 @@ attention.changed(
 attention.changed(
     "heads are cut out of the time",
     """
-    `reshape(batch, heads, time, d)` reads the numbers in memory's order, so a head gets whole
+    `reshape(batch, heads, time, d)` reads the elements in memory's order, so a head gets whole
     places instead of a part of each. First (batch, time, heads, d), then exchange.
     """,
     (
@@ -266,7 +266,7 @@ attention.changed(
 attention.changed(
     "a head count that does not divide",
     """
-    With 10 numbers and 4 heads, `size // heads` loses two numbers, or reshaping fails far from the
+    With 10 elements and 4 heads, `size // heads` loses two elements, or reshaping fails far from the
     cause. Refuse it at once.
     """,
     ("if size % heads:", "if False:"),

@@ -40,7 +40,7 @@ embedding = Exercise(
         shape, and `forward` has to keep both.
         """,
         """
-        A table with 3 rows of 2 numbers, tokens [[0, 2], [2, 2]], and a gradient g of shape (2, 2, 2):
+        A table with 3 rows of 2 elements, tokens [[0, 2], [2, 2]], and a gradient g of shape (2, 2, 2):
 
         | place | token | g there | the table's gradient so far |
         | --- | --- | --- | --- |
@@ -214,7 +214,7 @@ embedding.changed(
 )
 
 embedding.changed(
-    "the second way back adds to the first",
+    "the second backward adds to the first",
     """
     The array of sums was made in `forward`, so a second `backward` through the same result goes on adding
     to what the first one left. Begin with zeros in `backward`.
