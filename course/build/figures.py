@@ -13,7 +13,7 @@ from course.build.paging import Figure
 # toytorch.viz writes one shape a line
 _SHAPE = re.compile(r"<(rect|text|path) ([^>]*)>")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_RIM = 7.0
+_RIM = 4.0
 _PLOT_LETTERS = 12.2  # the smallest that chapters ask matplotlib for: 8 points at 110 dots an inch
 _CONTROLS = 118.0  # a stepper's buttons and what it says about a step
 
@@ -70,9 +70,8 @@ def _seen(svg: str, box: Box, words: str, tallest: float, inline: bool) -> str:
     left, top, right, bottom = box
     size = f'width="{right - left:g}" height="{bottom - top:g}"'
     style = f'style="height:{100 * (bottom - top) / tallest:.1f}%"'
-    head = (
-        f'viewBox="{left:g} {top:g} {right - left:g} {bottom - top:g}" {size}'
-        + (f" {style}" if inline else "")
+    head = f'viewBox="{left:g} {top:g} {right - left:g} {bottom - top:g}" {size}' + (
+        f" {style}" if inline else ""
     )
     piece = re.sub(r'viewBox="[^"]*" width="[^"]*" height="[^"]*"', head, svg, count=1)
     piece = piece.replace(' style="max-width:100%;height:auto"', "", 1)

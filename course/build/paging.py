@@ -83,7 +83,7 @@ class Prose(Part):
             return code_height(len(lines) - 2, size)
         if re.match(r"([-*]|\d+\.) ", first):
             items = re.split(r"\n(?=\s*(?:[-*]|\d+\.) )", self.source)
-            return sum(_lines(i, text, room - 40) * text * LINE + 5 for i in items) + GAP
+            return sum(_item(item, size, room - 40) for item in items) + GAP
         if first.startswith(">"):
             return _lines(self.source.replace("\n> ", " "), text, room - 40) * text * LINE + GAP
         return _lines(self.source, text, room) * text * LINE + GAP
@@ -105,7 +105,9 @@ class Code(Part):
 
     def fits(self, size: int) -> bool:
         """Code is not broken only to be larger."""
-        return self.printed or all(_rows(line, size) == 1 for line in self.lines) or size == SIZES[-1]
+        return (
+            self.printed or all(_rows(line, size) == 1 for line in self.lines) or size == SIZES[-1]
+        )
 
     def split(self, tall: float) -> list[Part]:
         """At blank lines, as few pieces as can be, about equally long."""
@@ -141,7 +143,7 @@ class Panel(Part):
         """Estimated from its text."""
         broken = re.sub(r"</(p|div|li|tr|h\d|pre)>|<br ?/?>|\n", "\0", self.html)
         lines = [line for line in plain(broken).split("\0") if line.strip()]
-        return sum(_lines(line, 24, room - 40) for line in lines) * 24 * 1.45 + 30 + GAP
+        return sum(_lines(line, 27, room - 40) for line in lines) * 24 * 1.35 + 54 + GAP
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,7 @@ def _whole(units: Sequence[Unit], title: Heading | None) -> list[Unit]:
             whole.append(unit)
             continue
         some: list[Part] = []
-        for part in (piece for part in unit.parts for piece in part.split(room)):
+        for part in (piece for whole_part in unit.parts for piece in whole_part.split(room)):
             if some and sum(one.height(size) for one in [*some, part]) > room:
                 whole.append(Unit(some, unit.kind))
                 some = []
@@ -335,6 +337,19 @@ def _lines(text: str, size: float, room: float) -> int:
     words = re.sub(r"\*\*|`|\$|^> ?|\]\([^)]*\)", "", text, flags=re.M).replace("\n", " ")
     code = sum(map(len, re.findall(r"`([^`]*)`", text))) * size * 0.12  # wider than prose
     return max(1, math.ceil((width(words, size) * _WIDER + code) / (room * 0.97)))
+
+
+def _item(source: str, size: int, room: float) -> float:
+    """An item of a list: paragraphs, and code between fences."""
+    total = 5.0
+    for at, piece in enumerate(re.split(r"^\s*```.*$", source, flags=re.M)):
+        if at % 2:
+            total += code_height(len(piece.strip("\n").splitlines()), size)
+            continue
+        for block in filter(str.strip, re.split(r"\n\s*\n", piece)):
+            total += _lines(block.strip(), TEXT[size], room) * TEXT[size] * LINE
+            total += GAP if "```" in source else 0
+    return total
 
 
 def _table(lines: Sequence[str], text: float, room: float) -> float:

@@ -82,9 +82,7 @@ def _sections(cells: list[Cell]) -> str:
         for slide in column:
             own, units = _units(slide)
             title, again = (own, 0) if own is not None else (title, again)
-            notes = "".join(
-                markup.markdown(cell.solved) for cell in slide if cell.slide == "notes"
-            )
+            notes = "".join(markup.markdown(cell.solved) for cell in slide if cell.slide == "notes")
             for page in pages(title, units):
                 again += 1
                 slides.append(_section(page, again, notes))
@@ -115,7 +113,8 @@ def _section(page: Page, number: int, notes: str) -> str:
 
 def _units(slide: list[Cell]) -> tuple[Heading | None, list[Unit]]:
     """The title of a slide, if it has one, and what stands below it."""
-    title, units = None, []
+    title: Heading | None = None
+    units: list[Unit] = []
     for cell in slide:
         if cell.slide == "notes":
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from course import registry
-from course.build import markup, paging
+from course.build import markup, paging, pdf
 from course.build.source import COLUMNS
 from course.contents import Chapter, written
 from tests.course import chromium
@@ -166,11 +166,35 @@ def test_key_d_makes_a_deck_dark_and_it_is_remembered(
         page.call("Emulation.setEmulatedMedia", features=[])
 
 
+@pytest.mark.browser
+def test_a_pdf_has_one_slide_a_page(
+    texts: dict[str, str], shown: dict[str, Deck], tmp_path: Path
+) -> None:
+    stem = written()[0].stem
+    (tmp_path / "deck.html").write_text(texts[stem], encoding="utf-8")
+    pdf.write(tmp_path / "deck.html", tmp_path / "made" / "deck.pdf")
+    printed = (tmp_path / "made" / "deck.pdf").read_bytes()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == len(shown[stem].pages)
+    assert re.findall(rb"/MediaBox\s*\[([^\]]*)\]", printed)[0].split() == [b"0", b"0", b"960", b"540"]
+
+
+def test_without_a_browser_a_pdf_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(pdf, "_PLACES", ())
+    with pytest.raises(LookupError, match=r"none of them was found\. Install one"):
+        pdf.write(tmp_path / "deck.html", tmp_path / "deck.pdf")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_colour_of_code_can_be_read(theme: str) -> None:
     """At least 4.5:1 against the panel that code stands on, and the words of a page as well."""
     style = markup.asset("slides.css")
-    block = re.search(r"html\.dark \{(.*?)\}" if theme == "dark" else r":root \{(.*?)\}", style, re.S)
+    block = re.search(
+        r"html\.dark \{(.*?)\}" if theme == "dark" else r":root \{(.*?)\}", style, re.S
+    )
     assert block
     named = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block.group(1)))
     where = r"^html\.dark \.code" if theme == "dark" else r"^\.code"

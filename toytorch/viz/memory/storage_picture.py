@@ -262,10 +262,19 @@ def _grid(
             shapes.append(box)
             shapes.append(Text(middle, y_of[r] + 17.5, value, 12.5, palette.INK, "middle"))
             base = y_of[r] + 31.0
-            shapes.append(Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle"))
+            shapes.append(
+                Text(middle, base, str(cell), palette.SMALL_SIZE, palette.MUTED, "middle")
+            )
     if steps and across and block.columns[1] is not None:
         start, end = x_of[0] + wide / 2, x_of[1] + wide / 2
-        label = Text((start + end) / 2, top - 11, f"+{view.stride[-1]}", palette.SMALL_SIZE, hue.line, "middle")
+        label = Text(
+            (start + end) / 2,
+            top - 11,
+            f"+{view.stride[-1]}",
+            palette.SMALL_SIZE,
+            hue.line,
+            "middle",
+        )
         shapes += [*_step((start, top - 6), (end, top - 6), hue.line), label]
     if steps and down and block.rows[1] is not None:
         start, end = y_of[0] + _GRID / 2, y_of[1] + _GRID / 2
