@@ -8,7 +8,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+)
 _PLACES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -44,7 +51,9 @@ def write(slides: Path, target: Path) -> None:
         LookupError: no browser, or it printed nothing; the message says what it said.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="toytorch-print-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="toytorch-print-", ignore_cleanup_errors=True
+    ) as folder:
         made = Path(folder) / "slides.pdf"
         command = [
             browser(),

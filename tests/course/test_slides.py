@@ -176,7 +176,12 @@ def test_a_pdf_has_one_slide_a_page(
     printed = (tmp_path / "made" / "deck.pdf").read_bytes()
     assert printed.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == len(shown[stem].pages)
-    assert re.findall(rb"/MediaBox\s*\[([^\]]*)\]", printed)[0].split() == [b"0", b"0", b"960", b"540"]
+    assert re.findall(rb"/MediaBox\s*\[([^\]]*)\]", printed)[0].split() == [
+        b"0",
+        b"0",
+        b"960",
+        b"540",
+    ]
 
 
 def test_without_a_browser_a_pdf_says_what_to_do(

@@ -105,7 +105,8 @@ view = Exercise(
                 if ...:
                     return None
                 found.append(step)
-                left, step = ..., ...
+                left //= ...
+                step *= ...
             return tuple(reversed(found))
         ```
         """,

@@ -22,6 +22,7 @@ _KEYS = {
     "Enter": ("Enter", 13, "\r"),
     "Escape": ("Escape", 27, ""),
     "a": ("KeyA", 65, ""),
+    "b": ("KeyB", 66, "b"),
     "d": ("KeyD", 68, "d"),
 }
 SHIFT, CONTROL = 8, 2
