@@ -58,8 +58,15 @@ def _title(chapter: Chapter) -> str:
         '<section class="title"><div class="part">'
         f"toytorch · {escape(chapter.part)}</div>"
         f'<h1><span class="number">{chapter.number:02d}</span> {escape(chapter.title)}</h1>'
-        f'<p class="line">{escape(chapter.line)}</p></section>\n'
+        f'<p class="line">{escape(chapter.line)}</p><aside class="notes">{_BEFORE}</aside>'
+        "</section>\n"
     )
+
+
+_BEFORE = (
+    "45 minutes. Timings, outputs to predict, checkpoints and a rubric are in the lecturer's notes "
+    "on this chapter (course/lecturer). Key D: dark or light."
+)
 
 
 def _sections(cells: list[Cell]) -> str:

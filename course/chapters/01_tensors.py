@@ -37,6 +37,10 @@ viz.storage(table=table)
 # Four harmless sums and quotients. Which **dtype** does each result have?
 # Write down four answers before you run the cell.
 
+# %% [markdown] slide="notes"
+# Collect the four guesses before you run the cell. The quotient of two
+# integer tensors surprises most: true division always gives floats.
+
 # %% slide="more"
 whole = torch.tensor([1, 2, 3])
 halves = torch.tensor([0.5, 1.0, 1.5])
@@ -63,6 +67,10 @@ print("mask + mask     ", (mask + mask).dtype)
 # | `t.dtype` | what kind of number, in how many bits |
 # | `t.device` | where the numbers lie |
 
+# %% [markdown] slide="notes"
+# Three questions, three attributes. Have somebody compute the memory of the
+# tensor by hand: number of elements times bytes of each.
+
 # %% slide="more"
 t = torch.tensor([[1.5, 2, 3], [4, 5, 6]])
 print(t)
@@ -86,6 +94,10 @@ print(torch.rand(4))
 
 # %% [markdown] slide="subslide"
 # ## Pick and combine
+
+# %% [markdown] slide="notes"
+# Read each index aloud as "which rows, which columns". The mask is a tensor
+# of booleans, and it always gives one dimension.
 
 # %% slide="more"
 print(table[1])  # a row
@@ -112,6 +124,10 @@ print(row + column)
 # A float has a fixed number of digits, so the gap to the next float grows
 # with the number. `bfloat16` reaches as far as `float32` with the coarsest
 # ruler of all, and networks train on it happily.
+
+# %% [markdown] slide="notes"
+# The gap grows with the number, so on two logarithmic axes each dtype is a
+# straight line. Ask which line is highest, and why networks can live with it.
 
 # %% show="output" slide="more"
 import matplotlib.pyplot as plt
@@ -157,21 +173,41 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 
 # %% exercise="tensors.shape" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. The usual mistake is to take the first row's shape without
+# comparing it with the others. Ask for the shape of an empty list.
+
 # %% check="tensors.shape" points=2
 
 # %% exercise="tensors.dtype" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes. Booleans are integers for Python, so the order of the questions
+# matters. Let the class find that before you say it.
 
 # %% check="tensors.dtype" points=2
 
 # %% exercise="tensors.scalar" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twelve minutes. Write the order of kinds on the board. A number changes the
+# dtype only if its kind is higher.
+
 # %% check="tensors.scalar" points=3
 
 # %% exercise="tensors.arange" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. Adding 0.1 a hundred times drifts, multiplying does not. Print
+# both results with all their digits.
+
 # %% check="tensors.arange" points=2
 
 # %% exercise="tensors.means" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Eighteen minutes, and the longest of the chapter. Let them write all shapes
+# on paper first. The column against the row is the idea of chapter 03.
 
 # %% check="tensors.means" points=3
 
@@ -181,6 +217,10 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # 1,797 handwritten digits, 8 × 8 pixels each. The simplest classifier there
 # is: average all zeros, all ones, … and call a new image what its nearest
 # average is called. It is made of your last piece.
+
+# %% [markdown] slide="notes"
+# The classifier has no training at all: ten averages. Ask what accuracy the
+# class expects before the next slide.
 
 # %% slide="more"
 from course.data import digits
@@ -199,6 +239,10 @@ print(means.shape)
 
 # %% [markdown] slide="subslide"
 # ## Ten averages, and how many digits they read
+
+# %% [markdown] slide="notes"
+# The difference of shapes (n, 1, 64) and (1, 10, 64) gives all distances at
+# once. Ask which digits are confused most often.
 
 # %% slide="more" show="output"
 figure, axes = plt.subplots(1, 10, figsize=(8, 1.1))
@@ -228,6 +272,10 @@ print(f"{right:.1%} of {len(guess)} digits right, no training at all")
 # Yours knew flat lists of numbers; this one has to know everything people
 # hand in. Find the two lines that are your rule.
 
+# %% [markdown] slide="notes"
+# The two lines of the exercise are in here. The rest handles nested lists,
+# arrays and tensors. Give the class a minute to find them.
+
 # %% slide="more" show="code"
 from toytorch.ops.creation import from_data
 
@@ -238,6 +286,10 @@ look(from_data.infer_dtype)
 #
 # The same million additions, by a Python loop and by one tensor operation.
 # **Predict the ratio.** Ten? A hundred?
+
+# %% [markdown] slide="notes"
+# Predict first. The tensor does the same additions without a Python object
+# for each number. The ratio depends on the machine.
 
 # %%
 import time
@@ -268,6 +320,10 @@ print(f"The tensor is {loop / whole_box:.0f} times as fast.")
 # first: it says what happened, and usually what to do. Above it stand your own
 # lines; a cell with `%tb` shows the whole way through toytorch as well.
 
+# %% [markdown] slide="notes"
+# Read the last line of each error first. Ask for the cause before you explain
+# it. Five minutes for all the traps together.
+
 # %% raises=true slide="more"
 torch.tensor([[1, 2, 3], [4, 5]])
 
@@ -281,6 +337,10 @@ counts += 0.5  # in place: there is no room for halves in an int64
 # %% raises=true slide="subslide"
 if torch.tensor([1, 2]) == torch.tensor([1, 3]):
     print("equal?")  # two answers, one if
+
+# %% [markdown] slide="notes"
+# An `if` wants one answer and gets two. In the second case name the two sizes
+# that do not agree, and the dimension.
 
 # %% raises=true slide="more"
 torch.ones(2, 3) + torch.ones(2, 4)
@@ -296,6 +356,10 @@ part += 7
 print(original)
 viz.storage(original=original, part=part)
 
+# %% [markdown] slide="notes"
+# The slice is a view: it has no memory of its own. This is the question that
+# chapter 02 answers.
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #
@@ -309,3 +373,7 @@ viz.storage(original=original, part=part)
 #   wrong. What would a classifier need to know that an average cannot hold?
 #
 # **Next:** chapter 02 opens the box and finds one row of bytes.
+
+# %% [markdown] slide="notes"
+# Choose one question for discussion. The one about float32 and 0.1 shows that
+# equal is not the same as exact.
