@@ -116,19 +116,33 @@ class Code(Part):
         count = sum(_rows(line, size) for line in self.lines)
         if count <= most:
             return [self]
-        shown = self.html.split("\n")
         pieces: list[Part] = []
         at, left = 0, math.ceil(count / most)
         while at < len(self.lines):
             end = _cut(self.lines, at, min(most, math.ceil((len(self.lines) - at) / left) + 3))
-            lines, html = list(self.lines[at:end]), shown[at:end]
-            while lines and not lines[0].strip():
-                del lines[0], html[0]
-            while lines and not lines[-1].strip():
-                del lines[-1], html[-1]
-            pieces.append(replace(self, html="\n".join(html), lines=tuple(lines)))
+            pieces.append(self._lines(at, end))
             at, left = end, max(1, left - 1)
         return pieces
+
+    def parted(self, tall: float, room: float) -> list[Part]:
+        """In two, the second one at most so tall, at the last statement that begins a part."""
+        size = SIZES[-1]
+        starts = [at for at, line in enumerate(self.lines) if at > 1 and _begins(line)]
+        blank = [at for at in starts if not self.lines[at - 1].strip()]
+        for at in [*reversed(blank), *reversed(starts)]:
+            ahead, behind = self._lines(0, at), self._lines(at, len(self.lines))
+            if ahead.height(size) <= room and behind.height(size) <= tall:
+                return [ahead, behind]
+        return []
+
+    def _lines(self, start: int, stop: int) -> Code:
+        """Some of the lines, without blank ones at the ends."""
+        while start < stop and not self.lines[start].strip():
+            start += 1
+        while start < stop and not self.lines[stop - 1].strip():
+            stop -= 1
+        html = "\n".join(self.html.split("\n")[start:stop])
+        return replace(self, html=html, lines=self.lines[start:stop])
 
     def placed(self, size: int, tall: float, room: float = ROOM) -> str:
         """Between its opening and closing tags."""
@@ -277,13 +291,24 @@ def _whole(units: Sequence[Unit], title: Heading | None) -> list[Unit]:
             whole.append(unit)
             continue
         some: list[Part] = []
-        for part in (piece for whole_part in unit.parts for piece in whole_part.split(room)):
+        for part in _pieces(unit.parts, room):
             if some and sum(one.height(size) for one in [*some, part]) > room:
                 whole.append(Unit(some, unit.kind))
                 some = []
             some.append(part)
         whole.append(Unit(some, unit.kind))
     return whole
+
+
+def _pieces(parts: Sequence[Part], room: float) -> list[Part]:
+    """Parts taken apart; what code printed stays with the last lines of the code."""
+    first, *rest = parts
+    below = sum(part.height(SIZES[-1]) for part in rest)
+    if isinstance(first, Code) and rest and below < 0.7 * room:
+        ends = first.parted(room - below, room)
+        if ends:
+            return [*ends, *rest]
+    return [piece for part in parts for piece in part.split(room)]
 
 
 def fitting(title: Heading, parts: Sequence[Part], last: Part) -> list[Part]:
@@ -315,6 +340,11 @@ def _rows(line: str, size: int) -> int:
     """Lines on the page for one line of code."""
     across = int((ROOM - 34) / (size * _MONO))
     return max(1, math.ceil(len(line.expandtabs()) / across))
+
+
+def _begins(line: str) -> bool:
+    """Whether a line begins a statement at the top level."""
+    return bool(line.strip()) and line[0] not in " )]}"
 
 
 def _cut(lines: Sequence[str], at: int, most: int) -> int:

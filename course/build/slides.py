@@ -163,6 +163,8 @@ def _blocks(text: str) -> Iterator[Part]:
 
 
 def _code(source: str) -> Code:
+    """Code on a page, where one blank line between functions is enough."""
+    source = re.sub(r"\n{3,}", "\n\n", source)
     html = re.sub(r"^<pre class=\"code\"><code>|</code></pre>$", "", markup.code(source))
     return Code(html, tuple(plain(html).split("\n")), around=_CODE)
 
