@@ -290,25 +290,25 @@ def _whole(units: Sequence[Unit], title: Heading | None) -> list[Unit]:
         if sum(part.height(size) for part in unit.parts) <= room:
             whole.append(unit)
             continue
-        some: list[Part] = []
-        for part in _pieces(unit.parts, room):
-            if some and sum(one.height(size) for one in [*some, part]) > room:
-                whole.append(Unit(some, unit.kind))
-                some = []
-            some.append(part)
-        whole.append(Unit(some, unit.kind))
+        whole += [Unit(some, unit.kind) for some in _pieces(unit.parts, room)]
     return whole
 
 
-def _pieces(parts: Sequence[Part], room: float) -> list[Part]:
-    """Parts taken apart; what code printed stays with the last lines of the code."""
+def _pieces(parts: Sequence[Part], room: float) -> list[list[Part]]:
+    """Parts taken apart, a page each; what code printed stays with the last lines of the code."""
+    size = SIZES[-1]
     first, *rest = parts
-    below = sum(part.height(SIZES[-1]) for part in rest)
+    below = sum(part.height(size) for part in rest)
     if isinstance(first, Code) and rest and below < 0.7 * room:
         ends = first.parted(room - below, room)
         if ends:
-            return [*ends, *rest]
-    return [piece for part in parts for piece in part.split(room)]
+            return [ends[:1], [*ends[1:], *rest]]
+    found: list[list[Part]] = [[]]
+    for part in (piece for whole in parts for piece in whole.split(room)):
+        if found[-1] and sum(one.height(size) for one in [*found[-1], part]) > room:
+            found.append([])
+        found[-1].append(part)
+    return found
 
 
 def fitting(title: Heading, parts: Sequence[Part], last: Part) -> list[Part]:
