@@ -23,9 +23,15 @@ def markdown(text: str) -> str:
 
 
 def blocks(text: str) -> list[str]:
-    """The blocks of a Markdown text, one after the other: paragraphs, lists, tables, formulas."""
+    """The blocks of a Markdown text, one after the other: paragraphs, items, tables, formulas."""
     lines = text.splitlines()
-    spans = [t.map for t in _parser().parse(text) if t.level == 0 and t.map and t.nesting >= 0]
+    spans, inside = [], False
+    for token in _parser().parse(text):
+        if token.level == 0 and token.nesting >= 0 and token.map:
+            inside = token.type in ("bullet_list_open", "ordered_list_open")
+            spans += [] if inside else [token.map]
+        elif token.level == 1 and inside and token.type == "list_item_open":
+            spans.append(token.map)
     return ["\n".join(lines[first:last]).strip("\n") for first, last in spans]
 
 

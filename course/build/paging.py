@@ -17,7 +17,7 @@ from toytorch.viz.draw.text import width
 
 WIDTH, HEIGHT = 1280, 720
 ROOM = WIDTH - 2 * 36.0  # across, between the rims that slides.css leaves
-TALL = HEIGHT - 14.0 - 44.0  # down: the foot has the page number and the arrows
+TALL = HEIGHT - 14.0 - 46.0  # down: the foot has the page number and the arrows
 SIZES = (32, 28, 26, 24)  # of code, the largest that fits; longer code goes on to another page
 TEXT = {32: 32, 28: 29, 26: 27, 24: 26}  # of prose beside code of that size
 GAP = 14.0  # below each part
@@ -125,11 +125,11 @@ class Code(Part):
         return pieces
 
     def parted(self, tall: float, room: float) -> list[Part]:
-        """In two, the second one at most so tall, at the last statement that begins a part."""
+        """In two, the second one at most so tall and else as long as can be."""
         size = SIZES[-1]
         starts = [at for at, line in enumerate(self.lines) if at > 1 and _begins(line)]
         blank = [at for at in starts if not self.lines[at - 1].strip()]
-        for at in [*reversed(blank), *reversed(starts)]:
+        for at in [*blank, *starts]:
             ahead, behind = self._lines(0, at), self._lines(at, len(self.lines))
             if ahead.height(size) <= room and behind.height(size) <= tall:
                 return [ahead, behind]

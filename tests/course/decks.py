@@ -82,6 +82,7 @@ _MEASURE = """
     .map(text => parseFloat(text.getAttribute('font-size'))));
   const letters = (element, box, scale) => {
     if (element.tagName === 'svg') return smallest(element) * element.getScreenCTM().a / scale;
+    if (!element.naturalWidth) return 0;  // it could not be loaded
     const grown = box.width / element.naturalWidth / scale;
     if (!element.src.startsWith('data:image/svg')) return PLOT * grown;
     const text = atob(element.src.split(',')[1]);
