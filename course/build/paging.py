@@ -374,7 +374,7 @@ def _item(source: str, size: int, room: float) -> float:
     total = 5.0
     for at, piece in enumerate(re.split(r"^\s*```.*$", source, flags=re.M)):
         if at % 2:
-            total += code_height(len(piece.strip("\n").splitlines()), size)
+            total += 4 + code_height(len(piece.strip("\n").splitlines()), size)
             continue
         for block in filter(str.strip, re.split(r"\n\s*\n", piece)):
             total += _lines(block.strip(), TEXT[size], room) * TEXT[size] * LINE
