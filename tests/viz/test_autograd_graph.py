@@ -16,7 +16,7 @@ import toytorch as torch
 from tests.viz.helpers import in_another_process, parsed, small_graph, texts
 from toytorch import viz
 from toytorch.viz.draw import dot
-from toytorch.viz.draw.boxes import Card
+from toytorch.viz.draw.boxes import Box
 
 
 def test_it_shows_leaves_nodes_results_and_what_is_saved() -> None:
@@ -212,7 +212,7 @@ def test_without_dot_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_layout_of_dot_is_read() -> None:
-    cards = [Card("a"), Card("b")]
+    boxes = [Box("a"), Box("b")]
     plain = (
         "graph 1 2.0 3.0\n"
         "node n0 1.0 2.5 1.2 0.5 a solid box black lightgrey\n"
@@ -220,9 +220,9 @@ def test_the_layout_of_dot_is_read() -> None:
         "edge n0 n1 4 1.0 2.25 1.0 1.9 1.0 1.3 1.0 0.75 solid black\n"
         "stop\n"
     )
-    placed = dot.parse(plain, cards, [(0, 1)])
+    placed = dot.parse(plain, boxes, [(0, 1)])
     assert (placed.width, placed.height) == (144, 216)
-    assert placed.corners[0] == (72 - cards[0].w / 2, 36 - cards[0].h / 2)
+    assert placed.corners[0] == (72 - boxes[0].w / 2, 36 - boxes[0].h / 2)
     (route,) = placed.routes
     assert route[0] == ("M", ((72, 54),))
     assert [y for _, y in route[1][1]] == pytest.approx([79.2, 122.4, 162])

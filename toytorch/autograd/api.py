@@ -75,7 +75,7 @@ def backward(
 ) -> None:
     """Adds the gradients of tensors to the leaves they were computed from.
 
-    Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is a door for
+    Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is an argument for
     another engine.
 
     >>> import toytorch as torch

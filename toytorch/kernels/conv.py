@@ -491,8 +491,8 @@ def weight_gradient(
     step = min(chunk_of(max(x[0].size, g[0].size), x.itemsize), len(x))
     direct = wide == g.shape[1] and lines_of(g) is not None
     made = np.zeros((groups, kh, runs, length, -(-outer // lanes) * lanes), x.dtype)
-    room = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
-    inside = room[:-tall].reshape(step, x.shape[2], line, x.shape[1])
+    buffer = np.zeros(step * x.shape[2] * line * x.shape[1] + tall, x.dtype)
+    inside = buffer[:-tall].reshape(step, x.shape[2], line, x.shape[1])
     outside = None if direct else np.zeros((step, *g.shape[2:], wide), x.dtype)
     job = Calls(
         *pixel_calls(

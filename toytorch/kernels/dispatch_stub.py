@@ -81,17 +81,17 @@ def stub(plain: Any, large: Shared | Callable[..., Any]) -> Any:
     table = np.array([words[w] for w in WORDS], "int64")
     jit.keep(plain, large)
     parallel.note_threads()
-    return jit.builtin(address(), "gate", table)
+    return jit.builtin(address(), "stub", table)
 
 
 @once
 def address() -> int:
     """Where the compiled function is."""
-    return jit.addresses("gate", write, ("call",))["call"]
+    return jit.addresses("stub", write, ("call",))["call"]
 
 
 def write(name: str) -> str:
-    """LLVM's text of `object call_gate(self, objects, count)`."""
+    """LLVM's text of `object call_stub(self, objects, count)`."""
     ir = builder.ir()
     module = ir.Module(name)
     word, half = ir.IntType(64), ir.IntType(32)

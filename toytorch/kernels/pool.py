@@ -208,9 +208,9 @@ class Run:
 
     def __call__(self, source: Any, places: Any, made: Any) -> None:
         """All arrays are images (N, C, H, W) in one order of memory; `places` may be None."""
-        lying = [None if v is None else lines_of(v) for v in (source, places, made)]
-        if all(v is None or n is not None for v, n in zip((source, places, made), lying)):
-            self.run(*lying)
+        tables = [None if v is None else lines_of(v) for v in (source, places, made)]
+        if all(v is None or n is not None for v, n in zip((source, places, made), tables)):
+            self.run(*tables)
             return
         reads = self.rule == "max backward"
         area = max(math.prod(v.shape[2:]) for v in (source, made))
@@ -219,16 +219,16 @@ class Run:
             if source.shape[1] - i < 8:  # too few for a vector: some are done twice
                 i = source.shape[1] - 8
             parts = [None if v is None else v[:, i : i + step] for v in (source, places, made)]
-            rooms = [
+            buffers = [
                 None if v is None else np.empty((1, *v.shape[2:], v.shape[1]), v.dtype)
                 for v in parts
             ]
-            for v, room in zip(parts[: 1 + reads], rooms):
-                pack(as_numbers(v), as_numbers(room), 0)
-            self.run(*rooms)
-            for v, room in list(zip(parts, rooms))[1 + reads :]:
+            for v, buffer in zip(parts[: 1 + reads], buffers):
+                pack(as_numbers(v), as_numbers(buffer), 0)
+            self.run(*buffers)
+            for v, buffer in list(zip(parts, buffers))[1 + reads :]:
                 if v is not None:
-                    unpack(as_numbers(room), as_numbers(v))
+                    unpack(as_numbers(buffer), as_numbers(v))
 
     def run(self, source: Any, places: Any, made: Any) -> None:
         """The same over arrays (N, H, W, C)."""

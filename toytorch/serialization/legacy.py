@@ -33,15 +33,15 @@ def load_legacy(
     file.seek(0)
     data = file.read(size)
     sizes: dict[str, int] = {}
-    rooms: dict[str, Any] = {}
+    buffers: dict[str, Any] = {}
 
-    def room(key: str, nbytes: int) -> Any:
+    def buffer(key: str, nbytes: int) -> Any:
         sizes[key] = nbytes
         require(sum(sizes.values()) <= size, "its storages are larger than the file")
-        rooms[key] = np.empty(nbytes, np.uint8)
-        return rooms[key]
+        buffers[key] = np.empty(nbytes, np.uint8)
+        return buffers[key]
 
-    storages = Storages(room, "cpu")
+    storages = Storages(buffer, "cpu")
     kinds: dict[str, dtype | None] = {}
 
     def find(key: str, kind: dtype | None, where: str, numel: int) -> Any:
@@ -58,7 +58,7 @@ def load_legacy(
     keys = (reader := Unpickler(data, find, reader.at)).run()
     at = reader.at
     require(
-        type(keys) is list and sorted(map(str, keys)) == sorted(rooms),
+        type(keys) is list and sorted(map(str, keys)) == sorted(buffers),
         "its list of storages is not that of its tensors",
     )
     for key in keys:
@@ -70,7 +70,7 @@ def load_legacy(
             nbytes == sizes[key] and at + 8 + nbytes <= size,
             f"storage {key} does not have the size that its tensors say",
         )
-        rooms[key][:] = np.frombuffer(data, np.uint8, nbytes, at + 8)
+        buffers[key][:] = np.frombuffer(data, np.uint8, nbytes, at + 8)
         at += 8 + nbytes
     if map_location is not None and str(map_location) != "cpu":
         raise UnpicklingError("files of the old layout are loaded to the CPU only")

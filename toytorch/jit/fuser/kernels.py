@@ -33,14 +33,14 @@ def stand_in(lowered: Lowered, v: Value) -> Any:
     if strides is None or v in lowered.outputs:
         return np.broadcast_to(np.empty((), kind), shape) if 0 in shape else np.empty(shape, kind)
     steps = tuple(strides[d] * kind.itemsize for d in dims)
-    room = np.empty(
+    buffer = np.empty(
         sum((n - 1) * s for n, s in zip(shape, steps)) // kind.itemsize + 1
         if 0 not in shape
         else 0,
         kind,
     )
     return (
-        np.lib.stride_tricks.as_strided(room, shape, steps)
+        np.lib.stride_tricks.as_strided(buffer, shape, steps)
         if 0 not in shape
         else np.empty(shape, kind)
     )

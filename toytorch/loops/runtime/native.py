@@ -65,8 +65,8 @@ class Call:
         if work < jit.WORK:
             self.run(table, 0, total)
         else:
-            room = ctypes.create_string_buffer(table)
-            self.on(ctypes.addressof(room), total, work)
+            buffer = ctypes.create_string_buffer(table)
+            self.on(ctypes.addressof(buffer), total, work)
 
     def on(self, table: int, total: int, work: int) -> None:
         """Runs it with the table at an address. Where there is more `work`, counted in additions,

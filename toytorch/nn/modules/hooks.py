@@ -48,7 +48,7 @@ def hooks_of(module: Module, moment: str) -> list[Any]:
     return [*EVERYWHERE[moment].values(), *getattr(module, moment).values()]
 
 
-class Gate(Function):
+class BackwardHookFunction(Function):
     """Passes tensors on, and on the way back shows their gradients to a function."""
 
     @staticmethod
@@ -70,31 +70,33 @@ class BackwardHooks:
     """
 
     def __init__(self, module: Module) -> None:
-        self.module, self.grad_output, self.gated = module, (), False
+        self.module, self.grad_output, self.watched = module, (), False
         self.before = hooks_of(module, "_backward_pre_hooks")
         self.after = hooks_of(module, "_backward_hooks")
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, their tensors passed through a gate."""
+        """The arguments, their tensors passed through that function."""
         self.size = len(args)
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not any(args[i].requires_grad for i in self.places):
             return args
-        self.gated = True
-        passed = Gate.apply(self._on_inputs, *(args[i] for i in self.places))
+        self.watched = True
+        passed = BackwardHookFunction.apply(self._on_inputs, *(args[i] for i in self.places))
         result = list(args)
         for i, t in zip(self.places, passed):
             result[i] = t
         return tuple(result)
 
     def outputs(self, result: Tensor) -> Any:
-        """The results, their tensors passed through a gate."""
+        """The results, their tensors passed through that function."""
         many = isinstance(result, (tuple, list))
         values = list(result) if many else [result]
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
         if not any(values[i].requires_grad for i in places):
             return result
-        for i, t in zip(places, Gate.apply(self._on_outputs, *(values[i] for i in places))):
+        for i, t in zip(
+            places, BackwardHookFunction.apply(self._on_outputs, *(values[i] for i in places))
+        ):
             values[i] = t
         return type(result)(values) if many else values[0]
 
@@ -104,7 +106,7 @@ class BackwardHooks:
             if changed is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
         self.grad_output = grads
-        if not self.gated:
+        if not self.watched:
             for hook in self.after:
                 changed = hook(self.module, (None,) * self.size, grads)
                 if changed is not None and any(

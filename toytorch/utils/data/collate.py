@@ -68,9 +68,9 @@ def stacked(batch: Sequence[Tensor]) -> Any:
             for t in batch
         )
     ):
-        room = slots.outbox.room((len(batch), *first._array.shape), first._array.dtype)
-        if room is not None:
-            return wrap(np.stack(arrays, out=room), first.dtype)
+        buffer = slots.outbox.buffer((len(batch), *first._array.shape), first._array.dtype)
+        if buffer is not None:
+            return wrap(np.stack(arrays, out=buffer), first.dtype)
     return stack.function(list(batch), 0)
 
 

@@ -56,7 +56,7 @@ def _tensor(array: Array, kind: str, requires_grad: bool) -> Tensor:
 class Outbox:
     """A worker's slots. The name of the n-th segment is known beforehand: `prefix` and n.
 
-    A batch may be made in a slot from the start (`room`): then `put` has nothing to copy.
+    A batch may be made in a slot from the start (`buffer`): then `put` has nothing to copy.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -69,7 +69,7 @@ class Outbox:
         self._usual = 0  # the size of the last batch
         self._held: list[SharedMemory] = []  # dropped, while arrays of theirs are in use
 
-    def room(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+    def buffer(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
         """An array in the slot of the next batch; None for a small one, or if it has no room."""
         size = math.prod(shape) * kind.itemsize
         if size < SMALLEST:
@@ -149,8 +149,8 @@ class Outbox:
             self._free.remove(number)
             self._drop(number)
         number = self._made
-        room = max(SMALLEST, size + size // 8)
-        self._slots[number] = SharedMemory(name_of(self._prefix, number), create=True, size=room)
+        size = max(SMALLEST, size + size // 8)
+        self._slots[number] = SharedMemory(name_of(self._prefix, number), create=True, size=size)
         self._made += 1
         return number
 

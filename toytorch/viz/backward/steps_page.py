@@ -221,7 +221,7 @@ def page(title: str, body: str) -> str:
 def _button(go: str, sign: str, tip: str) -> str:
     style = (
         f"min-width:40px;padding:4px 10px;font:inherit;cursor:pointer;color:{palette.INK};"
-        f"background:{palette.CARD};border:1px solid {palette.CARD_LINE};border-radius:6px"
+        f"background:{palette.BOX};border:1px solid {palette.BOX_LINE};border-radius:6px"
     )
     return (
         f'<button type="button" data-go="{go}" title="{tip}" aria-label="{tip}"'

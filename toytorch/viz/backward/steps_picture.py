@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from toytorch.viz.backward.steps_record import Record, Step, is_leaf
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.boxes import PLAIN, RESTING, Card, Look, arrow, moved, tinted
+from toytorch.viz.draw.boxes import PLAIN, RESTING, Box, Look, arrow, moved, tinted
 from toytorch.viz.draw.layout import layered
 from toytorch.viz.draw.palette import Hue
 from toytorch.viz.draw.scene import (
@@ -56,20 +56,20 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
     for frame, step in enumerate(record.steps, start=1):
         sent |= {edge: (grad, frame) for edge, grad in step.sent.items()}
 
-    cards = [
-        _card(node, label, step_of.get(at))
+    boxes = [
+        _box(node, label, step_of.get(at))
         for at, (node, label) in enumerate(zip(walked.nodes, labels, strict=True))
     ]
     root = walked.nodes[walked.roots[0]]
-    top = Card(names.get(id(root), "result") if not is_leaf(root) else "result", round=True)
+    top = Box(names.get(id(root), "result") if not is_leaf(root) else "result", round=True)
     edge_labels = [_edge_label_width(record.seed)]
     edge_labels += [
         _edge_label_width(sent[e][0]) if e in sent else 12.0 for e in range(len(record.edges))
     ]
 
     # boxes: the result, the nodes, then one label on each edge, the seed's edge first
-    count = len(cards)
-    sizes = [top.size, *(card.size for card in cards), *((w, _LABEL) for w in edge_labels)]
+    count = len(boxes)
+    sizes = [top.size, *(box.size for box in boxes), *((w, _LABEL) for w in edge_labels)]
     ends = [(0, walked.roots[0] + 1)]
     ends += [(edge.upper + 1, edge.lower + 1) for edge in record.edges]
     halves: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
         used = turn.get(lower - 1, frames)
         corner = placed.corners[count + 1 + at]
         down = placed.routes[2 * at], placed.routes[2 * at + 1]
-        arrows += _edge(down, corner, edge_labels[at], palette.CARD_LINE, 1.3, None)
+        arrows += _edge(down, corner, edge_labels[at], palette.BOX_LINE, 1.3, None)
         if grad:
             hot, cold = (frame, used), (used + 1, frames - 1)
             arrows += _edge(down, corner, edge_labels[at], palette.EDGE, 1.4, cold)
@@ -102,9 +102,9 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
     scene.add(*arrows)
     x, y = placed.corners[0]
     scene.add(*top.draw(x, y, tinted(palette.RESULT)))
-    for at, card in enumerate(cards):
+    for at, box in enumerate(boxes):
         node_turn = turn.get(at, frames)
-        scene.add(*_node(card, placed.corners[at + 1], step_of.get(at), node_turn, frames))
+        scene.add(*_node(box, placed.corners[at + 1], step_of.get(at), node_turn, frames))
     scene.add(*above)
     scene.shapes[:] = moved(scene.shapes, MARGIN, MARGIN)
     return Animation(scene, captions, len(record.steps))
@@ -119,14 +119,14 @@ def _label(node: object, names: dict[int, str]) -> str:
     return str(node.name())  # type: ignore[attr-defined]  # no leaf is a node
 
 
-def _card(node: object, label: str, step: Step | None) -> Card:
+def _box(node: object, label: str, step: Step | None) -> Box:
     if not is_leaf(node):
-        return Card(label)
+        return Box(label)
     leaf = node.variable  # type: ignore[attr-defined]  # of a leaf, see `is_leaf`
     about = f"{shape_text(leaf.shape)} {dtype_text(leaf.dtype)}"
     lines = [about, *(_grad_lines(step) if step else [])]
-    wide = max(Card(label, [about, line], round=True).w for line in lines)
-    return Card(label, [about, ".grad"], round=True, w=wide)
+    wide = max(Box(label, [about, line], round=True).w for line in lines)
+    return Box(label, [about, ".grad"], round=True, w=wide)
 
 
 def _grad_lines(step: Step) -> list[str]:
@@ -142,20 +142,20 @@ def _bare(grad: str) -> str:
     return norm + value if norm else grad
 
 
-def _node(card: Card, corner: Point, step: Step | None, turn: int, frames: int) -> list[Shape]:
-    """Return a node's card as it looks before, during and after its turn."""
+def _node(box: Box, corner: Point, step: Step | None, turn: int, frames: int) -> list[Shape]:
+    """Return a node's box as it looks before, during and after its turn."""
     phases: list[tuple[When, Look]] = [
-        ((0, turn - 1), tinted(palette.LEAF) if card.round else PLAIN),
+        ((0, turn - 1), tinted(palette.LEAF) if box.round else PLAIN),
         ((turn, turn), tinted(palette.HOT, 2.4)),
-        ((turn + 1, frames - 1), _LEAF_DONE if card.round else RESTING),
+        ((turn + 1, frames - 1), _LEAF_DONE if box.round else RESTING),
     ]
-    lines = _grad_lines(step) if step and card.round else [".grad: unchanged"] * 3
+    lines = _grad_lines(step) if step and box.round else [".grad: unchanged"] * 3
     shapes: list[Shape] = []
     for (when, look), line in zip(phases, lines, strict=True):
         if when[0] > when[1]:
             continue
-        shown = Card(
-            card.title, [*card.lines[:1], line] if card.round else (), round=card.round, w=card.w
+        shown = Box(
+            box.title, [*box.lines[:1], line] if box.round else (), round=box.round, w=box.w
         )
         shapes += during(shown.draw(*corner, look), when)
     if step:
@@ -171,7 +171,7 @@ def _badge(corner: Point, turn: int, color: str) -> list[Shape]:
     x, y = corner[0] - 4, corner[1] - 7
     return [
         Rect(x, y, wide, 17.0, 8.5, color, palette.PAPER, 1.5),
-        Text(x + wide / 2, y + 12.6, text, palette.SMALL_SIZE, palette.CARD, "middle", True),
+        Text(x + wide / 2, y + 12.6, text, palette.SMALL_SIZE, palette.BOX, "middle", True),
     ]
 
 

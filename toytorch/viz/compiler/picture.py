@@ -14,7 +14,7 @@ from toytorch.viz.compiler.read import (
     shape_text,
 )
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.boxes import PLAIN, Card, Look, Row, arrow, legend, moved, tinted
+from toytorch.viz.draw.boxes import PLAIN, Box, Look, Row, arrow, legend, moved, tinted
 from toytorch.viz.draw.layout import layered
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Scene, Text
@@ -50,8 +50,8 @@ def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
         raise ValueError(f"limit must be at least 1, not {limit}")
     nodes = [n for n in graph.nodes if n.kind != "prim::Constant"]
     drawn = nodes[:limit]
-    cards, kinds, edges = boxes(graph, drawn, whole=len(drawn) == len(nodes))
-    placed = layered([c.size for c in cards], edges)
+    boxes, kinds, edges = boxes_of(graph, drawn, whole=len(drawn) == len(nodes))
+    placed = layered([c.size for c in boxes], edges)
     summary = describe(graph, nodes)
     note = "" if len(drawn) == len(nodes) else f"the first {limit} of {len(nodes)} operations"
     entries = [
@@ -72,8 +72,8 @@ def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
     left = MARGIN + (inner - placed.width) / 2
     for route in placed.routes:
         scene.add(*moved(arrow(route), left, MARGIN))
-    for card, kind, (x, y) in zip(cards, kinds, placed.corners, strict=True):
-        scene.add(*card.draw(left + x, MARGIN + y, LOOKS[kind], palette.PURPLE))
+    for box, kind, (x, y) in zip(boxes, kinds, placed.corners, strict=True):
+        scene.add(*box.draw(left + x, MARGIN + y, LOOKS[kind], palette.PURPLE))
     scene.add(*moved(key, scene.width / 2 - key_width / 2, MARGIN + placed.height + 24))
     if note:
         scene.add(Text(scene.width / 2, bottom, note, palette.TEXT_SIZE, palette.MUTED, "middle"))
@@ -81,38 +81,38 @@ def ir(graph: Any, *inputs: Any, limit: int = 120) -> Picture:
     return Picture(scene, f"<{summary}{', ' + note if note else ''}>")
 
 
-def boxes(
+def boxes_of(
     graph: Graph, nodes: list[Node], *, whole: bool
-) -> tuple[list[Card], list[str], list[tuple[int, int]]]:
-    """The cards of inputs, nodes and results, what each is, and the arrows between them."""
-    cards: list[Card] = []
+) -> tuple[list[Box], list[str], list[tuple[int, int]]]:
+    """The boxes of inputs, nodes and results, what each is, and the arrows between them."""
+    boxes: list[Box] = []
     kinds: list[str] = []
     maker: dict[Value, int] = {}
     edges: list[tuple[int, int]] = []
 
-    def add(card: Card, kind: str, needs: list[Value]) -> int:
-        at = len(cards)
-        cards.append(card)
+    def add(box: Box, kind: str, needs: list[Value]) -> int:
+        at = len(boxes)
+        boxes.append(box)
         kinds.append(kind)
         edges.extend(dict.fromkeys((maker[v], at) for v in needs if v in maker))
         return at
 
     for v in graph.inputs:
-        maker[v] = add(Card("%" + v.name, [shape_text(v)], round=True), "input", [])
+        maker[v] = add(Box("%" + v.name, [shape_text(v)], round=True), "input", [])
     for node in nodes:
         inner_needs = [v for b in node.blocks for n in b.walk() for v in n.inputs]
-        at = add(card_of(node), kind_of(node), [*node.inputs, *inner_needs])
+        at = add(box_of(node), kind_of(node), [*node.inputs, *inner_needs])
         maker.update((v, at) for v in node.outputs)
     if whole:
         for i, v in enumerate(graph.outputs):
             add(
-                Card(
+                Box(
                     f"result {i}" if len(graph.outputs) > 1 else "result", [operand(v)], round=True
                 ),
                 "output",
                 [v],
             )
-    return cards, kinds, edges
+    return boxes, kinds, edges
 
 
 def kind_of(node: Node) -> str:
@@ -122,8 +122,8 @@ def kind_of(node: Node) -> str:
     return "write" if node.writes else "op"
 
 
-def card_of(node: Node) -> Card:
-    """The card of a node: its results, constants among its operands, what is inside it."""
+def box_of(node: Node) -> Box:
+    """The box of a node: its results, constants among its operands, what is inside it."""
     inner = node.attributes.get("Subgraph")
     constants = [operand(v) for v in node.inputs if is_plain_constant(v)]
     lines = [f"%{v.name}   {shape_text(v)}" for v in node.outputs[:4]]
@@ -143,7 +143,7 @@ def card_of(node: Node) -> Card:
             for n in block.nodes
             if n.kind != "prim::Constant"
         ][:6]
-    return Card(name_of(node), lines, rows)
+    return Box(name_of(node), lines, rows)
 
 
 def describe(graph: Graph, nodes: list[Node]) -> str:

@@ -101,10 +101,10 @@ STYLE = (
 border-radius:10px;padding:12px 14px;margin:10px 0;font:14px/1.4 Helvetica,Arial,sans-serif}}
 .NAME h3{{margin:2px 0 10px;font-size:14px}}
 .NAME input{{position:absolute;opacity:0}}
-.NAME label{{display:inline-block;padding:4px 12px;border:1px solid {palette.CARD_LINE};
+.NAME label{{display:inline-block;padding:4px 12px;border:1px solid {palette.BOX_LINE};
 border-radius:6px 6px 0 0;margin-right:4px;cursor:pointer;background:{palette.REST}}}
 .NAME pre{{display:none;margin:0;padding:10px;overflow:auto;max-height:460px;
-background:{palette.CARD};border:1px solid {palette.CARD_LINE};border-radius:0 6px 6px 6px;
+background:{palette.BOX};border:1px solid {palette.BOX_LINE};border-radius:0 6px 6px 6px;
 font:12.5px/1.45 DejaVu Sans Mono,Menlo,monospace}}
 """
     + "".join(

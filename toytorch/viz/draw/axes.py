@@ -37,7 +37,7 @@ class Panel:
 
     def ground(self) -> Rect:
         """Return the panel's own paper."""
-        return Rect(self.x, self.y, self.w, self.h, 4.0, palette.CARD, palette.CARD_LINE)
+        return Rect(self.x, self.y, self.w, self.h, 4.0, palette.BOX, palette.BOX_LINE)
 
     def line(
         self,

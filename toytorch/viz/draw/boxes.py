@@ -17,7 +17,7 @@ _TITLE_HEIGHT, _LINE_HEIGHT, _ROW_HEIGHT = 19.0, 16.0, 17.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line in the lower part of a card: a name on the left, what it holds on the right."""
+    """One line in the lower part of a box: a name on the left, what it holds on the right."""
 
     name: str
     value: str
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colours of a card."""
+    """The colours of a box."""
 
     fill: str
     stroke: str
@@ -38,17 +38,17 @@ class Look:
 
 
 def tinted(hue: Hue, line: float = 1.2) -> Look:
-    """Return the look of a card in one hue."""
+    """Return the look of a box in one hue."""
     return Look(hue.tint, hue.line, line=line)
 
 
-PLAIN = Look(palette.CARD, palette.CARD_LINE)
+PLAIN = Look(palette.BOX, palette.BOX_LINE)
 GHOST = Look(palette.PAPER, palette.EDGE, palette.MUTED, palette.MUTED, dash=(4.0, 3.0))
 RESTING = Look(palette.REST, palette.FRAME, palette.MUTED, palette.MUTED)
 
 
 @dataclass(slots=True)
-class Card:
+class Box:
     """A box with a title, lines under it, and rows in a part of its own below those.
 
     `round` makes both ends semicircles where there are no rows: that is how leaves and results,
@@ -89,7 +89,7 @@ class Card:
         return shorten(clean(text), size, _WIDEST, bold=title)
 
     def draw(self, x: float, y: float, look: Look, row_hue: Hue = palette.SAVED) -> list[Shape]:
-        """Return the card's shapes with its upper left corner at (x, y)."""
+        """Return the box's shapes with its upper left corner at (x, y)."""
         radius = self.h / 2 if self.round and self.h < 60 else 16.0 if self.round else 7.0
         shapes: list[Shape] = [
             Rect(x, y, self.w, self.h, radius, look.fill, look.stroke, look.line, look.dash)

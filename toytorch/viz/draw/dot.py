@@ -10,7 +10,7 @@ import subprocess
 import sysconfig
 from collections.abc import Sequence
 
-from toytorch.viz.draw.boxes import Card
+from toytorch.viz.draw.boxes import Box
 from toytorch.viz.draw.layout import Layout
 from toytorch.viz.draw.scene import Command, Point
 from toytorch.viz.draw.text import clean
@@ -18,15 +18,15 @@ from toytorch.viz.draw.text import clean
 _INCH = 72.0  # picture units to one of dot's inches
 
 
-def source(cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -> str:
+def source(boxes: Sequence[Box], edges: Sequence[tuple[int, int]]) -> str:
     """Return the graph in the DOT language, boxes in their own size, as `dot` reads it."""
     lines = ["digraph backward {", "  ranksep=0.55; nodesep=0.35;"]
     lines.append('  node [shape=box, fixedsize=true, fontname="Helvetica", fontsize=10];')
-    for number, card in enumerate(cards):
-        rows = [f"{row.name}: {row.value}".rstrip(": ") for row in card.rows]
-        label = "\\n".join(_quoted(line) for line in (card.title, *card.lines, *rows))
-        style = ", style=rounded" if card.round else ""
-        w, h = card.w / _INCH, card.h / _INCH
+    for number, box in enumerate(boxes):
+        rows = [f"{row.name}: {row.value}".rstrip(": ") for row in box.rows]
+        label = "\\n".join(_quoted(line) for line in (box.title, *box.lines, *rows))
+        style = ", style=rounded" if box.round else ""
+        w, h = box.w / _INCH, box.h / _INCH
         lines.append(f'  n{number} [label="{label}", width={w:.3f}, height={h:.3f}{style}];')
     lines += [f"  n{upper} -> n{lower};" for upper, lower in edges]
     return "\n".join([*lines, "}"]) + "\n"
@@ -36,7 +36,7 @@ def _quoted(text: str) -> str:
     return clean(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def layout(cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -> Layout:
+def layout(boxes: Sequence[Box], edges: Sequence[tuple[int, int]]) -> Layout:
     """Return the layout that `dot` finds.
 
     Raises RuntimeError with what to do if there is no such program, or if it fails or hangs.
@@ -50,7 +50,7 @@ def layout(cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -> Layout:
         )
     run = subprocess.run(
         [program, "-Kdot", "-Tplain", "-Earrowhead=none"],
-        input=source(cards, edges).encode(),
+        input=source(boxes, edges).encode(),
         capture_output=True,
         timeout=120,
         check=False,
@@ -58,7 +58,7 @@ def layout(cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -> Layout:
     if run.returncode:
         said = run.stderr.decode(errors="replace").strip()
         raise RuntimeError(f"`dot` failed: {said or run.returncode}. layout='auto' needs no `dot`")
-    return parse(run.stdout.decode(), cards, edges)
+    return parse(run.stdout.decode(), boxes, edges)
 
 
 def _from_wheel() -> str | None:
@@ -67,9 +67,9 @@ def _from_wheel() -> str | None:
     return shutil.which(name) or shutil.which(name, path=sysconfig.get_path("scripts"))
 
 
-def parse(plain: str, cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -> Layout:
+def parse(plain: str, boxes: Sequence[Box], edges: Sequence[tuple[int, int]]) -> Layout:
     """Return the layout written in dot's -Tplain form, whose y axis points up."""
-    corners: list[Point] = [(0.0, 0.0)] * len(cards)
+    corners: list[Point] = [(0.0, 0.0)] * len(boxes)
     found: dict[tuple[str, str], list[tuple[Command, ...]]] = {}
     width = height = 0.0
     for line in plain.splitlines():
@@ -77,9 +77,9 @@ def parse(plain: str, cards: Sequence[Card], edges: Sequence[tuple[int, int]]) -
         if words[:1] == ["graph"]:
             width, height = float(words[2]) * _INCH, float(words[3]) * _INCH
         elif words[:1] == ["node"]:
-            card = cards[int(words[1][1:])]
+            box = boxes[int(words[1][1:])]
             x, y = float(words[2]) * _INCH, height - float(words[3]) * _INCH
-            corners[int(words[1][1:])] = (x - card.w / 2, y - card.h / 2)
+            corners[int(words[1][1:])] = (x - box.w / 2, y - box.h / 2)
         elif words[:1] == ["edge"]:
             numbers = [float(word) * _INCH for word in words[4 : 4 + 2 * int(words[3])]]
             points = [(x, height - y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]

@@ -21,8 +21,8 @@ FRAME = "#e4e0d8"
 INK = "#20262e"
 MUTED = "#5d6672"
 FAINT = "#a9b0b9"
-CARD = "#ffffff"
-CARD_LINE = "#c3c9d1"
+BOX = "#ffffff"
+BOX_LINE = "#c3c9d1"
 REST = "#f3f2ee"  # what is finished, or not in use
 
 BLUE = Hue("#2a6fb0", "#e4eff9")

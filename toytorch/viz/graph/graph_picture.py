@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toytorch.viz.draw import dot, palette
-from toytorch.viz.draw.boxes import GHOST, PLAIN, Card, Look, arrow, legend, moved, tinted
+from toytorch.viz.draw.boxes import GHOST, PLAIN, Box, Look, arrow, legend, moved, tinted
 from toytorch.viz.draw.layout import Layout, layered
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Scene, Text
@@ -68,19 +68,19 @@ def autograd_graph(
     if limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
     drawn = read(tensors, params, saved=saved, limit=limit)
-    cards = [card_of(vertex) for vertex in drawn.vertices]
+    boxes = [box_of(vertex) for vertex in drawn.vertices]
     if layout == "dot":
-        placed = dot.layout(cards, drawn.edges)
+        placed = dot.layout(boxes, drawn.edges)
     else:
-        placed = layered([card.size for card in cards], drawn.edges)
+        placed = layered([box.size for box in boxes], drawn.edges)
     summary = describe(drawn)
-    scene = compose(drawn, cards, placed, summary)
-    return AutogradGraph(scene, f"<{summary}>", dot.source(cards, drawn.edges))
+    scene = compose(drawn, boxes, placed, summary)
+    return AutogradGraph(scene, f"<{summary}>", dot.source(boxes, drawn.edges))
 
 
-def card_of(vertex: Vertex) -> Card:
-    """Return the card that shows a vertex: round for tensors, square for functions."""
-    return Card(vertex.title, vertex.lines, vertex.rows, round=vertex.kind in ("leaf", "result"))
+def box_of(vertex: Vertex) -> Box:
+    """Return the box that shows a vertex: round for tensors, square for functions."""
+    return Box(vertex.title, vertex.lines, vertex.rows, round=vertex.kind in ("leaf", "result"))
 
 
 def describe(drawn: Drawn) -> str:
@@ -112,8 +112,8 @@ def _names(names: Any) -> str:
     return f" ({', '.join(ordered[:6])}{more})"
 
 
-def compose(drawn: Drawn, cards: list[Card], placed: Layout, title: str) -> Scene:
-    """Return the scene: arrows under cards, a legend and, if parts are left out, a note below."""
+def compose(drawn: Drawn, boxes: list[Box], placed: Layout, title: str) -> Scene:
+    """Return the scene: arrows under boxes, a legend and, if parts are left out, a note below."""
     entries = [
         ("result", LOOKS["result"], True),
         ("node: what backward calls", PLAIN, False),
@@ -133,8 +133,8 @@ def compose(drawn: Drawn, cards: list[Card], placed: Layout, title: str) -> Scen
         ghostly = drawn.vertices[lower].kind == "hidden"
         dash = (4.0, 3.0) if ghostly else ()
         scene.add(*moved(arrow(route, dash=dash), left, MARGIN))
-    for vertex, card, (x, y) in zip(drawn.vertices, cards, placed.corners, strict=True):
-        scene.add(*card.draw(left + x, MARGIN + y, LOOKS[vertex.kind]))
+    for vertex, box, (x, y) in zip(drawn.vertices, boxes, placed.corners, strict=True):
+        scene.add(*box.draw(left + x, MARGIN + y, LOOKS[vertex.kind]))
     middle = scene.width / 2
     if drawn.note:
         scene.add(Text(middle, below + 8, drawn.note, palette.TEXT_SIZE, palette.INK, "middle"))

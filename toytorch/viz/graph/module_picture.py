@@ -6,7 +6,7 @@ from typing import Any
 
 from toytorch.nn import Module
 from toytorch.viz.draw import palette
-from toytorch.viz.draw.boxes import PLAIN, Card, Row, arrow, legend, moved, tinted
+from toytorch.viz.draw.boxes import PLAIN, Box, Row, arrow, legend, moved, tinted
 from toytorch.viz.draw.layout import layered
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Scene
@@ -37,15 +37,15 @@ def module_tree(model: Module, *, limit: int = 40) -> Picture:
         )
     paths = {id(m): path for path, m in model.named_modules()}
     known: dict[int, str] = {}
-    cards = [_card(m, names[id(m)], paths[id(m)], known) for m in modules]
-    placed = layered([c.size for c in cards], edges, gap_y=34.0)
+    boxes = [_box(m, names[id(m)], paths[id(m)], known) for m in modules]
+    placed = layered([c.size for c in boxes], edges, gap_y=34.0)
     parameters = list(model.parameters())
     numbers = sum(p.numel() for p in parameters if p.requires_grad)
     summary = (
         f"{type(model).__name__}: {_many(len(modules), 'module')}, "
         f"{_many(len(parameters), 'parameter')}, {numbers:,} numbers to learn"
     )
-    return Picture(_scene(modules, cards, placed, summary), f"<{summary}>")
+    return Picture(_scene(modules, boxes, placed, summary), f"<{summary}>")
 
 
 def _collect(
@@ -70,7 +70,7 @@ def _collect(
         edges.append((here, place[id(child)]))
 
 
-def _card(module: Module, names: list[str], path: str, known: dict[int, str]) -> Card:
+def _box(module: Module, names: list[str], path: str, known: dict[int, str]) -> Box:
     rows = []
     for name, value in module._parameters.items():
         if value is None:
@@ -89,14 +89,14 @@ def _card(module: Module, names: list[str], path: str, known: dict[int, str]) ->
         if value is not None
     ]
     kind = type(module).__name__
-    return Card(" / ".join(names), [] if names == [kind] else [kind], rows)
+    return Box(" / ".join(names), [] if names == [kind] else [kind], rows)
 
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}" + ("s" if count != 1 else "")
 
 
-def _scene(modules: list[Module], cards: list[Card], placed: Any, summary: str) -> Scene:
+def _scene(modules: list[Module], boxes: list[Box], placed: Any, summary: str) -> Scene:
     key, key_width, key_height = legend(
         [
             ("module", PLAIN, False),
@@ -109,9 +109,9 @@ def _scene(modules: list[Module], cards: list[Card], placed: Any, summary: str) 
     shapes: list[Any] = []
     for route in placed.routes:
         shapes += arrow(route, palette.EDGE, 1.4)
-    for module, card, (x, y) in zip(modules, cards, placed.corners):
+    for module, box, (x, y) in zip(modules, boxes, placed.corners):
         owns = any(p is not None for p in module._parameters.values())
-        shapes += card.draw(x, y, tinted(palette.BLUE) if owns else PLAIN, palette.SKY)
+        shapes += box.draw(x, y, tinted(palette.BLUE) if owns else PLAIN, palette.SKY)
     scene.add(*moved(shapes, dx, dy))
     scene.add(*moved(key, MARGIN, placed.height + MARGIN + 20))
     scene.ground()

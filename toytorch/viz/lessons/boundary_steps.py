@@ -119,7 +119,7 @@ class _Drawing:
                 )
             for run in runs - set(shown):
                 shown[run] = frame
-        self.scene.add(Rect(MARGIN, MARGIN, MAP, MAP, 4, stroke=palette.CARD_LINE))
+        self.scene.add(Rect(MARGIN, MARGIN, MAP, MAP, 4, stroke=palette.BOX_LINE))
 
     def dots(self) -> None:
         for (x, y), label in zip(self.points.tolist(), self.labels.tolist()):

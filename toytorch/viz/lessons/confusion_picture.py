@@ -96,7 +96,7 @@ def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Pic
                         y + 21,
                         str(count),
                         palette.TEXT_SIZE,
-                        palette.CARD if strong else palette.INK,
+                        palette.BOX if strong else palette.INK,
                         "middle",
                         i == j,
                     )

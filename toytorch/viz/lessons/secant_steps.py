@@ -261,7 +261,7 @@ class _Errors:
 
 def _frame(x: float, y: float, title: str) -> list[Shape]:
     return [
-        Rect(x, y, WIDE, TALL, 4, palette.CARD, palette.FRAME, 1.2),
+        Rect(x, y, WIDE, TALL, 4, palette.BOX, palette.FRAME, 1.2),
         Text(x, y - 9, title, palette.TITLE_SIZE, bold=True),
     ]
 
@@ -269,7 +269,7 @@ def _frame(x: float, y: float, title: str) -> list[Shape]:
 def _dot(point: Point, radius: float, hue: Hue) -> Rect:
     side = 2 * radius
     return Rect(
-        point[0] - radius, point[1] - radius, side, side, radius, hue.line, palette.CARD, 1.2
+        point[0] - radius, point[1] - radius, side, side, radius, hue.line, palette.BOX, 1.2
     )
 
 

@@ -135,7 +135,7 @@ def _block(block: Block, y: float) -> tuple[list[Shape], float, float]:
     cell = max([30.0, *(width(v, _VALUE) + 13 for v in block.values)])
     x = 0.0
     for at, value in enumerate(block.values):
-        shapes.append(Rect(x, y, cell - 2, _CELL, 4, palette.CARD, palette.CARD_LINE, 1.0))
+        shapes.append(Rect(x, y, cell - 2, _CELL, 4, palette.BOX, palette.BOX_LINE, 1.0))
         shapes.append(Text(x + cell / 2 - 1, y + 19, value, _VALUE, anchor="middle"))
         below = y + _CELL + 3
         for n, held in enumerate(block.tensors):

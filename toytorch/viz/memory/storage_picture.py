@@ -21,7 +21,7 @@ _MOST_CELLS = 48
 _GAP = 26.0  # width left for an ellipsis
 _WIDE = 760.0  # what does not fit beside each other goes below
 
-UNUSED = palette.CARD
+UNUSED = palette.BOX
 
 
 def storage(*tensors: Any, **named: Any) -> Picture:
@@ -149,7 +149,7 @@ def _cells(
         seen = [hue for hue, count in zip(hues, touches[cell], strict=True) if count]
         hue = palette.SHARED if sum(touches[cell]) > 1 else seen[0] if seen else None
         middle = x + wide / 2
-        fill, line = (hue.tint, hue.line) if hue else (UNUSED, palette.CARD_LINE)
+        fill, line = (hue.tint, hue.line) if hue else (UNUSED, palette.BOX_LINE)
         ink = palette.INK if seen else palette.MUTED
         shapes.append(Rect(x + 1, y, wide - 2, _CELL, 4.0, fill, line, 1.0))
         text = shorten(values[cell], 12.5, wide - 8)
