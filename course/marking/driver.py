@@ -24,6 +24,7 @@ _VARIANTS = {"stub", "reference", "mutant"}
 _COMPARED = {"agrees", "gradient", "second_derivative"}  # the second argument is right
 _KEPT = ("chapter", "minutes", "limit", "without", "inject")  # of an exercise's record
 _HOME = "course.exercises."
+LABEL = "<the course>"
 
 
 @functools.cache
@@ -63,7 +64,7 @@ def reference(found: Exercise, source: str = "") -> str:
 
 def whole(source: str) -> list[list[Any]]:
     """A text as the pieces of an answer: all its statements, in one cell."""
-    return [["<cell>", source, list(range(len(syntax.parse(source).body)))]]
+    return [[LABEL, source, list(range(len(syntax.parse(source).body)))]]
 
 
 @functools.cache

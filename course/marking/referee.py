@@ -49,6 +49,7 @@ class _Own(judge.Trial):
     """A trial of our own code, whose values have travelled as those of answers do."""
 
     def finished(self) -> list[Outcome]:
+        plain.same_dice()
         if not deadline.run(self.go, self.found.limit):
             self.outcomes.append(self.out_of_time())
         return self.outcomes
@@ -155,6 +156,7 @@ class Referee(judge.Trial):
                 self.place[1:] = [self.place[1] + 1, -1]
                 self.case = case
                 yield self.outcome(case)
+            self.place[1:] = [self.place[1] + 1, -1]  # no more steps of the last case
             last = self._next()
             if last.kind == "between":
                 raise _Between(last.came)

@@ -28,8 +28,8 @@ from course.records import Exercise
 
 _START = 90.0  # seconds until a worker must be ready: reading the framework on a busy machine
 _MOST = 96 * 2**20  # bytes that a worker may say
-_LINE = 8 * 2**20  # and in one line
-_JUDGING = 120.0  # seconds without a word from anybody
+_LINE = 4 * 2**20  # and in one line
+_JUDGING = 60.0  # seconds that judging may take in all
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _from_referee(worker: Worker, referee: Worker, said: queue.Queue[bytes]) -> 
 
 def _late(worker: Worker, referee: Worker, asked: float, worked: float, allowed: float) -> bool:
     waited, used = time.monotonic() - asked, processor(worker)
-    judged = processor(referee)  # meanwhile the worker waits
+    judged = min(processor(referee), _JUDGING)  # meanwhile the worker waits
     return waited > (3 * allowed if used else allowed) + judged or used - worked > allowed
 
 

@@ -230,6 +230,7 @@ def _answer(found: Exercise, job: dict[str, Any], talk: _Talk) -> None:
         talk.tell("borrowed", name)
         return
     talk.tell("begin")
+    plain.same_dice()
     done = threading.Event()
     in_time = deadline.run(lambda: _cases(found, made[0], talk, done), found.limit)
     last = "done" if done.is_set() else "cut" if in_time else "late"
