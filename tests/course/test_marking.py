@@ -207,12 +207,12 @@ def test_the_wall_refuses(tmp_path: Path, attack: str) -> None:
         ("import os\nfor n in range(20):\n    try: os.write(n, b'x green\\n')\n"
          "    except OSError: pass\nos._exit(0)", "ended"),
         ("from course.cases import Case\nCase.accepts = lambda *a: True", "red"),
-        ("import course.judge as j\nj._Trial.go = lambda self: None", "red"),
+        ("import course.judge as j\nj.Trial.go = lambda self: None", "red"),
         ("import course.cases as c\nc.same = lambda *a: True", "red"),
         ("for c in object.__subclasses__():\n"
-         "    if c.__name__ == 'Case': c.accepts = lambda *a: True", "suspect"),
+         "    if c.__name__ == 'Case': c.accepts = lambda *a: True", "red"),
         ("import hashlib, json.encoder as j\nj.encode_basestring_ascii = lambda s: '\"ok\"'\n"
-         "hashlib.sha256 = None", "red"),
+         "hashlib.sha256 = None", "ended"),
         ("import threading\nt = threading.current_thread()\n"
          "for x in vars(t).values():\n    if callable(x): x()", "red"),
     ],

@@ -21,7 +21,7 @@ import toytorch as torch
 from course import registry
 from course.cases import same
 from course.contents import ROOT, find
-from course.marking import driver, extract, known, plain, screen, submissions
+from course.marking import driver, extract, known, plain, screen, start, submissions, supervisor
 from course.marking.grade import Judged, Marker, Task
 from course.marking.submissions import Submission
 from course.marking.supervisor import Limits
@@ -429,3 +429,11 @@ def test_a_mistake_is_recognised_from_data(
     assert [(o.check, *o.signature) for o in judged.verdict.outcomes] == [
         (row[0], row[1], row[4]) for row in rows
     ]
+
+
+@pytest.mark.slow
+def test_the_two_processes_need_no_forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS and Windows, where each is a Python of its own."""
+    monkeypatch.setattr(start, "_FORKS", False)
+    whole = driver.whole(driver.reference(FIRST))
+    assert supervisor.work(FIRST, whole, Limits(20.0, 1024)).green
