@@ -64,6 +64,9 @@ def _objections(node: ast.AST) -> Iterator[str]:
         yield f"uses {node.id}"
     elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
         yield f"uses .{node.attr}"
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+        names = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        yield from (f"uses .{name}" for name in names if name in _DOORS)
     elif isinstance(node, ast.Constant) and node.value in _HIDDEN:
         yield f"names {node.value!r}"
     elif isinstance(node, ast.BinOp) and _text(node) in _HIDDEN:

@@ -108,6 +108,8 @@ def test_no_answer_of_the_course_is_screened_out(chapter: Chapter) -> None:
         "getattr(f, '__globals__')",
         "getattr(f, '__glo' + 'bals__')",
         "import inspect; inspect.getouterframes",
+        "import inspect; getattr(inspect, 'sys')",
+        "import inspect; inspect.importlib.import_module",
         "from numpy.lib import stride_tricks",
         "toytorch.serialization.os.remove('x')",
         "(i for i in ()).gi_frame.f_back",
