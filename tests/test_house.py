@@ -43,7 +43,8 @@ LIMITS = {
 ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
-    "core/op.py": ("words of formulas; kinds", "where logical_not view random"),
+    "core/node_class.py": ("words of conditions in formulas", "where logical_not"),
+    "core/op.py": ("kinds", "view random"),
     "jit/fuser/lower.py": ("steps of a loop program", "add mul pow prod sum where"),
     "kernels/table.py": ("kernels that a backend has, by their own names", ""),
     "kernels/conv_tile.py": ("parts of a layout", "split"),

@@ -444,9 +444,9 @@ look(size.broadcast_pair, broadcast_shape)
 # differently, and `target`, for writing in place.
 
 # %%
-from toytorch.core import dispatch
+from toytorch.core import compute
 
-look(dispatch.compute_pointwise, run)
+look(compute.compute_pointwise, run)
 
 # %% [markdown]
 # It is the *general* path. Most calls never see it: two plain float tensors

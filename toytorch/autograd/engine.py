@@ -280,7 +280,7 @@ class Engine:
             if not keep_graph:
                 node.release()
 
-    def _deliver(self, target: Any, grad: Tensor, pending: dict[Any, Any], sums: set[Any]) -> None:
+    def _deliver(self, target: Any, grad: Any, pending: dict[Any, Any], sums: set[Any]) -> None:
         """Adds a gradient to what waits at its target."""
         slots: Any
         key = target

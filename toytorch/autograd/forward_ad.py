@@ -18,7 +18,7 @@ import numpy as np
 
 from toytorch.autograd.api import grad
 from toytorch.autograd.modes import Mode, enable_grad, no_grad
-from toytorch.core import dispatch, inplace
+from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
@@ -94,11 +94,11 @@ class Level:
         """A write: the tangent of what is written goes where the value goes."""
         target = args[0]
         if not (op.derivatives and self.has_dual(args)):
-            return dispatch.inplace(op, args)
+            return write.inplace(op, args)
         with no_grad() if not state.local.grad else enable_grad():
             result = dispatch.call(op, args)
             (new,) = self.push(op, args, [result])
-        written = dispatch.inplace(op, args)
+        written = write.inplace(op, args)
         if new is None:
             new = zeros_like(written)
         tangent = self.get(target)
@@ -190,7 +190,7 @@ class Level:
                 elif kind[0] == "result":
                     values.append(result)
                 else:
-                    values.append(dispatch.TRAITS[kind[0]](args[kind[1]]))
+                    values.append(record.TRAITS[kind[0]](args[kind[1]]))
             part = op.derivatives[name](*values)
             if part is not None:
                 total = part if total is None else total + part

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from toytorch.core.dispatch import edge
-from toytorch.core.op import fit, revive
+from toytorch.core.node_class import fit, revive
+from toytorch.core.record import edge
 from toytorch.core.tensor import Tensor, alias
 from toytorch.facts import state
 from toytorch.facts.node import (

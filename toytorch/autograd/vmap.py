@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core import dispatch, inplace
+from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
@@ -53,8 +53,8 @@ class Batch:
             for v in seen if op.many else [seen]:
                 v._storage = args[0]._memory()
                 inplace.register_view(args[0], v)
-        if op.derivatives and state.local.grad and dispatch.wants_grad(op, args):
-            dispatch.record(op, args, seen)
+        if op.derivatives and state.local.grad and record.wants_grad(op, args):
+            record.record(op, args, seen)
         return seen
 
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -64,7 +64,7 @@ class Batch:
             self.check_randomness()
         whole = self.full(target)
         if not self.any_full(args):
-            return dispatch.inplace(op, args)
+            return write.inplace(op, args)
         if whole is None:
             raise RuntimeError(
                 f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists "
@@ -72,14 +72,14 @@ class Batch:
                 f"due to `other` being vmapped over but `self` not being vmapped over in {op.name}_"
                 ". Please try to use out-of-place operators instead of inplace arithmetic."
             )
-        needs = state.local.grad and bool(op.derivatives) and dispatch.wants_grad(op, args)
-        node = dispatch.record(op, args, target, overwritten=target) if needs else None
+        needs = state.local.grad and bool(op.derivatives) and record.wants_grad(op, args)
+        node = record.record(op, args, target, overwritten=target) if needs else None
         if op.random:
             if self.randomness == "same":
-                dispatch.inplace(op, args)  # the first example's numbers, for all
+                write.inplace(op, args)  # the first example's numbers, for all
                 whole.copy_(whole[0].clone().unsqueeze(0).expand(whole.shape))
             else:
-                dispatch.inplace(op, (whole, *args[1:]))
+                write.inplace(op, (whole, *args[1:]))
         else:
             whole.copy_(batching.run(op, args, self.full, self.size))
         inplace.bump(target)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import arguments, dispatch
+from toytorch.core import arguments, compute, dispatch, record, views
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor
@@ -418,7 +418,7 @@ def ufunc_of(op: Op) -> Any:
 def operate(op: Op, args: tuple[Any, ...]) -> Any:
     """An operator's call, which leaves operands that the op does not take to their own class."""
     other = args[1]
-    if isinstance(other, Tensor) or dispatch.fits(op.schema.args[1], other):
+    if isinstance(other, Tensor) or compute.fits(op.schema.args[1], other):
         return dispatch.call(op, args)
     return NotImplemented
 
@@ -450,14 +450,14 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "sequence": sequence,
         "Storage": Storage,
         "from_numpy": types.FROM_NUMPY,
-        "shape_of": dispatch.shape_of,
-        "dtype_of": dispatch.dtype_of,
-        "order_of": dispatch.is_column_major,
-        "layout_of": dispatch.layout_of,
+        "shape_of": record.shape_of,
+        "dtype_of": record.dtype_of,
+        "order_of": record.is_column_major,
+        "layout_of": record.layout_of,
         "spread": arguments.spread,
         "bound": arguments.bound,
         "missing": arguments.missing,
-        "view_of": dispatch.view_of,
-        "record": dispatch.record,
+        "view_of": views.view_of,
+        "record": record.record,
         "REQUIRED": REQUIRED,
     }

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-from toytorch.core.op import Op, generate
+from toytorch.core.node_class import generate
+from toytorch.core.op import Op
 
 STUB_NAME = "<toytorch: first call of a generated function>"
 STUB_SOURCE = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.core import arguments, dispatch, fast_path
+from toytorch.core import arguments, fast_path, write
 from toytorch.core.first_call import Generated
 from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
@@ -95,7 +95,7 @@ def make_inplace(op: Op) -> Any:
 
 def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
     """The source of the form with an underscore, and what its names stand for."""
-    names = {"inplace": dispatch.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
+    names = {"inplace": write.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
     params, passed, star = list[str](), list[str](), False
     for a in op.schema.args:
         if a.keyword_only and not star:

@@ -22,4 +22,5 @@ DType: TypeAlias = dtype
 Layout: TypeAlias = devices.layout
 MemoryFormat: TypeAlias = devices.memory_format
 Scalar: TypeAlias = int | float | complex | bool
+Ints: TypeAlias = int | Sequence[int]  # one for all dimensions, or one for each
 Nested: TypeAlias = "Scalar | Sequence[Nested]"  # what `tensor([[1, 2], [3, 4]])` is given

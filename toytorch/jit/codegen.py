@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import dispatch
-from toytorch.core.op import Op, generate
+from toytorch.core import dispatch, write
+from toytorch.core.node_class import generate
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as dtypes
 from toytorch.facts.pytree import tree_leaves
@@ -47,7 +48,7 @@ class Writer:
             "ndarray": np.ndarray,
             "empty": np.empty,
             "call": dispatch.call,
-            "inplace": dispatch.inplace,
+            "inplace": write.inplace,
             "wrap": wrap,
         }
         self.local: dict[Value, str] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import dispatch
+from toytorch.core import compute
 from toytorch.core.tensor import wrap
 from toytorch.facts import dtype as dtypes
 from toytorch.jit import types
@@ -40,7 +40,7 @@ def work_type(node: Node) -> Any:
             samples.append(wrap(np.empty((0,) * bool(v.type.shape), numpy_type(v)), v.type.dtype))
         else:
             samples.append(constant(v))
-    common = dispatch.common_dtype(op, tuple(samples))
+    common = compute.common_dtype(op, tuple(samples))
     if op.promotion == "float" and common.rank < 2:
         common = dtypes.get_default_dtype()
     return common.numpy

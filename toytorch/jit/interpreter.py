@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
-from toytorch.core import dispatch
+from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
@@ -98,7 +98,7 @@ def call_op(node: Node, args: list[Any]) -> Any:
             None if a.default is REQUIRED else a.default for a in op.schema.args[len(args) :]
         ]
     if node.writes:
-        return dispatch.inplace(op, tuple(args))
+        return write.inplace(op, tuple(args))
     return dispatch.call(op, tuple(args))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from toytorch.autograd.api import grad as gradients
 from toytorch.core import inplace as writing
-from toytorch.core.dispatch import view_of
 from toytorch.core.random import default_generator
 from toytorch.core.tensor import Tensor, new, wrap
+from toytorch.core.views import view_of
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
 from toytorch.facts.hints import Array

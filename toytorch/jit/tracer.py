@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from toytorch.core import dispatch
+from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
@@ -194,9 +194,9 @@ class Tracer:
     def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
         """An op wrote into its first argument."""
         if self.reason:
-            return dispatch.inplace(op, plain(args))
+            return write.inplace(op, plain(args))
         inputs = [self.value_of(a) for a in args]
-        result = dispatch.inplace(op, plain(args))
+        result = write.inplace(op, plain(args))
         name, dot, overload = op.name.partition(".")
         node = self.add(
             self.graph.make(

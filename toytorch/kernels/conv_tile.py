@@ -21,9 +21,9 @@ several dimensions that stay in registers for many rows at once; programs keep o
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.facts.hints import Array
 from toytorch.loops import processor
 from toytorch.loops.runtime.native import Call, Native
 
@@ -116,7 +116,7 @@ class Tile(Native):
 
         self.loop(start, end, self.rows if last else 1, body)
 
-    def tile(self, a: Array, bm: Value, c: Value, start: Value) -> None:
+    def tile(self, a: Value, bm: Value, c: Value, start: Value) -> None:
         """One tile: its sums in registers, then written to C."""
         b, each = self.b, range(self.vectors)
         lines = [self.moved(c, self.word(r), "row") for r in range(self.rows)]
@@ -129,7 +129,7 @@ class Tile(Native):
         step = self.word(self.step) if self.step else self.word_of["step"]
         apart = [b.mul(self.word(r), step) for r in range(self.rows)]
 
-        def multiply(a: Array, bm: Value, sums: Value) -> list[Any]:
+        def multiply(a: Value, bm: Value, sums: Sequence[Value]) -> list[Any]:
             right = [self.read(bm, v * self.lanes, self.vector) for v in each]
             out = []
             for r in range(self.rows):
@@ -140,7 +140,7 @@ class Tile(Native):
                 ]
             return out
 
-        def nested(depth: int, a: Array, bm: Value, sums: Value) -> list[Any]:
+        def nested(depth: int, a: Value, bm: Value, sums: Sequence[Value]) -> list[Any]:
             def body(i: Value, *sums: Value) -> list[Any]:
                 here = self.moved(a, i, f"sa{depth}"), self.moved(bm, i, f"sb{depth}")
                 return (

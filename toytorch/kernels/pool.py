@@ -83,19 +83,25 @@ class Pool(Native):
         n, y = b.udiv(i, word["lines"]), b.urem(i, word["lines"])
         down = self.range(self.lines, y)
 
-        def pixel(x: Array) -> None:
+        def pixel(x: Value) -> None:
             along = self.range(self.columns, x)
             self.count(word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes)
 
         self.count(word["columns"], pixel)
 
-    def range(self, table: Array, i: Value) -> list[Any]:
+    def range(self, table: Value, i: Value) -> list[Any]:
         """Start and end of a range of the source."""
         first = self.b.mul(i, self.word(2))
         return [self.get(table, self.b.add(first, self.word(k))) for k in (0, 1)]
 
     def pixel(
-        self, n: Value, y: Array, x: Array, c: Value, lines: Value, columns: Sequence[Any]
+        self,
+        n: Value,
+        y: Value,
+        x: Array,
+        c: Value,
+        lines: Sequence[Value],
+        columns: Sequence[Value],
     ) -> None:
         """Some channels of one pixel of the result, from ranges of lines and columns."""
         b, word = self.b, self.word_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toytorch.core import dispatch
+from toytorch.core import compute, dispatch
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 
@@ -50,7 +50,7 @@ def elementwise(op: Op, args: tuple[Any, ...], full: Callable[..., Any]) -> tupl
             for i in op.tensor_at
         )
     ):
-        common = dispatch.common_dtype(op, args)  # a batch of 0-d tensors promotes as one does
+        common = compute.common_dtype(op, args)  # a batch of 0-d tensors promotes as one does
     moved = list(args)
     for i in op.tensor_at:
         whole = full(args[i])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.core.dispatch import NUMBERS, fits
+from toytorch.core.compute import NUMBERS, fits
 from toytorch.core.function import make_operator
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Scalar

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.core import dispatch
+from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import DType, Scalar
@@ -59,7 +59,7 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
     )
     if op is None:
         return div(self, other, rounding_mode=rounding_mode)
-    return dispatch.inplace(op, (self, other))
+    return write.inplace(op, (self, other))
 
 
 @public("max", method=True, returns=EXTREME)
@@ -215,7 +215,7 @@ def abs_(self: Tensor) -> Tensor:
     """In-place absolute value."""
     if self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return dispatch.inplace(arithmetic.abs, (self,))
+    return write.inplace(arithmetic.abs, (self,))
 
 
 def _running_inplace(name: str, op: Op) -> Any:
@@ -228,7 +228,7 @@ def _running_inplace(name: str, op: Op) -> Any:
             )
         if self.dtype is types.bool:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-        return dispatch.inplace(op, (self, dim, dtype))
+        return write.inplace(op, (self, dim, dtype))
 
     method.__name__ = name + "_"
     method.__doc__ = f"In-place form of `{name}`."

@@ -40,8 +40,8 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,

@@ -313,7 +313,7 @@ def count(state: dict[str, Any]) -> int:
     return int(step)
 
 
-def check_betas(betas: Sequence[float]) -> None:
+def check_betas(betas: Sequence[float | Tensor]) -> None:
     """Refuses decay rates outside [0, 1)."""
     for i, beta in enumerate(betas):
         if not 0.0 <= float(beta) < 1.0:

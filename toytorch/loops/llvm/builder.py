@@ -91,7 +91,7 @@ class Builder:
 
     # -- words of tables --------------------------------------------------------------------------
 
-    def index(self, k: int) -> Any:
+    def index(self, k: int | Value) -> Any:
         """A Python number as a word; a word stays as it is."""
         return self.word(k) if isinstance(k, int) else k
 
@@ -118,15 +118,15 @@ class Builder:
 
     # -- values of any type in memory -------------------------------------------------------------
 
-    def place(self, base: Value, index: Value, type: Type | str) -> Any:
+    def place(self, base: Value, index: int | Value, type: Type | str) -> Any:
         """The address of a value of a type, `index` elements after a pointer."""
         return self.b.bitcast(self.b.gep(base, [self.index(index)]), self.type(type).as_pointer())
 
-    def load(self, base: Value, index: Value, type: Type | str, align: int) -> Any:
+    def load(self, base: Value, index: int | Value, type: Type | str, align: int) -> Any:
         """The value of a type, `index` elements after a pointer."""
         return self.b.load(self.place(base, index, type), align=align)
 
-    def store(self, value: Value, base: Value, index: Value, align: int) -> None:
+    def store(self, value: Value, base: Value, index: int | Value, align: int) -> None:
         """Writes a value `index` elements after a pointer."""
         self.b.store(value, self.place(base, index, value.type), align=align)
 
@@ -161,9 +161,9 @@ class Builder:
 
     def loop(
         self,
-        start: Value,
+        start: int | Value,
         end: Value,
-        step: Value,
+        step: int | Value,
         body: Callable[..., Any],
         loop_carried: Sequence[Any] = (),
     ) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from toytorch.core import dispatch
+from toytorch.core import write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
@@ -66,7 +66,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 
 def _run(op: Op, input: Tensor, inplace: bool, *rest: Tensor | float) -> Any:
     """A record, or its in-place form."""
-    return dispatch.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
+    return write.inplace(op, (input, *rest)) if inplace else op.function(input, *rest)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

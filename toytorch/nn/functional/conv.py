@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.ops.nn import fold as columns
 from toytorch.ops.nn.conv import (
     conv1d,
@@ -32,10 +31,10 @@ __all__ = [
 
 def unfold(
     input: Tensor,
-    kernel_size: int | Sequence[int],
-    dilation: int | Sequence[int] = 1,
-    padding: int = 0,
-    stride: int | Sequence[int] = 1,
+    kernel_size: Ints,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    stride: Ints = 1,
 ) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
     sizes = [
@@ -52,11 +51,11 @@ def unfold(
 
 def fold(
     input: Tensor,
-    output_size: Sequence[int],
-    kernel_size: int,
-    dilation: int = 1,
-    padding: int = 0,
-    stride: int = 1,
+    output_size: Ints,
+    kernel_size: Ints,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    stride: Ints = 1,
 ) -> Tensor:
     """Columns (B, C·KH·KW, P) added where their windows lie in images (B, C, H, W)."""
     sizes = [

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
 from toytorch.ops.nn import resize
@@ -75,7 +76,7 @@ def _check_line(
 
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: int | Sequence[int],
+    kernel_size: Ints,
     stride: Any = None,
     padding: Any = 0,
     dilation: Any = 1,
@@ -98,10 +99,10 @@ def max_pool1d_with_indices(
 
 def max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: int,
-    stride: int | None = None,
-    padding: int = 0,
-    dilation: int = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Pair:
@@ -111,10 +112,10 @@ def max_pool2d_with_indices(
 
 def max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: int,
-    stride: int | None = None,
-    padding: int = 0,
-    dilation: int | Sequence[int] = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Pair:
@@ -124,10 +125,10 @@ def max_pool3d_with_indices(
 
 def max_pool1d(
     input: Tensor,
-    kernel_size: int,
-    stride: int | Sequence[int] | None = None,
-    padding: int = 0,
-    dilation: int | tuple[int, ...] = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -138,10 +139,10 @@ def max_pool1d(
 
 def max_pool2d(
     input: Tensor,
-    kernel_size: int,
-    stride: int | None = None,
-    padding: int = 0,
-    dilation: int = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -158,10 +159,10 @@ def max_pool2d(
 
 def max_pool3d(
     input: Tensor,
-    kernel_size: int,
-    stride: int | None = None,
-    padding: int = 0,
-    dilation: int | Sequence[int] = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -255,9 +256,9 @@ def adaptive_max_pool3d(
 @takes_words()
 def avg_pool1d(
     input: Tensor,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -278,9 +279,9 @@ def avg_pool1d(
 @takes_words()
 def avg_pool2d(
     input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | None = None,
-    padding: int = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -296,9 +297,9 @@ def avg_pool2d(
 @takes_words()
 def avg_pool3d(
     input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | None = None,
-    padding: int = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -330,7 +331,7 @@ def _power_mean(
     n: int,
     input: Tensor,
     norm_type: float,
-    kernel_size: int,
+    kernel_size: Ints,
     stride: Any,
     ceil_mode: bool,
     pool: Callable[..., Any],
@@ -353,8 +354,8 @@ def _power_mean(
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
-    kernel_size: int,
-    stride: int | Sequence[int] | None = None,
+    kernel_size: Ints,
+    stride: Ints | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, L)."""
@@ -364,8 +365,8 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
-    kernel_size: int,
-    stride: int | Sequence[int] | None = None,
+    kernel_size: Ints,
+    stride: Ints | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, H, W)."""
@@ -373,7 +374,7 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
     """(Σ xᵖ)^{1/p} of every window of (B, C, D, H, W)."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode, avg_pool3d)
@@ -416,7 +417,7 @@ def _fractional(
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: int | Sequence[int] | None,
+    kernel_size: Ints | None,
     output_size: int | Sequence[int | None] | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
@@ -428,7 +429,7 @@ def fractional_max_pool2d_with_indices(
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: int | Sequence[int] | None,
+    kernel_size: Ints | None,
     output_size: int | Sequence[int | None] | None = None,
     output_ratio: Any = None,
     return_indices: bool = False,
@@ -441,7 +442,7 @@ def fractional_max_pool3d_with_indices(
 @tensor_first
 def fractional_max_pool2d(
     input: Tensor,
-    kernel_size: int | Sequence[int],
+    kernel_size: Ints,
     output_size: int | Sequence[int | None] | None = None,
     output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
@@ -454,7 +455,7 @@ def fractional_max_pool2d(
 
 def fractional_max_pool3d(
     input: Tensor,
-    kernel_size: int | Sequence[int],
+    kernel_size: Ints,
     output_size: int | Sequence[int | None] | None = None,
     output_ratio: tuple[float, ...] | None = None,
     return_indices: bool = False,
@@ -496,9 +497,9 @@ def _unpooled_sizes(
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: int | tuple[int, ...],
+    kernel_size: Ints,
     stride: tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    padding: Ints = 0,
     output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, L) back where max_pool1d found them."""
@@ -510,9 +511,9 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: int | tuple[int, ...],
-    stride: tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, H, W) back where max_pool2d found them."""
@@ -523,9 +524,9 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: int,
-    stride: Any = None,
-    padding: int = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     output_size: int | Sequence[int | None] | None = None,
 ) -> Tensor:
     """Puts maxima (B, C, D, H, W) back where max_pool3d found them."""

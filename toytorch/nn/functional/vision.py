@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.hints import Ints
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -127,7 +128,7 @@ LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 def interpolate(
     input: Tensor,
-    size: Sequence[int] | None = None,
+    size: Ints | None = None,
     scale_factor: float | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,

@@ -99,7 +99,7 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._name_at(index)]
@@ -164,7 +164,7 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(list(self._modules.values())[index])
         return self._modules[self._name_at(index)]

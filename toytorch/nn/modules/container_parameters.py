@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -13,7 +13,7 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 
 
-def _as_parameter(value: Tensor) -> Any:
+def _as_parameter(value: Any) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
     return (
         Parameter(value)
@@ -22,7 +22,7 @@ def _as_parameter(value: Tensor) -> Any:
     )
 
 
-def _line(key: int | str, value: Tensor, kind: str) -> str:
+def _line(key: int | str, value: Any, kind: str) -> str:
     """How one entry is printed."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
@@ -40,7 +40,7 @@ class ParameterList(Module):
     ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
     """
 
-    def __init__(self, values: Sequence[Tensor] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -52,12 +52,12 @@ class ParameterList(Module):
             raise IndexError(f"index {at} is out of range")
         return str(at % self._size)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(self[i] for i in range(*index.indices(len(self))))
         return getattr(self, self._name_at(index))
 
-    def __setitem__(self, index: int, param: Tensor) -> None:
+    def __setitem__(self, index: int, param: Any) -> None:
         setattr(self, self._name_at(index), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
-    def append(self, value: Tensor) -> ParameterList:
+    def append(self, value: Any) -> ParameterList:
         """Adds one at the end."""
         self._size += 1
         self[self._size - 1] = value

@@ -8,7 +8,7 @@ from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Ints
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -44,7 +44,7 @@ class _ConvNd(Module):
         out_channels: int,
         kernel_size: tuple[int, ...],
         stride: tuple[int, ...],
-        padding: Sequence[int],
+        padding: Sequence[int] | str,
         dilation: tuple[int, ...],
         transposed: bool,
         output_padding: tuple[int, ...],
@@ -136,10 +136,10 @@ class _Conv(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int = 0,
-        dilation: int = 1,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -211,13 +211,13 @@ class _ConvTransposeNd(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int = 0,
-        output_padding: int = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: int = 1,
+        dilation: Ints = 1,
         padding_mode: str = "zeros",
         device: Device = None,
         dtype: DType | None = None,

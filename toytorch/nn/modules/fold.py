@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -18,7 +19,7 @@ class Unfold(Module):
     """
 
     def __init__(
-        self, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1
+        self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
     ) -> None:
         super().__init__()
         self.kernel_size, self.dilation = kernel_size, dilation
@@ -40,10 +41,10 @@ class Fold(Module):
     def __init__(
         self,
         output_size: Sequence[int],
-        kernel_size: int,
-        dilation: int = 1,
-        padding: int = 0,
-        stride: int = 1,
+        kernel_size: Ints,
+        dilation: Ints = 1,
+        padding: Ints = 0,
+        stride: Ints = 1,
     ) -> None:
         super().__init__()
         self.output_size, self.kernel_size, self.dilation = output_size, kernel_size, dilation

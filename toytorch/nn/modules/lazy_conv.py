@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Ints
 from toytorch.nn.modules import conv
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.parameter import UninitializedParameter
@@ -26,9 +26,9 @@ class _LazyConv(LazyModuleMixin):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
         *rest: Any,
         bias: bool = True,
         device: Device = None,

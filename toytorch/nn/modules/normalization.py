@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Ints
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -22,7 +22,7 @@ class LayerNorm(Module):
 
     def __init__(
         self,
-        normalized_shape: int,
+        normalized_shape: Ints,
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,

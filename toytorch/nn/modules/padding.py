@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -15,7 +16,7 @@ class _PadNd(Module):
     dims = 0
     padding: tuple[int, ...]
 
-    def __init__(self, padding: int) -> None:
+    def __init__(self, padding: Ints) -> None:
         super().__init__()
         self.padding = _ntuple(2 * self.dims)(padding)
 
@@ -29,7 +30,7 @@ class _PadNd(Module):
 class _ConstantPadNd(_PadNd):
     """A border of one value."""
 
-    def __init__(self, padding: int, value: float) -> None:
+    def __init__(self, padding: Ints, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -61,7 +62,7 @@ class ConstantPad3d(_ConstantPadNd):
 class ZeroPad1d(ConstantPad1d):
     """A border of zeros around (B, C, L)."""
 
-    def __init__(self, padding: int) -> None:
+    def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -77,7 +78,7 @@ class ZeroPad2d(ConstantPad2d):
               [0., 0.]]]])
     """
 
-    def __init__(self, padding: int) -> None:
+    def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -87,7 +88,7 @@ class ZeroPad2d(ConstantPad2d):
 class ZeroPad3d(ConstantPad3d):
     """A border of zeros around (B, C, D, H, W)."""
 
-    def __init__(self, padding: int) -> None:
+    def __init__(self, padding: Ints) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:

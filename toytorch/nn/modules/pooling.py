@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -29,10 +30,10 @@ class _MaxPoolNd(_Pool):
 
     def __init__(
         self,
-        kernel_size: int,
-        stride: int | None = None,
-        padding: int = 0,
-        dilation: int = 1,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -80,7 +81,7 @@ class _MaxUnpoolNd(_Pool):
     shown = ("kernel_size", "stride", "padding")
     dims = 0
 
-    def __init__(self, kernel_size: int, stride: int | None = None, padding: int = 0) -> None:
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
         each = _ntuple(self.dims)
         self.kernel_size, self.padding = each(kernel_size), each(padding)
@@ -118,7 +119,7 @@ class _FractionalMaxPoolNd(Module):
 
     def __init__(
         self,
-        kernel_size: int,
+        kernel_size: Ints,
         output_size: Any = None,
         output_ratio: Sequence[float] | None = None,
         return_indices: bool = False,
@@ -174,9 +175,9 @@ class AvgPool1d(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size: int,
-        stride: int | None = None,
-        padding: int = 0,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -202,9 +203,9 @@ class _WidePool(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size: int,
-        stride: int | None = None,
-        padding: int = 0,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -243,7 +244,11 @@ class _LPPoolNd(_Pool):
     shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
 
     def __init__(
-        self, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False
+        self,
+        norm_type: float,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        ceil_mode: bool = False,
     ) -> None:
         super().__init__()
         self.norm_type, self.kernel_size = norm_type, kernel_size
@@ -279,7 +284,7 @@ class LPPool3d(_LPPoolNd):
 class _AdaptiveMaxPoolNd(_Pool):
     shown = ("output_size",)
 
-    def __init__(self, output_size: int, return_indices: bool = False) -> None:
+    def __init__(self, output_size: Ints, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size, self.return_indices = output_size, return_indices
 

@@ -21,7 +21,7 @@ from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
 
 if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
+    pass
 
 
 Spans = list[tuple[int, int]]
@@ -86,7 +86,7 @@ def lstm_forward(
     h0: Array,
     c0: Array,
     w_hh: Array,
-    w_hr: Tensor | None,
+    w_hr: Array | None,
     spans: Spans,
 ) -> tuple[Any, ...]:
     """i, f, o = σ(·), g = tanh(·); c ← f·c + i·g; h ← o·tanh c, projected where there is w_hr.
@@ -190,7 +190,7 @@ def lstm_backward(
 
 
 def gru_forward(
-    xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, b_hh: Array, spans: Spans
+    xp: ArrayModule, gates: Array, h0: Array, w_hh: Array, b_hh: Array | None, spans: Spans
 ) -> tuple[Any, ...]:
     """r, z = σ(·); n = tanh(input's share + r·state's share); h ← n + z·(h - n).
 
@@ -223,7 +223,7 @@ def gru_forward(
 def gru_backward(
     xp: ArrayModule,
     grads: Sequence[Array],
-    inputs: Sequence[Array],
+    inputs: Sequence[Any],
     saved: Sequence[Array],
     spans: Spans,
 ) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ class _Table(Module):
         rows: int,
         width: int,
         padding_idx: int | None,
-        weight: Tensor,
+        weight: Tensor | None,
         freeze: bool,
         device: Device,
         dtype: DType | None,

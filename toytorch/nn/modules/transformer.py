@@ -34,7 +34,7 @@ def _get_clones(module: Module, N: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-def activation_of(given: Callable[..., Any]) -> Any:
+def activation_of(given: str | Callable[..., Any]) -> Any:
     """An activation by name, or the function or module itself."""
     return _get_activation_fn(given) if isinstance(given, str) else given
 
@@ -67,7 +67,7 @@ class _Layer(Module):
         nhead: int,
         width: int,
         dropout: float,
-        activation: Callable[..., Any],
+        activation: str | Callable[..., Any],
         eps: float,
         batch_first: bool,
         norm_first: bool,
@@ -115,7 +115,7 @@ class TransformerEncoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Callable[..., Any] = F.relu,
+        activation: str | Callable[..., Any] = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -163,7 +163,7 @@ class TransformerDecoderLayer(_Layer):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Callable[..., Any] = F.relu,
+        activation: str | Callable[..., Any] = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Ints
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
@@ -21,7 +21,7 @@ class Upsample(Module):
 
     def __init__(
         self,
-        size: Sequence[int] | None = None,
+        size: Ints | None = None,
         scale_factor: float | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
@@ -57,16 +57,12 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """(B, C, H, W) enlarged by repeating pixels."""
 
-    def __init__(
-        self, size: Sequence[int] | None = None, scale_factor: float | None = None
-    ) -> None:
+    def __init__(self, size: Ints | None = None, scale_factor: float | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """(B, C, H, W) enlarged by bilinear interpolation, corners aligned."""
 
-    def __init__(
-        self, size: Sequence[int] | None = None, scale_factor: float | None = None
-    ) -> None:
+    def __init__(self, size: Ints | None = None, scale_factor: float | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

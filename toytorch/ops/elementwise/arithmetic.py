@@ -170,13 +170,13 @@ def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
     return (g * (other * self ** (other - 1))).masked_fill(other == 0, 0)
 
 
-def _pow_other(g: Tensor, self: Tensor, other: Tensor, result: Tensor) -> Any:
-    if not hasattr(self, "log"):
+def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) -> Any:
+    if isinstance(self, (int, float, complex)):
         if self == 0:
             return (g * 0).masked_fill(other < 0, math.nan) if not other.dtype.is_complex else g * 0
         return (
             g * (result * math.log(self))
-            if isinstance(self, (int, float)) and self > 0
+            if not isinstance(self, complex) and self > 0
             else g * result * _log_of(self, other)
         )
     zero = (self == 0) & (
@@ -194,7 +194,7 @@ def _no_fraction(common: DType, args: Sequence[Any]) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-def _pow_variant(self: Tensor, other: Scalar | Tensor) -> int:
+def _pow_variant(self: Tensor | Scalar, other: Scalar | Tensor) -> int:
     return 0 if not hasattr(other, "dtype") else 1 if hasattr(self, "dtype") else 2
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core import dispatch
-from toytorch.core.dispatch import NUMBERS
+from toytorch.core import write
+from toytorch.core.compute import NUMBERS
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
@@ -87,7 +87,7 @@ def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 def ldexp_(self: Tensor, other: Any) -> Tensor:
     """In-place form of `ldexp`."""
     power: Any = elementwise.pow.function(2.0, _as_exponent(self, other))
-    return dispatch.inplace(elementwise.mul, (self, power))
+    return write.inplace(elementwise.mul, (self, power))
 
 
 def _need_one_type(common: DType, args: Sequence[Any]) -> None:
@@ -260,4 +260,4 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
             f"the base given to float_power_ has dtype {self.dtype.legacy} but the "
             f"operation's result requires dtype {wide.legacy}"
         )
-    return dispatch.inplace(elementwise.pow, (self, _double(exponent)))
+    return write.inplace(elementwise.pow, (self, _double(exponent)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import copy_order, wrap_dim
 from toytorch.ops.define import define, general
 from toytorch.ops.indexing.by_index import add_at, type_name
@@ -173,13 +173,13 @@ FILLED = Refusals(
 )
 
 
-def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array) -> Any:
+def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Scalar) -> Any:
     d = _vector_index(FILLED, a, dim, i)
     if isinstance(value, complex) and a.dtype.kind != "c":
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
-    if getattr(value, "ndim", 0):
+    if not isinstance(value, (int, float, complex)) and value.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor "
             f"with {value.ndim} dimension(s)."

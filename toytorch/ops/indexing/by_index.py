@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import define, general, pointwise
@@ -157,9 +157,9 @@ def _need_mask(name: str, mask: Array) -> None:
         )
 
 
-def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array) -> Any:
+def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) -> Any:
     _need_mask("masked_fill_", mask)
-    if getattr(value, "ndim", 0):
+    if not isinstance(value, (int, float, complex)) and value.ndim:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor"
             f" with {value.ndim} dimension(s)."

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core import dispatch
+from toytorch.core import dispatch, write
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array
@@ -64,8 +64,8 @@ def scatter_(
     """Writes src (or a value) at the places that index names."""
     source = value if src is None else src
     if reduce is not None:
-        return dispatch.inplace(*_reducing(self, dim, index, source, reduce))
-    return dispatch.inplace(along_dim.scatter, (self, dim, index, source))
+        return write.inplace(*_reducing(self, dim, index, source, reduce))
+    return write.inplace(along_dim.scatter, (self, dim, index, source))
 
 
 # -- index tensors for all dimensions -------------------------------------------------------------
@@ -95,7 +95,7 @@ def index_put_(
     accumulate: builtins.bool = False,
 ) -> Tensor:
     """Writes values at index tensors."""
-    return dispatch.inplace(
+    return write.inplace(
         indexed.index_put, (self, _full_indices(self, indices), values, accumulate)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from toytorch.core import dispatch
+from toytorch.core import write
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import cast_to, composed, operands
 from toytorch.facts.size import broadcast_pair, wrap_dims
@@ -40,7 +40,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 2 and n == 2 and out is None:
         return matmul.mm.function(input, other)
     if out is not None:
-        dispatch.refuse_grad("matmul", (input, other), out)
+        write.refuse_grad("matmul", (input, other), out)
         if out.dtype is not input.dtype:
             raise RuntimeError(
                 f"Expected out tensor to have dtype {input.dtype.name}, but got "

@@ -15,7 +15,7 @@ from typing import Any
 
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.ops import flops
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.matmul import C_NAMES, _names
@@ -293,9 +293,9 @@ def convolve(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: int | Sequence[int],
-    padding: int | str | Sequence[int],
-    dilation: int | Sequence[int],
+    stride: Ints,
+    padding: Ints | str | Sequence[int],
+    dilation: Ints,
     groups: int,
 ) -> Tensor:
     """Convolution over n dimensions, of one image or a batch."""
@@ -336,11 +336,11 @@ def convolve_transposed(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    output_padding: int | Sequence[int],
+    stride: Ints,
+    padding: Ints,
+    output_padding: Ints,
     groups: int,
-    dilation: int | Sequence[int],
+    dilation: Ints,
 ) -> Tensor:
     """Transposed convolution over n dimensions, of one image or a batch."""
     name = f"conv_transpose{n}d"
@@ -363,9 +363,9 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int | str = 0,
-    dilation: int = 1,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, L) with (O, C/groups, K)."""
@@ -377,9 +377,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | str | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, H, W) with (O, C/groups, KH, KW).
@@ -396,9 +396,9 @@ def conv3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (B, C, D, H, W) with (O, C/groups, KD, KH, KW)."""
@@ -410,11 +410,11 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    output_padding: int = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: int = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The gradient of conv1d as a layer: (B, C, L) with (C, O/groups, K)."""
     return convolve_transposed(
@@ -427,11 +427,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: int | Sequence[int] = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The gradient of conv2d as a layer: (B, C, H, W) with (C, O/groups, KH, KW)."""
     return convolve_transposed(
@@ -444,11 +444,11 @@ def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: int | Sequence[int] = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The gradient of conv3d as a layer: (B, C, D, H, W) with (C, O/groups, KD, KH, KW)."""
     return convolve_transposed(

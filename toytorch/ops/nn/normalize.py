@@ -135,8 +135,8 @@ def _batch_norm(
     a: Array,
     weight: Array | None,
     bias: Array | None,
-    running_mean: Tensor,
-    running_var: Tensor,
+    running_mean: Array | None,
+    running_var: Array | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -159,6 +159,9 @@ def _batch_norm(
         saved = mean.reshape(-1), rstd.reshape(-1)
         scale = rstd
     else:
+        assert (
+            running_mean is not None and running_var is not None
+        )  # asked for by the public function
         made = x - running_mean.astype(x.dtype).reshape(column)
         scale = 1 / xp.sqrt(running_var.astype(x.dtype) + x.dtype.type(eps)).reshape(column)
         saved = xp.zeros(0, x.dtype), xp.zeros(0, x.dtype)
@@ -174,8 +177,8 @@ def _compiled_batch_norm(
     x: Any,
     weight: Array | None,
     bias: Array | None,
-    running_mean: Tensor,
-    running_var: Tensor,
+    running_mean: Array | None,
+    running_var: Array | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -183,6 +186,7 @@ def _compiled_batch_norm(
     """The same in compiled loops, or None."""
     weight, bias = (None if v is None else v.astype(x.dtype, copy=False) for v in (weight, bias))
     if not training:
+        assert running_mean is not None and running_var is not None
         mean, var = (v.astype(x.dtype, copy=False) for v in (running_mean, running_var))
         scale = 1 / xp.sqrt(var + x.dtype.type(eps))
         scale = scale if weight is None else scale * weight
@@ -278,8 +282,8 @@ def _batch_norm_weight(
     gs: Sequence[Tensor],
     input: Tensor,
     weight: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     eps: float,
     result1: Tensor,
@@ -349,7 +353,7 @@ def normalize_batch(
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
         if value is None and not training and name.startswith("running"):
-            raise RuntimeError(f"Expected {name} to be defined when training=False")
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         return normalize_half_batch(
             input, weight, bias, running_mean, running_var, training, momentum, eps

@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import type_name
@@ -45,19 +45,16 @@ def full(name: str, what: str, value: Any, n: int) -> tuple[int, ...]:
 def arguments(
     name: str,
     n: int,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int] | int,
+    kernel: Ints,
+    stride: Ints | None,
+    padding: Ints,
+    dilation: Ints,
 ) -> tuple[Any, Any, Any, Any]:
     """A pool's sizes, each as n ints; the stride is the kernel's size if not given."""
-    kernel = full(name, "kernel_size", kernel, n)
-    stride = (
-        kernel
-        if stride is None or stride == () or stride == []
-        else full(name, "stride", stride, n)
-    )
-    return kernel, stride, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
+    window = full(name, "kernel_size", kernel, n)
+    given = stride is not None and stride not in ((), [])
+    steps = full(name, "stride", stride, n) if given else window
+    return window, steps, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
 
 
 def out_sizes(
@@ -133,46 +130,42 @@ def _max_pool(n: int) -> Op:
     def forward(
         xp: ArrayModule,
         a: Array,
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
+        kernel: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
         ceil_mode: bool,
     ) -> Any:
         _need(name, a, "fiu")
-        kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
-        out = out_sizes(name, a, n, kernel, stride, padding, dilation, ceil_mode)
-        found = (
-            attempt(xp, "max_pool", a, kernel, stride, padding, dilation, out) if n == 2 else None
-        )
+        window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
+        out = out_sizes(name, a, n, window, steps, pad, apart, ceil_mode)
+        found = attempt(xp, "max_pool", a, window, steps, pad, apart, out) if n == 2 else None
         if found is not None:
             return found
-        made = max_arrays(xp, a, kernel, stride, padding, dilation, out)
+        made = max_arrays(xp, a, window, steps, pad, apart, out)
         return tuple(_as(a, v) for v in made)
 
     def backward(
         xp: ArrayModule,
         g: Array,
         a: Array,
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
+        kernel: Ints,
+        stride: Ints | None,
+        padding: Ints,
+        dilation: Ints,
         ceil_mode: bool,
         indices: Array,
     ) -> Any:
-        kernel, stride, padding, dilation = arguments(name, n, kernel, stride, padding, dilation)
+        window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
         found = (
-            attempt(
-                xp, "max_pool_backward", g, indices, a.shape[-2:], kernel, stride, padding, dilation
-            )
+            attempt(xp, "max_pool_backward", g, indices, a.shape[-2:], window, steps, pad, apart)
             if n == 2
             else None
         )
         if found is not None:
             return found
-        apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation))
-        return _as(a, put_flat(xp, g, indices, a.shape[-n:], apart))
+        disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, steps, apart))
+        return _as(a, put_flat(xp, g, indices, a.shape[-n:], disjoint))
 
     share = general(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
@@ -245,9 +238,9 @@ def _average_pool(n: int) -> Op:
     def forward(
         xp: ArrayModule,
         a: Array,
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
+        kernel: Ints,
+        stride: Ints | None,
+        padding: Ints,
         ceil_mode: bool,
         include: bool,
         divisor: int | None,
@@ -255,10 +248,10 @@ def _average_pool(n: int) -> Op:
         _need(name, a, "fi")
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
-        kernel, stride, padding, ones = arguments(name, n, kernel, stride, padding, 1)
-        out = out_sizes(name, a, n, kernel, stride, padding, ones, ceil_mode)
+        window, steps, pad, ones = arguments(name, n, kernel, stride, padding, 1)
+        out = out_sizes(name, a, n, window, steps, pad, ones, ceil_mode)
         if a.dtype.kind == "i":
-            maps, counts = average_maps(a.shape[-n:], kernel, stride, padding, out, include)
+            maps, counts = average_maps(a.shape[-n:], window, steps, pad, out, include)
             shared = math.prod(np.ix_(*counts)) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
         found = (
@@ -266,18 +259,18 @@ def _average_pool(n: int) -> Op:
                 xp,
                 "mean_pool",
                 a,
-                kernel,
-                stride,
-                padding,
+                window,
+                steps,
+                pad,
                 out,
-                factors(a.shape[-n:], kernel, stride, padding, out, include, divisor),
+                factors(a.shape[-n:], window, steps, pad, out, include, divisor),
             )
             if n == 2
             else None
         )
         if found is not None:
             return found
-        maps, rest = plan(a.shape[-n:], kernel, stride, padding, out, include, divisor)
+        maps, rest = plan(a.shape[-n:], window, steps, pad, out, include, divisor)
         made = _as(a, apply_all(xp, a, maps))
         return made if rest == 1 else made / made.dtype.type(rest)
 
@@ -285,28 +278,28 @@ def _average_pool(n: int) -> Op:
         xp: ArrayModule,
         g: Array,
         shape: tuple[int, ...],
-        kernel: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
+        kernel: Ints,
+        stride: Ints | None,
+        padding: Ints,
         ceil_mode: bool,
         include: bool,
         divisor: int | None,
     ) -> Any:
-        kernel, stride, padding, _ = arguments(name, n, kernel, stride, padding, 1)
+        window, steps, pad, _ = arguments(name, n, kernel, stride, padding, 1)
         found = (
             attempt(
                 xp,
                 "mean_pool_backward",
                 g,
                 shape[-n:],
-                kernel,
-                stride,
-                padding,
+                window,
+                steps,
+                pad,
                 factors(
                     tuple(shape[-n:]),
-                    kernel,
-                    stride,
-                    padding,
+                    window,
+                    steps,
+                    pad,
                     tuple(g.shape[-n:]),
                     include,
                     divisor,
@@ -317,7 +310,7 @@ def _average_pool(n: int) -> Op:
         )
         if found is not None:
             return found
-        maps, rest = plan(shape[-n:], kernel, stride, padding, g.shape[-n:], include, divisor)
+        maps, rest = plan(shape[-n:], window, steps, pad, g.shape[-n:], include, divisor)
         made = _as(g, apply_all(xp, g, maps, transposed=True))
         return made if rest == 1 else made / made.dtype.type(rest)
 

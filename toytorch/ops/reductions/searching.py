@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.core.dispatch import NUMBERS
+from toytorch.core.compute import NUMBERS
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.hints import Array, ArrayModule, Scalar
 from toytorch.facts.size import wrap_dim

@@ -80,7 +80,7 @@ slice_ = view(
 def _slice_backward(
     xp: ArrayModule,
     g: Array,
-    shape: tuple[int, ...],
+    shape: Sequence[int],
     dim: int,
     start: int | None,
     end: int | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,7 +41,7 @@ def put(group: dict[str, Any], key: str, value: float) -> None:
         group[key] = value
 
 
-def for_groups(name: str, optimizer: Optimizer, value: float) -> list[Any]:
+def for_groups(name: str, optimizer: Optimizer, value: float | Sequence[float]) -> list[Any]:
     """One value for each group, given as one for all or as a list."""
     n = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.optim.schedules.base import LRScheduler, for_groups, need_optimizer, put
@@ -51,8 +51,8 @@ class CyclicLR(_WithMomentum):
     def __init__(
         self,
         optimizer: Optimizer,
-        base_lr: float,
-        max_lr: float,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
         step_size_up: int = 2000,
         step_size_down: int | None = None,
         mode: str = "triangular",
@@ -132,7 +132,7 @@ class OneCycleLR(_WithMomentum):
     def __init__(
         self,
         optimizer: Optimizer,
-        max_lr: float,
+        max_lr: float | Sequence[float],
         total_steps: int | None = None,
         epochs: int | None = None,
         steps_per_epoch: int | None = None,

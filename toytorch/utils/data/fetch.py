@@ -6,7 +6,7 @@ an error like any other, for whoever calls `next` to see; a `for` loop takes it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from toytorch.utils.data.dataset import IterableDataset
@@ -27,7 +27,7 @@ class Recipe(NamedTuple):
             return Stream(self).next
         return self._by_index
 
-    def _by_index(self, index: Sequence[int]) -> Any:
+    def _by_index(self, index: Any) -> Any:
         if not self.batching:
             return self.collate(self.dataset[index])
         if getattr(self.dataset, "__getitems__", None):

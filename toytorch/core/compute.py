@@ -1,0 +1,248 @@
+"""From tensors to arrays and back: promotion, the device, and the call of the kernel.
+
+Operands of a pointwise op meet in one type; half types are computed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from toytorch.backends import base
+from toytorch.backends import sparse as sparse_arrays
+from toytorch.backends.sparse import SparseArray
+from toytorch.core.arguments import not_a_tensor
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, new
+from toytorch.facts import dtype as types
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype, of_scalar, promote
+from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.schema import Argument
+from toytorch.facts.size import broadcast_pair
+
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+REDUCED = (types.float16, types.bfloat16)
+SPARSE = sparse_arrays.backend.xp
+
+
+def compute(op: Op, args: tuple[Any, ...]) -> Any:
+    """The kernel's results, as arrays."""
+    if op.kind == "pointwise":
+        return compute_pointwise(op, args)
+    if op.kind == "create":
+        return op.kernel(*args)
+    arrays, xp, half = list(args), None, None
+    for i in op.tensor_at:  # the common case: plain arrays on the CPU
+        a = args[i]
+        if a is None and op.schema.args[i].is_optional:
+            continue
+        if (
+            not isinstance(a, Tensor)
+            or a._array.__class__ is not ndarray
+            or (a.dtype.itemsize == 2 and a.dtype in REDUCED)
+        ):
+            break
+        arrays[i] = a._array
+    else:
+        return op.on_cpu(*arrays)
+    arrays = list(args)
+    for i in op.tensor_at:
+        a = arrays[i]
+        if isinstance(a, Tensor):
+            arrays[i], xp = a._array, same_device(xp, a, op)
+            if op.upcast and a.dtype in REDUCED:
+                half, arrays[i] = a.dtype, arrays[i].astype("float32")
+        elif op.schema.args[i].is_tensor_list:
+            check_list(op, i, a)
+            arrays[i] = [t._array for t in a]
+            for t in a:
+                xp = same_device(xp, t, op)
+        elif not fits(op.schema.args[i], a):
+            raise TypeError(not_a_tensor(op, i, a))
+    if half is not None and isinstance(arrays[-1], dtype):
+        half = None  # dtype= was given: the kernel's result has it
+    xp = xp or np
+    results = op.kernel_on(xp)(*arrays)
+    return results if half is None else down(results, half)
+
+
+def down(results: Array | tuple[Array, ...], half: dtype) -> Any:
+    """Results computed in float32, in the half type of the operands."""
+    if isinstance(results, tuple):
+        return tuple(down(r, half) for r in results)
+    return results.astype(half.numpy) if results.dtype == np.float32 else results
+
+
+def same_device(xp: Any, tensor: Tensor, op: Op) -> Any:
+    """The array module of `tensor`, which must be the one found before."""
+    found = np if tensor._array.__class__ is ndarray else base.of_array(tensor._array).xp
+    if xp is not None and found is not xp:
+        if SPARSE in (xp, found):
+            return SPARSE  # its kernels take dense operands too
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two "
+            f"devices, cuda:0 and cpu! (when checking arguments of {op.name})"
+        )
+    return found
+
+
+def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
+    """Refuses what is no list of tensors."""
+    name = op.schema.args[i].name
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"{op.name}(): argument '{name}' (position {i + 1}) must be tuple of "
+            f"Tensors, not {type(value).__name__}"
+        )
+    for k, t in enumerate(value):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {k} in argument {i}, but got {type(t).__name__}"
+            )
+
+
+def fits(argument: Argument, value: object) -> bool:
+    """Whether something that is no tensor may stand where the schema has one."""
+    if value is None:
+        return bool(argument.is_optional)
+    return bool(argument.takes_number) and isinstance(value, NUMBERS)
+
+
+def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
+    """The type in which the operands of a pointwise op meet."""
+    dims: list[dtype] = []
+    zeros: list[dtype] = []
+    numbers: list[dtype] = []
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            (dims if a._array.ndim else zeros).append(a.dtype)
+        elif not fits(op.schema.args[i], a):
+            raise TypeError(not_a_tensor(op, i, a))
+        elif a is not None:
+            numbers.append(of_scalar(a))
+    return promote(tuple(dims), tuple(zeros), tuple(numbers))
+
+
+def compute_pointwise(
+    op: Op, args: tuple[Any, ...], target: Array | None = None, common: dtype | None = None
+) -> Any:
+    """Promotes the operands and runs the kernel; half types are computed in float32.
+
+    `common` is the type in which the operands meet, where the caller knows it.
+    """
+    for a in args:
+        if isinstance(a, ndarray):  # x + array works, as it does in PyTorch
+            args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
+            break
+    arrays, where = list(args), None
+    xp: Any = None
+    for i in op.tensor_at:
+        a = args[i]
+        if not isinstance(a, Tensor):
+            if op.promotion == "none" and not fits(op.schema.args[i], a):
+                raise TypeError(not_a_tensor(op, i, a))
+        elif a._array.__class__ is SparseArray:
+            xp = SPARSE
+        elif a._array.__class__ is not ndarray:
+            if where is not None and where != a.device and a.ndim:
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at "
+                    f"least two devices, {where} and {a.device}!"
+                )
+            where = a.device
+            xp = xp or base.of_array(a._array).xp
+    if xp is None:
+        xp = np
+    if op.promotion != "none":
+        if common is None:
+            common = common_dtype(op, args)
+        if op.promotion == "float" and common.rank < 2:
+            common = types.get_default_dtype()
+        if op.checks is not None:
+            op.checks(common, args)
+    half = common in REDUCED
+    work = np.float32 if half else common.numpy if common is not None else None
+    ready: list[Any] = []
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            array = a._array
+            if where is not None and array.__class__ is ndarray:
+                if a.ndim:
+                    raise RuntimeError(
+                        "Expected all tensors to be on the same device, but found "
+                        f"at least two devices, {where} and cpu!"
+                    )
+                array = xp.asarray(array)
+            arrays[i] = array if work is None or array.dtype == work else array.astype(work)
+        elif a is not None:
+            arrays[i] = scalar(xp, a, common, work)
+        ready.append(arrays[i])
+    for i, a in enumerate(arrays):
+        if isinstance(a, Tensor):  # a tensor for a number, such as alpha
+            arrays[i] = a.item()
+    try:
+        if (
+            target is not None
+            and target.dtype == work
+            and xp is not SPARSE
+            and (
+                isinstance(op.kernel, str)
+                or (op.plain and len(args) == 3 and args[2].__class__ is int and args[2] == 1)
+            )
+        ):
+            for array in ready:
+                if array.shape not in ((), target.shape):
+                    break
+            else:
+                kernel = getattr(xp, op.plain) if op.plain else op.kernel_on(xp)
+                return kernel(*ready, out=target)
+        result = op.kernel_on(xp)(*arrays)
+    except TypeError as error:
+        if common is not None and "not supported for the input types" in str(error):
+            raise NotImplementedError(
+                f"\"{op.name.replace('.', '_')}_cpu\" not implemented for '{common.legacy}'"
+            ) from None
+        raise
+    except ValueError as error:
+        if "broadcast" in str(error):
+            raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
+        raise
+    if half and result.dtype == np.float32:
+        result = result.astype(common.numpy)  # type: ignore[union-attr]  # half has a dtype
+    return result
+
+
+def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> Any:
+    """A number as a 0-d array of the common type; integers wrap, as C's do."""
+    if common is None:
+        return xp.asarray(value)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return xp.asarray(value).astype(work)
+
+
+def raise_shapes(shapes: list[tuple[int, ...]]) -> None:
+    """PyTorch's error for operands that do not broadcast."""
+    shape = shapes[0]
+    for other in shapes[1:]:
+        shape = broadcast_pair(shape, other)
+    raise RuntimeError(f"operands of shapes {shapes} do not broadcast")
+
+
+def wrap_result(array: Array) -> Tensor:
+    """A tensor over a kernel's result, which may be a scalar where it should be a 0-d array."""
+    if array.__class__ is not ndarray and (
+        isinstance(array, np.generic) or not hasattr(array, "strides")
+    ):
+        array = np.asarray(array)
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._requires_grad = False
+    tensor._grad_edge = tensor._storage = None
+    return tensor

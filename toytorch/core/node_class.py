@@ -1,0 +1,257 @@
+"""The node class of an op, MulBackward0 and its kin: its `apply` is written from the record.
+
+`apply` runs the derivatives on tensors; `apply_arrays`, where all derivatives are formulas, on bare
+arrays.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toytorch.core.formulas import Derivative
+from toytorch.core.inplace import AsStridedBackward0
+from toytorch.core.tensor import Tensor, new, wrap
+from toytorch.facts import state
+from toytorch.facts.hints import DType
+from toytorch.facts.node import SAVED_TWICE, Node, Output, check_version, unpacked
+
+if TYPE_CHECKING:
+    from toytorch.core.op import Op
+
+WORDS = ("where", "logical_not")  # of conditions in formulas
+
+
+def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
+    """Compiles source in a way that debuggers, tracebacks and `inspect` can show it."""
+    filename = f"<toytorch {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), namespace)  # the source is made from records only
+
+
+def revive(value: Tensor | None, node: Node, index: int) -> Any:
+    """A saved result as the user knows it: with its history, for derivatives of derivatives."""
+    if not state.local.grad or value is None:
+        return value
+    tensor: Tensor = new(Tensor)
+    tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
+    tensor._requires_grad, tensor._grad_edge = True, Output(node, index) if node.many else node
+    if value._tangents is not None:
+        tensor._tangents = value._tangents
+    if value._batches is not None:
+        tensor._batches = value._batches
+    if node.slices is not None:  # written through a view: its history leads through the base
+        tensor._grad_edge = AsStridedBackward0.of_part(node.slices(), node.meta)
+    return tensor
+
+
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
+    array_shape = grad._array.shape
+    if array_shape != shape:
+        lead = len(array_shape) - len(shape)
+        dims = (
+            *range(lead),
+            *(i + lead for i, n in enumerate(shape) if n == 1 and array_shape[i + lead] != 1),
+        )
+        if dims:
+            grad = grad.sum(dims, True)
+        if grad._array.shape != shape:
+            grad = grad.reshape(shape) if lead >= 0 else grad.expand(shape)
+    if grad.dtype is not dtype:
+        grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
+        grad = grad.to(dtype)
+    return grad
+
+
+def make_node_class(op: Op) -> type[Node]:
+    """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
+    gradient = "gs" if op.many else "g"
+    lines = [f"def apply(node, {gradient}):"]
+    if op.keeps:
+        lines += [
+            "    saved = node.saved",
+            "    if saved is None:",
+            "        raise RuntimeError(SAVED_TWICE)",
+            f"    {', '.join(op.keeps)}, = unpacked(saved) if node.packed else saved",
+        ]
+        for i, name in enumerate(op.keeps):
+            if is_tensor_like(op, name):
+                lines += [
+                    f"    seen = node.versions[{i}]",
+                    "    if seen is not None and seen != (",
+                    f"            0 if {name}._storage is None else {name}._storage.version):",
+                    f"        check_version(OP, {name!r}, {name}, seen, node)",
+                ]
+            if name.startswith("result") and name not in op.schema.index:
+                index = int(name[6:] or 0)
+                lines += [f"    {name} = revive({name}, node, {index})"]
+    if op.holomorphic and not op.many:
+        lines += ["    conjugate = g.dtype.is_complex", "    if conjugate:", "        g = g.conj()"]
+    lines += ["    edges = node.edges"]
+    if any("work" in names for names in op.needs.values()):
+        lines += ["    work = {}"]
+    tensors = [op.schema.args[i] for i in op.tensor_at]
+    outs = []
+    for i, a in enumerate(tensors):
+        d = op.needs.get(a.name)
+        if a.is_tensor_list:
+            start = i  # a list is the only tensor argument of its op, or the last one
+            lines += [
+                f"    grads = d_{a.name}({', '.join(d or ())}) if edges else ()",
+                f"    edges_list = edges[{start}:]",
+                *(
+                    [
+                        "    if conjugate:",
+                        "        grads = [x if x is None else x.conj() for x in grads]",
+                    ]
+                    if op.holomorphic and not op.many
+                    else []
+                ),
+                "    grads = [None if e is None or x is None else "
+                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
+            ]
+            outs.append("*grads")
+        elif d is None:
+            outs.append("None")
+        else:
+            lines += [
+                f"    g{i} = None",
+                f"    e = edges[{i}]",
+                "    if e is not None:",
+                f"        g{i} = d_{a.name}({', '.join(d)})",
+                f"        if g{i} is not None:",
+            ]
+            if op.holomorphic and not op.many:
+                lines += [
+                    f"            if conjugate and g{i}.dtype.is_complex:",
+                    f"                g{i} = g{i}.conj()",
+                ]
+            lines += [
+                "            shape, dtype = e.meta",
+                f"            if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                f"                g{i} = fit(g{i}, shape, dtype)",
+            ]
+            outs.append(f"g{i}")
+    lines += [f"    return ({', '.join(outs)},)"]
+    source = "\n".join(lines) + "\n"
+    namespace: dict[str, Any] = {
+        "SAVED_TWICE": SAVED_TWICE,
+        "check_version": check_version,
+        "revive": revive,
+        "fit": fit,
+        "OP": op.name,
+        "unpacked": unpacked,
+        "ndarray": np.ndarray,
+        "asarray": np.asarray,
+        "wrap": wrap,
+    }
+    namespace.update({f"d_{name}": d for name, d in op.derivatives.items()})
+
+    def saved_items(node: Node) -> list[tuple[str, Any]]:
+        if op.keeps and node.saved is None:
+            raise RuntimeError(SAVED_TWICE)
+        return list(zip(op.keeps, unpacked(node.saved or ())))
+
+    if op.derivatives and op.formulas.keys() == op.derivatives.keys():
+        source += "\n\n" + arrays_source(op)
+        for name, formula in op.formulas.items():
+            words = formula.array_words()
+            if formula.inline:
+                namespace.update({w: words[w] for w in (*WORDS, *formula.formula.words)})
+            else:
+                namespace[f"arrays_{name}"] = formula.of_arrays()
+    generate(f"{op.name}: {op.node_name}", source, namespace)
+
+    def reader(name: str) -> property:
+        return property(lambda node: dict(saved_items(node))[name])
+
+    return type(
+        op.node_name,
+        (Node,),
+        {
+            **{f"_saved_{name}": reader(name) for name in op.keeps},
+            "__slots__": (),
+            "op": op,
+            "apply": namespace["apply"],
+            "count": op.count,
+            "many": op.many,
+            "frees": op.lists or any(is_tensor_like(op, n) for n in op.keeps),
+            "source": source,
+            "apply_arrays": namespace.get("apply_arrays"),
+            "bare": "apply_arrays" in namespace,
+            "saved_items": saved_items,
+            "__module__": "toytorch.ops",
+        },
+    )
+
+
+def arrays_source(op: Op) -> str:
+    """`apply_arrays`: the derivatives on NumPy arrays, for a pass that nobody differentiates.
+
+    It gives pairs of an edge and its gradient, for the edges where one is wanted.
+    """
+    lines = ["def apply_arrays(node, g):"]
+    if op.keeps:
+        versions = [f"seen{i}" if is_tensor_like(op, n) else "_" for i, n in enumerate(op.keeps)]
+        lines += [
+            "    saved = node.saved",
+            "    if saved is None:",
+            "        raise RuntimeError(SAVED_TWICE)",
+            f"    {', '.join(op.keeps)}, = saved",
+            f"    {', '.join(versions)}, = node.versions",
+        ]
+        for i, name in enumerate(op.keeps):
+            if is_tensor_like(op, name):
+                lines += [
+                    f"    if seen{i} is not None:",
+                    f"        memory = {name}._storage",
+                    f"        if seen{i} != (0 if memory is None else memory.version):",
+                    f"            check_version(OP, {name!r}, {name}, seen{i}, node)",
+                    f"        {name} = {name}._array",
+                ]
+    edges = [f"e{i}" for i in range(len(op.tensor_names))]
+    lines += [f"    {', '.join(edges)}, = node.edges", "    meta = node.meta"]
+    names = [(i, n) for i, (_, n) in enumerate(op.tensor_names) if n in op.needs]
+    for i, name in names:
+        lines += [
+            f"    if e{i} is not None:",
+            f"        g{i} = {gradient_of_arrays(op.formulas[name], name)}",
+            f"        if g{i}.__class__ is not ndarray:",
+            f"            g{i} = asarray(g{i})",
+        ]
+        if op.kind == "pointwise":  # what has the result's shape and type fits there
+            lines += [f"        if e{i}.meta != meta:"]
+        else:
+            lines += [
+                f"        shape, kind = e{i}.meta",
+                f"        if g{i}.shape != shape or kind is not meta[1]:",
+            ]
+        lines += [f"            g{i} = fit(wrap(g{i}), *e{i}.meta)"]
+        if i is not names[-1][0] and len(names) == 2:
+            lines += [f"        if e{names[-1][0]} is None:", f"            return (e{i}, g{i}),"]
+        elif len(names) > 2:
+            lines += ["    else:", f"        g{i} = None"]
+    if len(names) > 2:
+        lines += [f"    return {', '.join(f'(e{i}, g{i})' for i, _ in names)}"]
+        return "\n".join(lines) + "\n"
+    if len(names) == 2:
+        lines += ["        if e0 is not None:", "            return (e0, g0), (e1, g1)"]
+    lines += [f"        return (e{names[-1][0]}, g{names[-1][0]}),", "    return ()"]
+    return "\n".join(lines) + "\n"
+
+
+def gradient_of_arrays(derivative: Derivative, name: str) -> str:
+    """What `apply_arrays` says: the formula itself, or a call of its function."""
+    return derivative.inline or f"arrays_{name}({', '.join(derivative.params)})"
+
+
+def is_tensor_like(op: Op, name: str) -> bool:
+    """Whether a kept name may hold a tensor whose version matters."""
+    i = op.schema.index.get(name)
+    if i is not None:
+        return op.schema.args[i].is_tensor
+    return name.startswith("result")

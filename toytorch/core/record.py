@@ -1,0 +1,159 @@
+"""What autograd remembers of a call: a Node with the edges to its inputs, and what the derivatives
+name of the arguments and the results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from toytorch.core import inplace as writing
+from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor, alias, new
+from toytorch.facts import state
+from toytorch.facts.hints import Scalar
+from toytorch.facts.node import Node, Output, pack, remember, sequence
+
+
+def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether any tensor argument requires a gradient."""
+    for i in op.tensor_at:
+        a = args[i]
+        if isinstance(a, Tensor):
+            if a._requires_grad:
+                return True
+        elif a.__class__ in (list, tuple) and any(
+            t._requires_grad for t in a if isinstance(t, Tensor)
+        ):
+            return True
+    return False
+
+
+def edge(tensor: Tensor) -> Any:
+    """Where the gradient of `tensor` goes."""
+    if not isinstance(tensor, Tensor) or not tensor._requires_grad:
+        return None
+    return tensor._grad_edge or tensor
+
+
+def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
+    """Makes the node of a call and ties the results to it."""
+    many = results.__class__ in (list, tuple)
+    if not many and results.dtype.rank < 2:
+        return None
+    node: Node = new(op.node if op.variant is None else op.node_variant(op.variant(*args)))
+    edges: list[Any] = []
+    derivatives = op.derivatives
+    for i, name in op.tensor_names:
+        a = args[i]
+        if a.__class__ in (list, tuple):
+            edges += [edge(t) for t in a]
+        elif name in derivatives and isinstance(a, Tensor) and a._requires_grad:
+            edges.append(a._grad_edge or a)
+        else:
+            edges.append(None)
+    if overwritten is not None:
+        edges[0] = writing.old_edge(overwritten) if op.schema.args[0].name in derivatives else None
+    node.edges, node.seq = tuple(edges), next(sequence)
+    if state.anomaly is not None:
+        remember(node)
+    if node.bare and any(not plain_operand(op, args[i], results) for i in op.tensor_at):
+        node.bare = False  # promotion, and sparse operands, are the tensors' business
+    keep(op, node, args, results, overwritten)
+    if many:
+        tie_many(op, node, results)
+    else:
+        node.meta = results._array.shape, results.dtype
+        if overwritten is None:
+            results._requires_grad, results._grad_edge = True, node
+    return node
+
+
+def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
+    """Whether derivatives may be computed on the bare array of an operand."""
+    pointwise = op.kind == "pointwise"
+    if not isinstance(operand, Tensor):
+        return not pointwise or getattr(operand, "dtype", result.dtype) is result.dtype
+    return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
+
+
+def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
+    """Ties several results to their node."""
+    node.meta = [(r._array.shape, r.dtype) for r in results]
+    node.__dict__["count"] = len(results)
+    for i, r in enumerate(results):
+        if r.dtype.rank > 1 and (len(op.results) == 1 or op.results[i]):
+            r._requires_grad, r._grad_edge = True, Output(node, i)
+
+
+def keep(
+    op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Tensor | None
+) -> None:
+    """Saves what the derivatives name, each tensor with the version it has now."""
+    if not op.plan:
+        node.saved, node.versions = None, ()
+        return
+    saved: list[Any] = []
+    versions: list[int | None] = []
+    for kind, index, users in op.plan:
+        version = None
+        if kind == "argument":
+            value = args[index]
+            if isinstance(value, Tensor):
+                if not any(asks(args[u], overwritten) for u in users):
+                    value = None
+                elif value is overwritten and index == 0:
+                    value = writing.snapshot(value)
+                    version = 0
+                else:
+                    version = 0 if value._storage is None else value._storage.version
+        elif kind == "result" and not any(isinstance(args[u], (Tensor, list)) for u in users):
+            value = None  # only a number would ask for it, as of pow with a number as exponent
+        elif kind == "result":
+            value = alias(results if index < 0 else results[index])
+            version = value._storage.version + (overwritten is not None)
+        else:
+            value = TRAITS[kind](args[index])
+        saved.append(value)
+        versions.append(version)
+    node.saved, node.versions = tuple(saved), tuple(versions)
+    if state.local.saved_hooks and overwritten is None:
+        pack(node)
+
+
+def asks(argument: Tensor | Scalar, overwritten: Tensor | None) -> bool:
+    """Whether the gradient of an argument will be computed."""
+    if isinstance(argument, Tensor):
+        return argument._requires_grad or (
+            argument is overwritten and writing.old_edge(argument) is not None
+        )
+    return isinstance(argument, (list, tuple))
+
+
+def shape_of(value: Any) -> Any:
+    """The shape of a tensor argument (of each, for a list; none for a number)."""
+    if isinstance(value, Tensor):
+        return value._array.shape
+    return [t._array.shape for t in value] if isinstance(value, (list, tuple)) else ()
+
+
+def dtype_of(value: Any) -> Any:
+    """The type of a tensor argument (of each, for a list; none for a number)."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    return [t.dtype for t in value] if isinstance(value, (list, tuple)) else None
+
+
+def is_column_major(value: Any) -> bool:
+    """Whether a matrix lies in memory column by column."""
+    flags = value._array.flags
+    return bool(flags.f_contiguous and not flags.c_contiguous)
+
+
+def layout_of(value: Any) -> Any:
+    """The shape, strides and storage offset of a tensor."""
+    return tuple(value._array.shape), value.stride(), value.storage_offset()
+
+
+TRAITS = {"shape": shape_of, "dtype": dtype_of, "order": is_column_major, "layout": layout_of}

@@ -1,0 +1,85 @@
+"""Views: a new layout over the memory of a tensor, and what of it may be written to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from toytorch.backends import base
+from toytorch.core import inplace as writing
+from toytorch.core.arguments import not_a_tensor
+from toytorch.core.op import Op
+from toytorch.core.record import edge, record
+from toytorch.core.tensor import Tensor, new
+from toytorch.facts import state
+from toytorch.facts.dtype import FROM_NUMPY
+from toytorch.facts.hints import Array
+
+
+def run_view(op: Op, args: tuple[Any, ...]) -> Any:
+    """A view: a new layout over the memory of the first argument."""
+    source = args[0]
+    if not isinstance(source, Tensor):
+        raise TypeError(not_a_tensor(op, 0, source))
+    if source._no_grad_view and source._requires_grad and state.local.grad:
+        edge(source)  # which may be refused
+    array = source._array
+    xp = np if array.__class__ is ndarray else base.of_array(array).xp
+    layouts = op.kernel_on(xp)(array, *args[1:])
+    if layouts.__class__ is list:
+        views: Any = [view_of(source, a) for a in layouts]
+    else:
+        views = view_of(source, layouts)
+    if not op.derivatives or source.dtype.rank < 2:
+        return views
+    if source._requires_grad and state.local.grad:
+        record(op, args, views)
+    why = source._no_grad_view
+    if not state.local.grad:
+        why = NO_GRAD_VIEW
+    elif why is not None and why is not NO_GRAD_VIEW:
+        why = MANY_VIEWS % (0, op.node_name)
+    many = views.__class__ is list
+    if why is not None or many:
+        for i, v in enumerate(views if many else [views]):
+            one_of_many = many and state.local.grad
+            writing.protect(v, MANY_VIEWS % (i, op.node_name) if one_of_many else why)
+            if source._requires_grad and v._grad_edge is None and v.dtype.rank > 1:
+                v._requires_grad = v._ignores_grad = True  # as its base, though nothing is recorded
+    return views
+
+
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want "
+    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+MANY_VIEWS = (
+    "Output %d of %s is a view and is being modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def view_of(source: Tensor, array: Array) -> Tensor:
+    """A tensor over part of the memory of `source`."""
+    view: Tensor = new(Tensor)
+    view._array = array
+    own = source._array.dtype
+    view.dtype = (
+        source.dtype if array.dtype is own or array.dtype == own else (FROM_NUMPY[array.dtype])
+    )
+    view._requires_grad, view._grad_edge, view._storage = (
+        False,
+        None,
+        source._storage or source._memory(),
+    )
+    if (
+        view.dtype is source.dtype or source.dtype.is_complex or (view.dtype.is_complex)
+    ):  # bytes read anew have no gradient
+        writing.register_view(source, view)
+    return view

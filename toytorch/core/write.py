@@ -1,0 +1,156 @@
+"""Calls that write: `x.add_(y)` and `out=`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from toytorch.core import inplace as writing
+from toytorch.core.compute import common_dtype, compute, compute_pointwise
+from toytorch.core.op import Op
+from toytorch.core.record import record, wants_grad
+from toytorch.core.tensor import Tensor
+from toytorch.facts import dtype as types
+from toytorch.facts import state
+from toytorch.facts.dtype import FROM_NUMPY, dtype, from_numpy_dtype
+from toytorch.facts.node import pack
+
+
+def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
+    """Runs `op` and writes the result into its first argument."""
+    if state.profiler is not None and not timed:
+        return state.profiler.around(  # it returns what we do
+            f"aten::{op.name}_", args, inplace, op, args, True
+        )
+    target = args[0]
+    if not isinstance(target, Tensor):
+        raise TypeError(
+            f"descriptor '{op.name}_' for 'torch._C.TensorBase' objects doesn't apply "
+            f"to a '{type(target).__name__}' object"
+        )
+    for mode in reversed(state.local.modes):
+        take_over = getattr(mode, "on_inplace", None)
+        if take_over is not None:
+            with state.below(mode):
+                return take_over(op, args)  # it returns what we do
+    if state.everywhere is not None:
+        state.everywhere.on_inplace(op, args)
+    needs = (
+        state.local.grad
+        and bool(op.derivatives)
+        and (wants_grad(op, args) or (target._base is not None and target._base._requires_grad))
+    )
+    if op.derivatives or op.schema.returns[0] != "BoolTensor":  # logical_not_ asks nobody
+        writing.check(target, needs)
+    if not (op.overlap(*args) if callable(op.overlap) else op.overlap):
+        writing.refuse_overlap(target)
+    common = None
+    if op.kind == "pointwise":
+        writing.refuse_shared(target, args)
+        if op.promotion != "none":
+            common = common_dtype(op, args)
+            check_cast(op, common, target.dtype)
+    # The node is made before the write: it copies what the write destroys, and remembers the
+    # versions that its other inputs have now.
+    node = record(op, args, target, overwritten=target) if needs else None
+    array = target._array if target._array.ndim else None
+    if op.kind == "pointwise":
+        result = compute_pointwise(op, args, array, common)
+    else:
+        result = compute(op, args)
+    if result is not target._array:
+        write(op, target, result)
+    writing.bump(target)
+    if node is not None:
+        if state.local.saved_hooks and node.saved is not None:
+            pack(node)  # now that a saved result is there
+        writing.rebase(target, node)
+    return target
+
+
+def check_cast(op: Op, common: dtype, to: dtype) -> None:
+    """Refuses a result of operands of a common type whose category the target cannot hold."""
+    if op.promotion == "float" and common.rank < 2:
+        common = types.get_default_dtype()
+    if op.promotion == "count" and common is types.bool:
+        common = types.int64
+    if op.schema.returns[0] == "BoolTensor":
+        common = types.bool
+    if common.rank > to.rank and not (common.rank == 1 and to.rank == 1):
+        raise RuntimeError(
+            f"result type {common.legacy} can't be cast to the desired output type {to.legacy}"
+        )
+
+
+def write(op: Op, target: Tensor, result: Any) -> None:
+    """Puts a result where the target's elements are."""
+    if np.shape(result) != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast "
+            f"shape {list(np.shape(result))}"
+        )
+    if op.overlap and writing.overlaps(target):  # elements that share a place: the new one counts
+        changed = target._array != result
+        target._array[changed] = result[changed]
+    else:
+        target._array[...] = result
+
+
+def refuse_grad(name: str, args: Sequence[Any], out: Tensor) -> None:
+    """Refuses out= where a graph would be recorded."""
+    tensors = [*args, *(out if isinstance(out, (tuple, list)) else (out,))]
+    flat = [t for a in tensors for t in (a if isinstance(a, (list, tuple)) else (a,))]
+    if state.local.grad and any(isinstance(t, Tensor) and t._requires_grad for t in flat):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+
+
+def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
+    """Puts results into the tensors given as out=, resizing them where needed."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    arrays = results if isinstance(results, tuple) else (results,)
+    for o, array in zip(outs, arrays):
+        if op.kind == "pointwise" and isinstance(o, Tensor):
+            writing.refuse_shared(o, (None, *args))
+        array = np.asarray(array) if isinstance(array, np.generic) else array
+        if op.apart.startswith("memory") and isinstance(o, Tensor):
+            writing.refuse_overlap(o)
+            writing.refuse_arguments(o, args, array.shape)
+        if not isinstance(o, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(o).__name__}")
+        made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+        if op.apart.endswith("type") and made is not o.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {made.name}, but got {o.dtype.name} instead"
+            )
+        if made.rank > o.dtype.rank and made is not o.dtype:
+            raise RuntimeError(
+                f"result type {made.legacy} can't be cast to the desired output "
+                f"type {o.dtype.legacy}"
+            )
+        if o._array.shape != array.shape:
+            if o._array.size:
+                warnings.warn(
+                    f"An output with one or more elements was resized since it had shape "
+                    f"{list(o.shape)}, which does not match the required output shape "
+                    f"{list(array.shape)}.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            o._array, o._storage = (
+                np.asarray(array, o.dtype.numpy)
+                if array.__class__ is ndarray
+                else array.astype(o.dtype.numpy),
+                None,
+            )
+        else:
+            writing.refuse_overlap(o)
+            o._array[...] = array
+        writing.bump(o)
+    return out
