@@ -192,7 +192,7 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 # %% exercise="tensors.scalar" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Twelve minutes. Write the order of kinds on the board. A number changes the
+# Twelve minutes. Write the order of kinds on the whiteboard. A number changes the
 # dtype only if its kind is higher.
 
 # %% check="tensors.scalar" points=3
@@ -209,7 +209,7 @@ print((big + 1).dtype, (big + 1).item(), (big.double() + 1).item())
 
 # %% [markdown] slide="notes"
 # Eighteen minutes, and the longest of the chapter. Let them write all shapes
-# on paper first. The column against the row is the idea of chapter 03.
+# on paper first. A column with a row is the idea of chapter 03.
 
 # %% check="tensors.means" points=3
 
@@ -292,7 +292,7 @@ look(from_data.infer_dtype)
 
 # %% [markdown] slide="notes"
 # Predict first. The tensor does the same additions without a Python object
-# for each number. The ratio depends on the machine.
+# for each element. The ratio depends on the machine.
 
 # %%
 import time

@@ -141,7 +141,7 @@ viz.storage(row=row, rows=row.expand(4, 3))
 # ## Overlapping windows
 
 # %% [markdown] slide="notes"
-# Each number is in up to three windows, and none is copied. Chapter 10 builds
+# Each element is in up to three windows, and none is copied. Chapter 10 builds
 # a convolution on this.
 
 # %% keep=true slide="more" show="output"

@@ -300,7 +300,7 @@ print(read(str(torch.ops.softplus.schema)))
 # %% exercise="ops.promote" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Eighteen minutes. Work one mixed example on the board by ranks before anyone
+# Eighteen minutes. Work one mixed example on the whiteboard by ranks before anyone
 # writes code.
 
 # %% check="ops.promote" points=3

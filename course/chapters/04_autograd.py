@@ -286,7 +286,7 @@ viz.autograd_graph(c * a, params=names, saved=False)
 
 # %% [markdown] slide="notes"
 # Eighteen minutes. Recursion fails for a deep graph. Write the trace of the
-# diamond on the board first.
+# diamond on the whiteboard first.
 
 # %% check="autograd.order" points=3
 
@@ -677,7 +677,7 @@ print("nodes behind total:", graph_size(total))
 # ## Writing through `.data` is not noticed
 
 # %% [markdown] slide="notes"
-# `.data` is a way around autograd. The write under `no_grad` is counted, so
+# With `.data` autograd sees nothing of the write. The write under `no_grad` is counted, so
 # the engine can refuse.
 
 # %% slide="more"

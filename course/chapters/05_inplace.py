@@ -177,8 +177,8 @@ viz.autograd_graph(base.sum(), params={"w": w, "x": x})
 # ## What `CopySlices` sends
 
 # %% [markdown] slide="notes"
-# The gradient goes two ways: the numbers under the view through the product,
-# the others straight on.
+# The gradient of the elements under the view goes through the product; that of
+# the others goes on unchanged.
 
 # %% keep=true slide="more" show="output"
 loss = (base * torch.tensor([1.0, 10.0, 100.0, 1000.0])).sum()
@@ -467,7 +467,7 @@ def train(network, epochs=20, size=32, rate=0.1):
 # ## Train, on your code
 
 # %% [markdown] slide="notes"
-# Four pieces of the chapter are at work at once. Without any of them this
+# Four functions of the chapter are used at once. Without any of them this
 # cell would fail or learn nothing.
 
 # %% slide="more"
@@ -599,8 +599,8 @@ look(modes.Recording, quiet)
 # line saves. How much less does the in-place form save?
 
 # %% [markdown] slide="notes"
-# Predict each line. In place pays only if the overwritten numbers are not
-# needed on the way back.
+# Predict each line. In place pays only if the backward pass does not need
+# the overwritten elements.
 
 # %%
 from toytorch.autograd.graph import saved_tensors_hooks

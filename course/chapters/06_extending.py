@@ -159,7 +159,7 @@ for order in (1, 2, 3):
 # ## The graph of a derivative
 
 # %% [markdown] slide="notes"
-# This is the graph of the slope, not of the value. `create_graph=True`
+# This is the graph of the derivative, not of the value. `create_graph=True`
 # recorded the backward pass.
 
 # %% slide="more" show="output"
@@ -275,7 +275,7 @@ print([round(g, 2) for g in x.grad.tolist()])
 # %% exercise="extending.implicit" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Eighteen minutes, optional. Derive the quotient on the board: moving along
+# Eighteen minutes, optional. Derive the quotient on the whiteboard: moving along
 # the curve, f stays 0.
 
 # %% check="extending.implicit" points=3
@@ -312,8 +312,8 @@ def by_lbfgs(f, x):
 # ## A derivative through LBFGS
 
 # %% [markdown] slide="notes"
-# The search is an optimizer that autograd never sees. The slope of the circle
-# checks the result.
+# The search is an optimizer that autograd never sees. The derivative of the
+# circle checks the result.
 
 # %% slide="more"
 root = use("extending.implicit")

@@ -436,7 +436,7 @@ print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 # the `=` that registers them, and the walk that finds the parameters.
 
 # %% [markdown] slide="notes"
-# From here on the pieces of the chapter carry the network. Check that all are
+# From here on the network uses the functions of the chapter. Check that all are
 # green before class.
 
 # %% slide="more"

@@ -150,8 +150,8 @@ for name, makes in tried.items():
 # ## Why not squares, for classes?
 
 # %% [markdown] slide="notes"
-# Look at the slopes on the right. Where the network is quite wrong, the
-# squared error has almost no slope.
+# Look at the derivatives on the right. Where the network is quite wrong, the
+# squared error has almost no derivative.
 
 # %% slide="more" show="output"
 s = torch.linspace(-8, 8, 200, requires_grad=True)
@@ -603,7 +603,7 @@ plt.show()
 # ## All six together
 
 # %% [markdown] slide="notes"
-# All pieces of the chapter in one loop of a dozen lines. Let the class name
+# All exercises of the chapter in one loop of a dozen lines. Let the class name
 # each of them.
 
 # %% slide="more"

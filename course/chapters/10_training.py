@@ -219,7 +219,7 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
 # %% [markdown] slide="notes"
 # Ten minutes. Below the best by more than the tolerance, counted in a row.
-# Trace five losses on the board.
+# Trace five losses on the whiteboard.
 
 # %% check="training.patience" points=2
 
@@ -530,7 +530,7 @@ print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
 # ## What the graph keeps for the backward pass
 
 # %% [markdown] slide="notes"
-# Frozen layers keep nothing for the way back. So fine-tuning needs less
+# Frozen layers keep nothing for the backward pass. So fine-tuning needs less
 # memory as well.
 
 # %% slide="more"

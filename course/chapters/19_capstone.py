@@ -168,7 +168,7 @@ print("result", (weights @ v).round(1))
 # %% exercise="capstone.attention" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Forty minutes, homework. Draw the shapes of the heads on the board: batch,
+# Forty minutes, homework. Draw the shapes of the heads on the whiteboard: batch,
 # heads, time, size.
 
 # %% check="capstone.attention" points=6
