@@ -230,7 +230,7 @@ for i in range(4):
 
 # %% [markdown] slide="notes"
 # Twenty-five minutes and the hardest function here. Trace one example on the
-# board: merge the old dimensions into runs, then cut the runs.
+# whiteboard: merge the old dimensions into runs, then cut the runs.
 
 # %% check="memory.view" points=4
 
