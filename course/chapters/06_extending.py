@@ -759,6 +759,272 @@ for text, (f, x) in cases.items():
 # Autograd gives 0, the difference quotient 0.5. Neither is wrong. Move the inputs away from kinks before
 # you check.
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** `Double` computes 2 · x. Its `backward` returns 2. What is wrong, and what
+# is printed?
+#
+# ```python
+# class Double(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         return 2 * x
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         return torch.full_like(grad, 2.0)
+#
+#
+# x = torch.tensor(1.0, requires_grad=True)
+# (5 * Double.apply(x)).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.)
+# ```
+#
+# `backward` is asked for the gradient of the loss, which is `grad * 2`. Here the
+# incoming gradient is 5, so 10 would be right. Without the factor `grad`,
+# everything that happens between `Double` and the loss is lost.
+#
+# </details>
+#
+# **2.** Is recording on or off inside `forward`, and inside `backward`?
+#
+# ```python
+# class Look(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         print("forward", torch.is_grad_enabled())
+#         return x.clone()
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         print("backward", torch.is_grad_enabled())
+#         return grad
+#
+#
+# x = torch.ones(1, requires_grad=True)
+# torch.autograd.grad(Look.apply(x), x)
+# torch.autograd.grad(Look.apply(x), x, create_graph=True)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# forward False
+# backward False
+# forward False
+# backward True
+# ```
+#
+# `forward` never records, because its derivative is what you write yourself.
+# `backward` records only if a derivative of the derivative may be asked for.
+# `create_graph=True` says so.
+#
+# </details>
+#
+# **3.** The derivative is saved in `forward`. Why does the second line raise an
+# error?
+#
+# ```python
+# class Square(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         ctx.save_for_backward(2 * x)
+#         return x * x
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         (derivative,) = ctx.saved_tensors
+#         return grad * derivative
+#
+#
+# x = torch.tensor(3.0, requires_grad=True)
+# (first,) = torch.autograd.grad(Square.apply(x), x, create_graph=True)
+# print(first.item())
+# torch.autograd.grad(first, x)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 6.0
+# RuntimeError
+# ```
+#
+# `2 * x` was computed in `forward`, where nothing is recorded. For autograd it is
+# a constant, so the first derivative is right and has no history. Save `x`
+# instead, and compute `2 * x` in `backward`.
+#
+# </details>
+#
+# **4.** The two gradients are returned in the wrong order. What is printed, and why
+# is there no error?
+#
+# ```python
+# class Product(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x, y):
+#         ctx.save_for_backward(x, y)
+#         return x * y
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         x, y = ctx.saved_tensors
+#         return grad * x, grad * y
+#
+#
+# x = torch.tensor(2.0, requires_grad=True)
+# y = torch.tensor(5.0, requires_grad=True)
+# Product.apply(x, y).backward()
+# print(x.grad, y.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.) tensor(5.)
+# ```
+#
+# The engine pairs gradients with inputs by position, and both have the right
+# shape. The derivative of x · y with respect to `x` is `y`, so 5 and 2 would be
+# right. A gradient check finds the mistake, because it compares values.
+#
+# </details>
+#
+# **5.** A gradient check uses a step of 10⁻⁶ in float64. Somebody uses the same step
+# in float32, and nearly every check fails. Why? Does a step of 10⁻¹² help in
+# float64?
+#
+# <details><summary>Answer</summary>
+#
+# A float32 has about 7 digits. If an input near 1 changes by 10⁻⁶, the two values
+# of the function agree in nearly all of these digits, and their difference is
+# mostly rounding error. For the same reason 10⁻¹² is too small in float64, which
+# has 16 digits. A larger step has less rounding error, but the chord is further
+# from the tangent.
+#
+# </details>
+#
+# **6.** A check adds up all results with the weight 1 and compares derivatives of
+# the sum. It is run on a softmax whose `backward` returns zeros. Does it fail?
+#
+# <details><summary>Answer</summary>
+#
+# It does not fail. The results of a softmax always add up to 1, so the derivative
+# of their sum is 0, and zeros agree with that. With random weights the weighted
+# sum depends on the input, and the check fails as it should.
+#
+# </details>
+#
+# **7.** What is the Hessian of $x_0^2\,x_1$ at [1, 2] times v?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0], requires_grad=True)
+# v = torch.tensor([1.0, 10.0])
+# f = x[0] ** 2 * x[1]
+# (gradient,) = torch.autograd.grad(f, x, create_graph=True)
+# (product,) = torch.autograd.grad((gradient * v).sum(), x)
+# print(product.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [24.0, 2.0]
+# ```
+#
+# The gradient is $[2 x_0 x_1, x_0^2]$. Its product with v is
+# $2 x_0 x_1 + 10 x_0^2$, and the derivatives of that are $2 x_1 + 20 x_0 = 24$
+# and $2 x_0 = 2$. Two backward passes are enough, and the Hessian is never
+# stored.
+#
+# </details>
+#
+# **8.** `Sign` is a straight-through estimator, and the loss wants a result of 1 in
+# both places. In which direction does a step of descent move the two elements?
+#
+# ```python
+# class Sign(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         return x.sign()
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         return grad
+#
+#
+# x = torch.tensor([-0.3, 2.0], requires_grad=True)
+# ((Sign.apply(x) - 1) ** 2).sum().backward()
+# print(x.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [-4.0, 0.0]
+# ```
+#
+# The signs are -1 and 1. The first one is wrong, and its gradient is
+# 2 · (-1 - 1) = -4, so a step moves `x[0]` up, towards a change of sign. The
+# second one is right and does not move. The true derivative of a sign is 0, and
+# with it neither element would ever move.
+#
+# </details>
+#
+# **9.** *Chapter 04.* `y` is used twice. What is the gradient of `x`?
+#
+# ```python
+# x = torch.tensor(2.0, requires_grad=True)
+# y = x * x
+# (y + y * x).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(16.)
+# ```
+#
+# The result is x² + x³, and its derivative 2x + 3x² is 4 + 12. The node of `y`
+# receives two gradients, 1 from the sum and x from the product. The engine adds
+# them before that node runs.
+#
+# </details>
+#
+# **10.** *Chapter 04.* `f` maps three inputs to two results. What does
+# `backward([1, 10])` compute of its Jacobian, and how many calls are needed for
+# all of it?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+# y = torch.stack([x.sum(), x[0] * x[2]])
+# y.backward(torch.tensor([1.0, 10.0]))
+# print(x.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [31.0, 1.0, 11.0]
+# ```
+#
+# The rows of the Jacobian are [1, 1, 1] and [3, 0, 1]. `backward(g)` gives the
+# product gᵀJ, which is 1 · [1, 1, 1] + 10 · [3, 0, 1]. The whole Jacobian takes
+# one call for each row, here two: with g = [1, 0] and with g = [0, 1].
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #

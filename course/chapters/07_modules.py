@@ -712,6 +712,236 @@ print([id(p) in known for p in net.parameters()])
 # %% [markdown]
 # The optimizer trains the old last layer, which nobody uses any more.
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** Which parameters does the network list?
+#
+# ```python
+# class Net(torch.nn.Module):
+#     def __init__(self):
+#         super().__init__()
+#         self.first = torch.nn.Linear(2, 2)
+#         self.more = {"second": torch.nn.Linear(2, 2)}
+#
+#
+# print([name for name, _ in Net().named_parameters()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['first.weight', 'first.bias']
+# ```
+#
+# `__setattr__` looks at the value that is assigned, and a dictionary is neither a
+# parameter nor a module. So it becomes a plain attribute, and nobody looks into
+# it. `nn.ModuleDict` is the module for this purpose.
+#
+# </details>
+#
+# **2.** Somebody wants a layer to start with half of its weights. What is printed?
+#
+# ```python
+# layer = torch.nn.Linear(2, 1)
+# layer.gain = torch.nn.Parameter(torch.ones(1)) * 0.5
+# print([name for name, _ in layer.named_parameters()])
+# layer.weight = layer.weight * 0.5
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['weight', 'bias']
+# TypeError
+# ```
+#
+# A product is a new tensor, and no longer an `nn.Parameter`. As `gain` it is
+# stored as a plain attribute, without an error. The name `weight` belongs to a
+# parameter, so it accepts only a parameter or `None`.
+#
+# </details>
+#
+# **3.** Does `no_grad` switch dropout off? Does `eval` switch gradients off?
+#
+# ```python
+# torch.manual_seed(0)
+# drop, x = torch.nn.Dropout(0.5), torch.ones(1000, requires_grad=True)
+# with torch.no_grad():
+#     print((drop(x) == 0).any().item())
+# drop.eval()
+# print((drop(x) == 0).any().item(), drop(x).requires_grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# False True
+# ```
+#
+# The two switches are independent. `no_grad` decides whether operations are
+# recorded, and dropout does not ask for it. `eval` sets `training` to `False`,
+# which dropout does ask for, and recording goes on as before.
+#
+# </details>
+#
+# **4.** A new batch norm sees one batch. What are its running mean and its result
+# in evaluation?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(1)
+# norm(torch.tensor([[10.0], [30.0]]))
+# print(f"{norm.running_mean.item():.1f} {norm.running_var.item():.1f}")
+# norm.eval()
+# print(f"{norm(torch.tensor([[2.0]])).item():.1f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 2.0 20.9
+# 0.0
+# ```
+#
+# The running mean moves by a tenth from 0 towards 20, and the running variance by
+# a tenth from 1 towards 200, which is divided by n - 1. In evaluation, these
+# averages are used instead of the batch. The 2 is exactly the running mean, so
+# the result is 0. After one batch the averages are still far from the data.
+#
+# </details>
+#
+# **5.** The hook returns something. What do the two calls give?
+#
+# ```python
+# layer = torch.nn.ReLU()
+# layer.register_forward_hook(lambda module, args, output: output * 10)
+# x = torch.tensor([1.0, 2.0])
+# print(layer(x).tolist(), layer.forward(x).tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [10.0, 20.0] [1.0, 2.0]
+# ```
+#
+# What a hook returns replaces the output, unless it is `None`. Hooks are run by
+# the call `layer(x)`. `layer.forward(x)` is the method alone and runs no hooks.
+#
+# </details>
+#
+# **6.** Twenty layers of width 100 with `tanh` start with weights of variance 4/100.
+# What happens to the signal, and what happens to the gradient? What if the
+# variance is 1/400?
+#
+# <details><summary>Answer</summary>
+#
+# A layer multiplies the mean square of the signal by n · Var(w), which is 4. So
+# the sums grow until nearly every `tanh` is close to -1 or 1. There its
+# derivative is close to 0, and the gradient vanishes on its way back. With
+# 1/400 the factor is 1/4: the signal is halved in each layer, and after twenty
+# layers hardly anything of the input is left.
+#
+# </details>
+#
+# **7.** Why does a linear layer in front of a batch norm need no bias? Predict.
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(2)
+# x = torch.tensor([[1.0, 5.0], [3.0, 9.0]])
+# print(torch.allclose(norm(x), norm(x + 100), atol=1e-4))
+# print(torch.allclose(norm(x), norm(x * 10), atol=1e-4))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# True
+# ```
+#
+# In training, the mean of the batch is subtracted. A constant that is added to
+# all examples is part of that mean, so it disappears, and a bias is such a
+# constant. A common factor is removed by the division in the same way. The batch
+# norm has a bias of its own, which is added after this.
+#
+# </details>
+#
+# **8.** The first layer is frozen. Two numbers: how many parameters are listed, and
+# how many are trained?
+#
+# ```python
+# net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+# net[0].requires_grad_(False)
+# print(len(list(net.parameters())),
+#       sum(p.requires_grad for p in net.parameters()))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4 2
+# ```
+#
+# A frozen parameter stays a parameter. It is still part of what the network
+# computes, so it has to be saved, loaded and moved. Only autograd leaves it out:
+# it gets no gradient, and an optimizer skips it.
+#
+# </details>
+#
+# **9.** *Chapter 05.* The weight is written to twice. Which write is allowed?
+#
+# ```python
+# layer = torch.nn.Linear(2, 2)
+# before = layer.weight._version
+# with torch.no_grad():
+#     layer.weight.mul_(0.5)
+# print(layer.weight._version - before)
+# layer.weight.mul_(0.5)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 1
+# RuntimeError
+# ```
+#
+# A parameter is a leaf that requires a gradient. Recording a write to it would
+# turn it into the result of an operation, so that is an error. Under `no_grad`
+# nothing is recorded and the write is allowed. It still raises the version.
+#
+# </details>
+#
+# **10.** *Chapter 05.* The same in-place ReLU follows two modules. Why does only one
+# network work?
+#
+# ```python
+# for first in (torch.nn.Linear(2, 2), torch.nn.Tanh()):
+#     net = torch.nn.Sequential(first, torch.nn.ReLU(inplace=True))
+#     x = torch.ones(1, 2, requires_grad=True)
+#     net(x).sum().backward()
+#     print(type(first).__name__)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# Linear
+# RuntimeError
+# ```
+#
+# The derivative of a linear layer needs its input and its weight, and not its
+# result. So the result may be overwritten. The derivative of `tanh` is computed
+# from its result, 1 - y². The ReLU has overwritten that result, and the version
+# check notices it.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #

@@ -779,6 +779,236 @@ loss.backward()
 optimizer.zero_grad()  # and now it is thrown away
 print("changed:", not torch.equal(before, layer.weight))
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** The loss is 5p², with a curvature of 10. What is p after four steps from 1,
+# for each rate?
+#
+# ```python
+# for rate in (0.1, 0.2, 0.25):
+#     p = torch.tensor(1.0, requires_grad=True)
+#     optimizer = torch.optim.SGD([p], lr=rate)
+#     for _ in range(4):
+#         optimizer.zero_grad()
+#         (5 * p * p).backward()
+#         optimizer.step()
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.00
+# 1.00
+# 5.06
+# ```
+#
+# Each step multiplies p by 1 - 10 · rate: by 0, -1 and -1.5. A rate of one over
+# the curvature arrives at once. At two over the curvature p jumps from side to
+# side for ever, and beyond that it diverges.
+#
+# </details>
+#
+# **2.** One gradient is a million times as large as the other. How far does Adam's
+# first step move each element?
+#
+# ```python
+# p = torch.zeros(2, requires_grad=True)
+# optimizer = torch.optim.Adam([p], lr=0.1)
+# p.grad = torch.tensor([0.001, 1000.0])
+# optimizer.step()
+# print([round(v, 3) for v in p.tolist()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [-0.1, -0.1]
+# ```
+#
+# After the bias correction the first running mean is g, and the second is g².
+# The step is lr · g / √g², which is lr times the sign of g. So the first step has
+# the length of the learning rate in every element, whatever the gradient.
+#
+# </details>
+#
+# **3.** The gradient is 1 in every step. Where is p after three steps, and how long
+# do the steps become in the end?
+#
+# ```python
+# p = torch.zeros(1, requires_grad=True)
+# optimizer = torch.optim.SGD([p], lr=1.0, momentum=0.9)
+# for _ in range(3):
+#     p.grad = torch.ones(1)
+#     optimizer.step()
+# print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# -5.61
+# ```
+#
+# The velocity is 1, then 0.9 + 1 = 1.9, then 0.9 · 1.9 + 1 = 2.71, and the sum of
+# the three is 5.61. In the end the velocity is 1 / (1 - 0.9) = 10. So a momentum
+# of 0.9 makes steps ten times as long where the gradient stays the same.
+#
+# </details>
+#
+# **4.** All scores are equal, then all are raised by 100. What is the loss for four
+# classes?
+#
+# ```python
+# scores, right = torch.zeros(1, 4), torch.tensor([2])
+# for shift in (0.0, 100.0):
+#     loss = torch.nn.functional.cross_entropy(scores + shift, right)
+#     print(f"{loss.item():.3f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 1.386
+# 1.386
+# ```
+#
+# Equal scores give every class the probability 1/4, and the loss is log 4. A
+# number that is added to all scores multiplies every exponential by the same
+# factor, which cancels in the softmax. Because of that the largest score may be
+# subtracted before exp is computed.
+#
+# </details>
+#
+# **5.** What is the gradient of the loss by the four scores?
+#
+# ```python
+# scores = torch.zeros(1, 4, requires_grad=True)
+# loss = torch.nn.functional.cross_entropy(scores, torch.tensor([2]))
+# loss.backward()
+# print(scores.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [[0.25, 0.25, -0.75, 0.25]]
+# ```
+#
+# It is p - y: the probabilities are 1/4 each, and y is 1 for the right class. The
+# right score has the only negative gradient, so descent raises it and lowers the
+# other three. The entries add up to 0, because adding the same number to all
+# scores does not change the loss.
+#
+# </details>
+#
+# **6.** Two gradients are clipped to the norm 1. What are they afterwards?
+#
+# ```python
+# for values in ([3.0, 4.0], [0.3, 0.4]):
+#     p = torch.zeros(2, requires_grad=True)
+#     p.grad = torch.tensor(values)
+#     norm = torch.nn.utils.clip_grad_norm_([p], 1.0)
+#     print(f"{norm.item():.1f}", [round(g, 3) for g in p.grad.tolist()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 5.0 [0.6, 0.8]
+# 0.5 [0.3, 0.4]
+# ```
+#
+# The first gradient has the norm 5, so both elements are multiplied by 1/5, and
+# the direction stays. The second one is shorter than 1 and is left alone. The
+# norm before clipping is returned, which is useful for a plot.
+#
+# </details>
+#
+# **7.** The loss is multiplied by 1000. Which of these takes other steps than before:
+# SGD, SGD with momentum, Adam, AdamW, and `Adam(weight_decay=0.1)`?
+#
+# <details><summary>Answer</summary>
+#
+# SGD takes steps that are 1000 times as long, with momentum or without. Adam and
+# AdamW take the same steps as before, because the factor cancels in the quotient
+# (except for ε). `Adam(weight_decay=0.1)` adds the decay to the gradient. The
+# gradient is now 1000 times as large and the decay is not, so the weights decay
+# much less than before. That is one reason for AdamW.
+#
+# </details>
+#
+# **8.** The optimizer has stepped. Why is `w` still 2?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# optimizer = torch.optim.SGD([w], lr=0.1)
+# w = (w * 2).detach().requires_grad_()
+# w.sum().backward()
+# optimizer.step()
+# print(w.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [2.0, 2.0]
+# ```
+#
+# The optimizer holds the tensor that it was given. The third line makes a new
+# tensor and calls it `w`. The optimizer looks at the old one, whose gradient is
+# `None`, and does nothing. To change the values, write into the tensor under
+# `torch.no_grad()`.
+#
+# </details>
+#
+# **9.** *Chapter 06.* The derivative of `round` is 0 almost everywhere. Does a
+# gradient check accept that? Would a network learn?
+#
+# ```python
+# x = torch.tensor([0.3, 1.8], dtype=torch.float64, requires_grad=True)
+# print(torch.autograd.gradcheck(torch.round, (x,)))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# ```
+#
+# Away from the jumps, a small step does not change the rounded value. So the
+# difference quotient is 0 as well, and the check agrees. The derivative is right
+# and useless: no weight in front of the rounding would ever move. Therefore a
+# straight-through estimator returns another gradient on purpose.
+#
+# </details>
+#
+# **10.** *Chapter 06.* A second derivative is asked for. What is missing?
+#
+# ```python
+# x = torch.tensor(3.0, requires_grad=True)
+# (first,) = torch.autograd.grad(x**3, x)
+# print(first.item(), first.requires_grad)
+# torch.autograd.grad(first, x)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 27.0 False
+# RuntimeError
+# ```
+#
+# Without `create_graph=True` the backward pass is not recorded. The first
+# derivative has the right value and no history, so it cannot be differentiated.
+# Recording it always would cost memory that training does not need.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #

@@ -603,6 +603,208 @@ print("mean of the examples:      ", losses.mean().item())
 # The two examples of the last batch counted as much as the other sixteen. Add
 # up `loss.item() * len(batch)`, and divide by the number of examples.
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** Ten examples in batches of four. How long are the batches, with and without
+# `drop_last`?
+#
+# ```python
+# DataLoader = torch.utils.data.DataLoader
+# for drop in (False, True):
+#     loader = DataLoader(range(10), batch_size=4, drop_last=drop)
+#     print([len(batch) for batch in loader], len(loader))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [4, 4, 2] 3
+# [4, 4] 2
+# ```
+#
+# Two full batches are left after dropping, and `len` follows that. With
+# `drop_last` and a shuffled order, other examples are left out in each epoch. So
+# none of them is lost for the whole training.
+#
+# </details>
+#
+# **2.** The test data are standardised twice, once with the training data's mean and
+# deviation and once with their own. What does the second line hide?
+#
+# ```python
+# train = torch.tensor([0.0, 10.0, 20.0])
+# test = torch.tensor([20.0, 30.0, 40.0])
+# print(((test - train.mean()) / train.std()).tolist())
+# print(((test - test.mean()) / test.std()).tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [1.0, 2.0, 3.0]
+# [-1.0, 0.0, 1.0]
+# ```
+#
+# The test values are larger than nearly all training values. The first line shows
+# that, and the second line removes it. In the second line 20 also becomes -1,
+# while the network has learned that 20 is 1. A single example could not be
+# standardised by itself at all.
+#
+# </details>
+#
+# **3.** Each example is a number and a string. What is the batch?
+#
+# ```python
+# data = [(1, "a"), (2, "b")]
+# numbers, names = next(iter(torch.utils.data.DataLoader(data, batch_size=2)))
+# print(numbers, list(names))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([1, 2]) ['a', 'b']
+# ```
+#
+# The batch has one entry for each *field* of an example, and not one for each
+# example. Numbers become a tensor. Strings cannot be stored in a tensor, so they
+# stay a list or a tuple.
+#
+# </details>
+#
+# **4.** One loader, two epochs. Are the orders the same? Are the examples the same?
+#
+# ```python
+# generator = torch.Generator().manual_seed(0)
+# loader = torch.utils.data.DataLoader(
+#     range(100), batch_size=100, shuffle=True, generator=generator)
+# a, b = next(iter(loader)), next(iter(loader))
+# print(torch.equal(a, b), torch.equal(a.sort().values, b.sort().values))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True
+# ```
+#
+# Every `iter(loader)` begins an epoch and draws a new permutation. A permutation
+# contains each example exactly once. The generator's seed makes the sequence of
+# permutations repeatable, but the next epoch continues where the last one ended.
+#
+# </details>
+#
+# **5.** A transform turns every image by a random angle. Should the validation data
+# get the same transform?
+#
+# <details><summary>Answer</summary>
+#
+# Usually they should not. In training the random angles give the network more
+# variety. In validation they would make the result depend on chance, so that two
+# epochs or two networks are harder to compare. Transforms without randomness,
+# such as dividing by 255, must be the same in both.
+#
+# </details>
+#
+# **6.** An epoch has 8 batches. Fetching one takes 100 ms, and so does a training
+# step. How long does an epoch take with 0, 1, 2 and 4 workers, without counting
+# their start?
+#
+# <details><summary>Answer</summary>
+#
+# Without workers, 8 · (100 + 100) ms = 1.6 s. One worker fetches while you
+# compute: only the first batch has to be waited for, and the rest overlaps, which
+# makes about 0.9 s. With 2 or 4 workers it is still about 0.9 s, because the eight
+# training steps alone take 0.8 s. More workers help only while fetching is the
+# slower part.
+#
+# </details>
+#
+# **7.** Three workers have `ahead=2`, and the very first batch takes an hour. How
+# many batches are fetched in that hour, and why not more?
+#
+# <details><summary>Answer</summary>
+#
+# Four. Each worker got two jobs at the beginning, so six batches were asked for.
+# The first worker is busy for the hour, and its second job waits behind the first
+# one. The other two fetch two batches each. They get a new job only when one of
+# these is yielded, and all of them wait for the first batch. That limits the
+# memory that waiting batches use.
+#
+# </details>
+#
+# **8.** Nine examples go through a batch norm in training. Why does the loop end
+# with an error?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(2)
+# data = torch.arange(18.0).reshape(9, 2)
+# for x in torch.utils.data.DataLoader(data, batch_size=4):
+#     print(tuple(norm(x).shape))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# (4, 2)
+# (4, 2)
+# ValueError
+# ```
+#
+# The last batch has one example. Its mean is the example itself, and there is no
+# variance to divide by, so batch norm refuses it. `drop_last=True` leaves it out,
+# and so does a batch size of 3.
+#
+# </details>
+#
+# **9.** *Chapter 07.* A dropout is appended after `eval()`. In which mode is each
+# part?
+#
+# ```python
+# net = torch.nn.Sequential(torch.nn.Linear(2, 2)).eval()
+# net.append(torch.nn.Dropout(0.5))
+# print([part.training for part in net])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [False, True]
+# ```
+#
+# `eval()` sets an attribute of every module that is in the tree at that moment. A
+# module that is added later comes with its own `training`, which is `True` at
+# first. So call `eval()` after the network is complete.
+#
+# </details>
+#
+# **10.** *Chapter 07.* Which names are in the state?
+#
+# ```python
+# layer = torch.nn.Linear(2, 2)
+# layer.register_buffer("mean", torch.zeros(2))
+# layer.note = torch.ones(4)
+# layer.extra = torch.nn.Parameter(torch.zeros(1))
+# print(list(layer.state_dict()))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['weight', 'bias', 'extra', 'mean']
+# ```
+#
+# The state holds parameters first, in the order of their assignments, then
+# buffers. `note` is a plain tensor, so it is a private attribute and is neither
+# saved nor moved to another device. If it has to be in the file without being
+# trained, it must be a buffer.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #

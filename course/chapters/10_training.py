@@ -686,6 +686,218 @@ torch.load(io.BytesIO(changed.getvalue()))
 # %%
 folder.cleanup()
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** A network for 26 letters has not been trained. Its loss is 9.1. What should
+# it be, and what do you look at first?
+#
+# <details><summary>Answer</summary>
+#
+# About log 26 = 3.3, because a network that knows nothing should give all letters
+# about the same probability. With 9.1 it is sure of wrong answers: e⁻⁹·¹ is about
+# one in nine thousand. Look at the scores of the last layer. They are probably
+# too large, for example because inputs are bytes up to 255 or because the weights
+# start too large.
+#
+# </details>
+#
+# **2.** A thousand networks only guess yes or no. The one that is best on 50
+# validation examples is chosen. What does it reach there, and what on new data?
+#
+# ```python
+# draw = np.random.default_rng(0)
+# right = draw.random((1000, 50)) < 0.5
+# print(right.mean(1).max())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.72
+# ```
+#
+# It looks much better than a guess and is right in half of the cases on new data,
+# as all of them are. The maximum of many results that depend on chance is too
+# good. So the loss of the network that was chosen has to be measured on data that
+# took no part in the choice.
+#
+# </details>
+#
+# **3.** A network is judged under `no_grad`, but `eval()` is forgotten. What has
+# changed afterwards?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(1)
+# with torch.no_grad():
+#     norm(torch.tensor([[1.0], [3.0]]))
+# print(f"{norm.running_mean.item():.1f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.2
+# ```
+#
+# In training mode a batch norm moves its running mean by a tenth towards the
+# batch's mean, which is 2. `no_grad` does not prevent it, because the update is
+# not a gradient step. So the validation data have entered the model.
+#
+# </details>
+#
+# **4.** The rows of this confusion matrix are healthy and ill. What are the accuracy
+# and the share of ill people that are found?
+#
+# ```python
+# m = torch.tensor([[90.0, 0.0], [9.0, 1.0]])
+# print(f"{(m.diagonal().sum() / m.sum()).item():.2f}",
+#       f"{(m[1, 1] / m[1].sum()).item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.91 0.10
+# ```
+#
+# 91 of 100 answers are right, and nine of ten ill people are missed. A network
+# that always says *healthy* would be right in 90 % of the cases. If one class is
+# rare, the accuracy says little about it, and the rows of the matrix show it.
+#
+# </details>
+#
+# **5.** The validation losses are 1.0, 0.8, 0.9, 0.85, 0.6. When does a patience of
+# 2 stop, and what would a patience of 3 do?
+#
+# <details><summary>Answer</summary>
+#
+# With 2 it stops after the fourth epoch. The third and the fourth are both above
+# the best so far, 0.8, although the fourth is better than the third. A patience
+# of 3 would reach the fifth epoch, which is a new best and sets the count back.
+# A larger patience costs time, and a smaller one may stop too early.
+#
+# </details>
+#
+# **6.** A training goes on from a file that holds the weights only. Where is `p`
+# after the second step, with the old optimizer and with a fresh one?
+#
+# ```python
+# def step(p, optimizer):
+#     p.grad = torch.ones(1)
+#     optimizer.step()
+#
+#
+# for kept in (True, False):
+#     p = torch.ones(1, requires_grad=True)
+#     optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+#     step(p, optimizer)
+#     if not kept:
+#         optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+#     step(p, optimizer)
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.71
+# 0.80
+# ```
+#
+# The first step moves by 0.1. The old optimizer remembers the velocity 1 and
+# moves by 0.1 · (0.9 + 1) = 0.19. The fresh one has a velocity of 0 and moves by
+# 0.1 again. So the optimizer's state belongs to a checkpoint.
+#
+# </details>
+#
+# **7.** All parameters are frozen. Does the part still change in training mode?
+#
+# ```python
+# part = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+# part.requires_grad_(False)
+# before = part[1].running_mean.clone()
+# part(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
+# print(torch.equal(before, part[1].running_mean))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False
+# ```
+#
+# `requires_grad_(False)` concerns parameters. The running mean is a buffer, and a
+# batch norm updates it in every call in training mode. A frozen part therefore
+# needs `eval()` as well.
+#
+# </details>
+#
+# **8.** Network A reads 99 % of its training digits and 80 % of the validation
+# digits. Network B reads 62 % and 61 %. Which of these helps which network: more
+# data, a larger network, dropout, more epochs?
+#
+# <details><summary>Answer</summary>
+#
+# A has a large gap: it knows its training digits by heart. More data and dropout
+# make the gap smaller, a larger network or more epochs do not. B has no gap and
+# learns too little. It needs a larger network, more epochs or another learning
+# rate, and dropout would make it worse.
+#
+# </details>
+#
+# **9.** *Chapter 08.* The gradient is 0 and the decay is 0.5. Where do Adam and
+# AdamW move a parameter of 1?
+#
+# ```python
+# for kind in (torch.optim.Adam, torch.optim.AdamW):
+#     p = torch.ones(1, requires_grad=True)
+#     p.grad = torch.zeros(1)
+#     kind([p], lr=0.1, weight_decay=0.5).step()
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.90
+# 0.95
+# ```
+#
+# Adam adds the decay to the gradient, which becomes 0.5. Then it divides by the
+# root of the mean square, so the step has the length 0.1 whatever the decay is.
+# AdamW multiplies the parameter by 1 - 0.1 · 0.5 = 0.95, and Adam's own step is 0.
+#
+# </details>
+#
+# **10.** *Chapter 08.* A batch does not fit into memory, so two halves are sent
+# backward one after the other. Are the gradients equal?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+# for parts in (x.split(4), x.split(2)):
+#     w = torch.ones(1, requires_grad=True)
+#     for part in parts:
+#         (w * part).mean().backward()
+#     print(w.grad.item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 2.5
+# 5.0
+# ```
+#
+# `backward` adds to `.grad`, so the means of the two halves, 1.5 and 3.5, are
+# added. The mean over all four is 2.5. Divide the loss of each half by 2, and
+# call `zero_grad` and `step` only once for both.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #

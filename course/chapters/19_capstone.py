@@ -259,6 +259,206 @@ plt.show()
 # %% raises=true
 [score / 0 for score in scores.tolist()]
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** All scores are 0, and the mask hides what is ahead. What are the weights of
+# the three places?
+#
+# ```python
+# ahead = torch.ones(3, 3).triu(1).bool()
+# scores = torch.zeros(3, 3).masked_fill(ahead, -float("inf"))
+# for row in torch.softmax(scores, 1).tolist():
+#     print([round(w, 2) for w in row])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [1.0, 0.0, 0.0]
+# [0.5, 0.5, 0.0]
+# [0.33, 0.33, 0.33]
+# ```
+#
+# exp(-∞) is 0, so places ahead get no weight. The others share a sum of 1
+# equally, because their scores are equal. No row consists of -∞ alone, since each
+# place may look at itself.
+#
+# </details>
+#
+# **2.** Queries and keys have 64 elements with variance 1. What is the standard
+# deviation of their products, before and after the division by √d?
+#
+# ```python
+# draw = np.random.default_rng(0)
+# q, k = draw.normal(size=(2, 20000, 64))
+# scores = (q * k).sum(1)
+# print(round(scores.std()), round((scores / 8).std()))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 8 1
+# ```
+#
+# A score is a sum of 64 independent products of variance 1, so its variance is 64
+# and its deviation 8. Scores of this size would make the softmax almost 0 and 1,
+# and there its derivative is almost 0. The division brings the deviation back to
+# 1.
+#
+# </details>
+#
+# **3.** There is no position embedding. A text has the letter *a* at place 3 and at
+# place 7. Does attention give both places the same result?
+#
+# <details><summary>Answer</summary>
+#
+# Without a mask it does. Both places have the same query, and they see the same
+# keys and values, so the order plays no part. With the mask, place 7 sees four
+# letters more than place 3, and the results usually differ. But even then the
+# order of the letters that a place sees makes no difference.
+#
+# </details>
+#
+# **4.** Row 1 of a table is looked up twice. What is the gradient of the table?
+#
+# ```python
+# table = torch.zeros(3, 2, requires_grad=True)
+# table[torch.tensor([1, 1, 0])].sum().backward()
+# print(table.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]
+# ```
+#
+# Each look-up sends its gradient to the row that it read, and gradients of the
+# same row are added. Row 2 was not read, so its gradient is 0. A backward that
+# writes instead of adding would give row 1 a gradient of 1.
+#
+# </details>
+#
+# **5.** Only the second row of the input differs. Is the first row of the result the
+# same?
+#
+# ```python
+# x = torch.tensor([[1.0, 3.0], [10.0, 20.0]])
+# y = torch.tensor([[1.0, 3.0], [0.0, 0.0]])
+# for norm in (torch.nn.LayerNorm(2), torch.nn.BatchNorm1d(2)):
+#     print(torch.allclose(norm(x)[0], norm(y)[0]))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# False
+# ```
+#
+# Layer norm takes mean and variance of each vector by itself. Batch norm takes
+# them over the batch, so every example depends on the others. For texts of
+# different length, and for writing one letter at a time, layer norm is simpler:
+# it is the same in training and evaluation.
+#
+# </details>
+#
+# **6.** A model of 57 letters has a loss of 1.5. Among how many equally likely
+# letters would guessing have this loss, and how many are there before training?
+#
+# ```python
+# print(f"{np.exp(1.5):.1f} {np.exp(np.log(57)):.1f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4.5 57.0
+# ```
+#
+# A guess among n letters has the loss log n, so n is the exponential of the loss.
+# It is called *perplexity*. Before training all letters are about equally likely,
+# which makes 57.
+#
+# </details>
+#
+# **7.** Is a temperature of 0.5 the same as squaring the probabilities and dividing
+# by their sum?
+#
+# ```python
+# scores = torch.tensor([2.0, 1.0, 0.0])
+# cold = torch.softmax(scores / 0.5, 0)
+# squared = torch.softmax(scores, 0) ** 2
+# print(torch.allclose(cold, squared / squared.sum()))
+# print([round(p, 2) for p in cold.tolist()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# [0.87, 0.12, 0.02]
+# ```
+#
+# Dividing a score by 0.5 doubles it, and $e^{2s}$ is the square of $e^s$. Squares
+# favour what is large already, so the most likely letter is drawn more often.
+# Without the temperature its probability would be 0.67.
+#
+# </details>
+#
+# **8.** An attention layer of size 64 has 1 head, then 8 heads. How does the number
+# of parameters change, and what is gained?
+#
+# <details><summary>Answer</summary>
+#
+# It stays the same: four linear layers of 64 × 64, with biases. Eight heads only
+# cut queries, keys and values into parts of 8 elements. Each head has its own
+# weights over the places, so a letter can look at several places for different
+# reasons. One head has to mix all of that in a single row of weights.
+#
+# </details>
+#
+# **9.** *Chapter 10.* You try ten lengths of text for the GPT and keep the one with
+# the smallest loss on the last tenth of the story. May you report that loss?
+#
+# <details><summary>Answer</summary>
+#
+# No. The last tenth was used to choose, so its loss is the smallest of ten and too
+# good on average. Choose on one part that was held back, and report the loss on
+# another part that took no part in the choice, once. With a text, take parts that
+# lie apart, since neighbouring sentences resemble each other.
+#
+# </details>
+#
+# **10.** *Chapter 10.* The state of the generator is put back. Are the two draws
+# equal, and what has that to do with checkpoints?
+#
+# ```python
+# state = torch.get_rng_state()
+# a = torch.rand(3)
+# torch.set_rng_state(state)
+# b = torch.rand(3)
+# print(torch.equal(a, b))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# ```
+#
+# A generator computes its numbers from its state, so the same state gives the same
+# numbers. Dropout and shuffling draw from generators. If a checkpoint does not
+# hold their states, the training that goes on from it draws other numbers than
+# the one that was not interrupted.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #
