@@ -1,12 +1,12 @@
 # %% [markdown] slide="slide"
 # # 08 · Losses and optimizers
 #
-# The gradient says which way is down: *here*, and for the *smallest* of steps.
-# A network with a million parameters has to be moved with nothing more than
-# that.
+# The gradient is the direction in which the loss rises fastest. It is exact only
+# at the current parameters, and a step away from them it has changed. A network
+# with a million parameters has to be trained with nothing more than that.
 #
-# > **The question of this chapter:** how far should one go, and why not
-# > straight along the gradient?
+# > **The question of this chapter:** how long should a step be, and why not
+# > simply go against the gradient?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, losses 6, walks and rates 10, exercise 2 live 8, the
@@ -39,17 +39,21 @@ where = {"xs": (-2.2, 2.2), "ys": (-1.5, 1.5)}
 viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 
 # %% [markdown]
-# A valley seen from above; the lines are heights, the lowest point is in the
-# middle. Press *Next*. All three start at the same place, and in each step all
-# three get the gradient of the place where they are.
+# This is a loss of two parameters, seen from above. It is a narrow valley: the
+# lines connect places of the same height, and the lowest point is in the middle.
+# Press *Next*. All three walks start at the same place. In each step, each of them
+# gets the gradient at its own place.
 #
-# The first goes along the gradient. The valley is steepest across,
-# so it goes to and fro across it, and along the valley it is slow. The second
-# keeps a velocity: what points to and fro cancels, what points along the
-# valley adds up. The third divides each coordinate of the gradient by the size
-# that it had lately. So it moves at the same pace along the valley and across
-# it, by 0.2 in each step, and then it overshoots, because its steps do not get
-# shorter where the gradient does.
+# * **Descent** steps against the gradient. The valley is steepest across, so the
+#   walk jumps from side to side, and along the valley it is slow.
+# * **Momentum** keeps a velocity, to which each gradient is added. The components
+#   across the valley change their sign and cancel. Those along the valley add up.
+# * **Adam** divides each coordinate of the gradient by its recent size. So at
+#   first it moves by 0.2 in both directions. Later it overshoots, because its
+#   steps do not become shorter where the gradient does.
+#
+# After 25 steps the heights are 0.006 with descent, less than 0.000001 with
+# momentum, and 0.4 with Adam. So on this valley Adam is the worst of the three.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -71,17 +75,17 @@ for rate in (0.01, 0.1, 0.13):
     print(f"rate {rate}: x = {x:.2f}, y = {abs(y):.2f}")
 
 # %% [markdown]
-# At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. From $\eta = 2/16$ on,
-# the steepest direction explodes, however nice the others are. And at any rate
-# that is safe for $y$, the flat direction is slow. So *the ratio of curvatures*
-# decides how long it takes. In networks it is in the thousands, and that is why
-# there is more to this chapter than `p -= rate * p.grad`.
+# At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. For rates above 2/16 the
+# steepest direction diverges, whatever the other directions do. At any smaller
+# rate the flat direction is slow. So the *ratio of the curvatures* decides how many
+# steps are needed. In networks this ratio is in the thousands. That is why this
+# chapter has more than `p -= rate * p.grad`.
 #
 # ### Which of the three is best?
 #
-# One walk from one place proves nothing. So: sixteen starting points, several
-# rates for each optimizer, and for each the best of its rates. **Predict** the
-# order of the three.
+# One walk from one place proves little, and each optimizer depends on its rate. So
+# the next cells take sixteen starting points and several rates. For each optimizer
+# the best of its rates is shown. **Predict** the order of the three.
 
 # %%
 def after_walk(make, start, steps=25):
@@ -114,11 +118,11 @@ for name, makes in tried.items():
           f"from {ends[0]:.0e} to {ends[-1]:.0e}")
 
 # %% [markdown]
-# On this valley momentum is far ahead, plain descent comes second, and Adam,
-# which many people use for everything, last. The valley is a simple one: its
-# curvature is the same everywhere, and for two numbers a good rate is quickly
-# found. What Adam is good for you will see below, where the loss changes its
-# unit.
+# On this valley momentum is far ahead. Plain descent comes second and Adam comes
+# last, although many people use Adam for everything. This valley is a simple case:
+# its curvature is the same everywhere, and for two parameters a good rate is
+# easily found. Below, where the loss changes its unit, you will see a case in which
+# Adam is better.
 
 # %% [markdown] slide="slide"
 # ## Play: what to reduce
@@ -130,17 +134,20 @@ for name, makes in tried.items():
 # | yes or no | `binary_cross_entropy_with_logits` | the same, for two |
 
 # %% [markdown]
-# Why not squares for classes as well? Because of their gradient. Take two
-# classes and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
-# is its probability. Far to the left the network is sure, and wrong.
+# Why is the squared error not used for classes as well? The reason is its gradient.
+# Take two classes, and let $s$ be the score of the right class minus the score of
+# the other. The probability of the right class is $p = 1/(1 + e^{-s})$. On the far
+# left of the plots the network is sure of the wrong class.
 
 # %% [markdown] slide="subslide"
 # ## Why not squares, for classes?
 
-# %% slide="more" show="output"
+# %%
 s = torch.linspace(-8, 8, 200, requires_grad=True)
 losses = {"cross entropy": -nn.functional.logsigmoid(s),
           "squared error of p": (1 - s.sigmoid()) ** 2}
+
+# %% slide="more" folded=true
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 2.9))
 for name, loss in losses.items():
     (slope,) = torch.autograd.grad(loss.sum(), s)
@@ -153,9 +160,10 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The squared error has a gradient near 0 where the network is sure and wrong, so
-# the worst mistakes are not corrected. That of cross entropy is near -1 there:
-# it is *the probabilities minus the right answer*, for each class $i$,
+# Where the network is sure and wrong, the gradient of the squared error is close to
+# 0. So the worst mistakes are hardly corrected. The gradient of cross entropy is
+# close to -1 there. For each class $i$ it is *the probability minus the right
+# answer*:
 #
 # $$\frac{\partial L}{\partial s_i} = p_i - y_i,
 #   \qquad y_i = 1 \text{ for the right class, else } 0.$$
@@ -177,14 +185,16 @@ plt.show()
 # otherwise, which is $-y_i$. Together: $p_i - y_i$. For a mean over $n$
 # examples there is a factor $1/n$.
 #
-# For example, scores $(2, 0)$ and the first class: $p = (0.88, 0.12)$, and the
-# gradient is $(-0.12, 0.12)$. The score of the right class has to rise, that
-# of the other one to fall, and by as much as the probabilities are wrong.
+# For example, take the scores $(2, 0)$ and the first class. Then
+# $p = (0.88, 0.12)$, and the gradient is $(-0.12, 0.12)$. A step of descent raises
+# the score of the right class and lowers the other one. Both move in proportion to
+# the error of the probability.
 #
 # </details>
 #
-# Written down as one reads it, though, the formula breaks. **Predict** what the
-# textbook's line prints for scores 100 and 99, of which the first is right.
+# If you write the formula into a program as it stands, it fails for large scores.
+# **Predict** what the first line prints for scores 100 and 99, of which the first
+# is right.
 
 # %% [markdown] slide="subslide"
 # ## The textbook's line, for scores 100 and 99
@@ -196,7 +206,7 @@ print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
 
 # %% [markdown]
 # `exp(100)` is too large for float32, and infinity divided by infinity is
-# `nan`. Exercise 1 mends it.
+# `nan`. In exercise 1 you write it without an overflow.
 #
 # ### The loop
 #
@@ -209,9 +219,10 @@ print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
 # | `optimizer.step()` | reads `p.grad`, writes `p` |
 # | `schedule.step()` | sets the rate for the next step |
 #
-# `zero_grad` sets gradients to `None` and not to 0. That saves memory, and it
-# tells apart *no gradient* from *a gradient of 0*: a parameter with `None` is
-# not touched, while one with 0 still decays and drifts on with its momentum.
+# `zero_grad` sets gradients to `None` and not to 0. That saves memory, and *no
+# gradient* is something else than *a gradient of 0*. A parameter with `None` is
+# left alone. A parameter with a gradient of 0 still decays, and its momentum still
+# moves it.
 
 # %% [markdown] slide="subslide"
 # ## No gradient is not a gradient of 0
@@ -227,12 +238,12 @@ for grad in (None, torch.zeros(1)):
 # %% [markdown]
 # ### Groups
 #
-# Parameters come in groups, and each has numbers of its own. What a group does
-# not say, it gets from the optimizer. Below, a pretrained body learns slowly,
-# a new head fast, and biases do not decay.
+# Parameters come in groups, and each group has its own settings. Settings that a
+# group does not give are the optimizer's. Below, a pretrained body learns slowly, a
+# new head learns fast, and biases do not decay.
 
 # %% [markdown] slide="subslide"
-# ## Groups: each with numbers of its own
+# ## Groups: each with its own settings
 
 # %% slide="more"
 body, head = nn.Linear(64, 32), nn.Linear(32, 10)
@@ -248,7 +259,7 @@ for group in optimizer.param_groups:
 # ### A loss in other units
 #
 # **Predict:** the loss is multiplied by 100, as if it were in cents and not in
-# dollars. The same valley, the same rates. What becomes of the two walks?
+# dollars. The rates stay the same. How do the walks of descent and Adam change?
 
 # %% [markdown] slide="subslide"
 # ## The loss in cents: who notices?
@@ -270,17 +281,18 @@ for name in ("descent", "Adam"):
           arrive(walkers[name], 100))
 
 # %% [markdown]
-# Descent diverges. Adam divides each element's gradient by the root of its own
-# mean square, so that a factor cancels. That is what it is good for: one
-# learning rate, about 0.001, does for very different networks.
+# Descent diverges, because its steps are a hundred times as long. Adam divides
+# each element's gradient by the root of its mean square, so the factor cancels.
+# This is Adam's advantage: a learning rate of about 0.001 works for very different
+# networks.
 #
 # ### Schedules
 #
-# In training, a gradient comes from a small batch, so it is the true one plus
-# noise. With a constant rate one never arrives: every step is as long as the
-# noise makes it. Here are three walks with the same noise. Watch the lower
-# panels: on the left the rate stays, in the middle it falls in steps, on the
-# right along a cosine.
+# In training, a gradient is computed from a small batch. It is the gradient of the
+# whole loss plus noise. With a constant rate the parameters never come to rest,
+# because the noise moves them in every step. Here are three walks with the same
+# noise. The lower panels show the rates: constant on the left, falling in steps in
+# the middle, falling along a cosine on the right.
 
 # %%
 def scheduled(schedule, **options):
@@ -305,9 +317,9 @@ three = {
 viz.walks(valley, three, (-2.0, 1.0), steps=40, noise=3.0, **where)
 
 # %% [markdown]
-# A schedule is an object that writes into `group["lr"]`. It has one rule that
-# people forget: **first `optimizer.step()`, then `schedule.step()`**. The
-# other way round, the first rate would be skipped.
+# A schedule is an object that writes into `group["lr"]`. Its order is often
+# confused: **first `optimizer.step()`, then `schedule.step()`**. The other way
+# round, the first rate would be skipped.
 
 # %%
 optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
@@ -320,7 +332,7 @@ for step in range(5):
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six exercises, and each must give PyTorch's values:
+# There are six exercises. Each must give PyTorch's values:
 #
 # 1. **cross entropy** that does not overflow
 # 2. **SGD** with momentum, Nesterov's too, and weight decay
@@ -329,8 +341,8 @@ for step in range(5):
 # 5. a **schedule**: warm-up, then a cosine
 # 6. **clipping** by the norm
 #
-# The injection point is a subclass of `torch.optim.Optimizer`: it runs wherever an
-# optimizer does.
+# Your optimizers are subclasses of `torch.optim.Optimizer`. So they can be used
+# wherever an optimizer is expected.
 
 # %% [markdown] slide="notes"
 # Exercise 2 live: write the two loops and `p.sub_` first, run the check (plain
@@ -346,9 +358,9 @@ for step in range(5):
 # %% check="optim.sgd" points=3
 
 # %% [markdown]
-# Nesterov's form compared with the plain one, on your optimizer. It takes the
-# gradient where the velocity will lead, so it notices earlier that it goes too
-# far, and swings less.
+# The picture below compares Nesterov's form with plain momentum, on your optimizer.
+# Nesterov's form takes the gradient at the place to which the velocity leads. So it
+# corrects a step that goes too far one step earlier, and it swings less.
 #
 # <details><summary>Why that is g + momentum · v</summary>
 #
@@ -406,10 +418,11 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 #
 # The weights of a mean should add up to 1. At first they do not: for
 # $\beta = 0.9$ the sum is 0.1 after one step, 0.19 after two, 0.65 after ten.
+#
 # If all gradients have the expectation $E$, then $m_t$ has the expectation
-# $(1 - \beta^t)\, E$: too small by that factor. So divide by it. The same
-# holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$, $\beta^t$ goes to
-# 0 and the correction to 1.
+# $(1 - \beta^t)\, E$. It is too small by the factor $1 - \beta^t$, so divide by
+# that factor. The same holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$,
+# $\beta^t$ goes to 0 and the divisor to 1.
 #
 # </details>
 
@@ -424,7 +437,7 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 # %% [markdown] slide="subslide"
 # ## Your schedule, and three of toytorch's
 
-# %% slide="more" show="output"
+# %%
 share = use("optim.schedule")
 shapes = {
     "yours": lambda o: lr_scheduler.LambdaLR(
@@ -433,6 +446,8 @@ shapes = {
     "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.96),
     "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 1.0, 101),
 }
+
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 2.8))
 for name, make in shapes.items():
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1.0)
@@ -453,9 +468,9 @@ plt.show()
 # %% [markdown] slide="slide"
 # ## Plug in: the same numbers as PyTorch
 #
-# A network that reads digits, begun from a formula and not at random, takes 30
-# steps with *your* optimizers. PyTorch 2.13 has done the same; its losses are
-# written down.
+# A network that reads digits takes 30 steps with *your* optimizers. Its initial
+# weights come from a formula and not from a random generator. PyTorch 2.13 has
+# taken the same steps, and its losses are in `recorded`.
 
 # %% slide="more"
 from toytorch.vision import datasets
@@ -512,7 +527,7 @@ for name, curve in curves.items():
 # %% [markdown] slide="subslide"
 # ## Four optimizers, all of them yours
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for name, curve in curves.items():
     axes.plot(range(1, 31), curve, label=name)
@@ -521,8 +536,9 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Now all of it at once: your loss, your AdamW on your schedule, your clipping.
-# **Predict** how many of the 360 unseen digits it reads after ten epochs.
+# Now everything is used together: your loss, your AdamW, your schedule and your
+# clipping. **Predict** how many of the 360 test digits the network reads right
+# after ten epochs.
 
 # %% [markdown] slide="subslide"
 # ## All six together
@@ -556,7 +572,7 @@ print("more than 95 % of unseen digits right:", right > 0.95)
 print("the last rate is less than 1 % of the first full one:",
       rates[-1] < 0.0001)
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 2.6))
 left.plot(rates)
 left.set(xlabel="step", ylabel="learning rate")
@@ -568,14 +584,15 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Above the blue line a step was shortened: in the beginning that is most of
-# them, later only the few batches that still hold a surprise.
+# Where the norm is above the horizontal line, the gradient was shortened. In the
+# beginning that happens in most steps, later only for a few batches with a large
+# loss.
 
 # %% [markdown] slide="slide"
 # ## Your own package: a loss and an optimizer
 #
-# With these two, your package can train. The loss is a `Function` of chapter
-# 06, and the optimizer steps tensors of chapter 04.
+# With a loss and an optimizer your package can train. The loss is a `Function` as
+# in chapter 06, and the optimizer updates tensors as in chapter 04.
 
 # %%
 import numpy as np
@@ -593,10 +610,10 @@ from mytorch.function import Function
 # %% [markdown] slide="subslide"
 # ## Milestone: three spirals on your own package
 #
-# Three arms of points wind around each other. The program below has a network
-# of your `Linear` layers, your cross-entropy and your AdamW, and neither
-# toytorch nor the course. **Predict**: how many of 600 unseen points will it
-# put on the right arm?
+# Three arms of points wind around each other. The program below trains a network of
+# your `Linear` layers with your cross-entropy and your AdamW. It uses neither
+# toytorch nor the course. **Predict**: for how many of 600 unseen points will it
+# name the right arm?
 
 # %% slide="more" show="output" varies=true
 milestone(8)
@@ -614,18 +631,18 @@ milestone(8)
 look(torch.optim.Optimizer._step)
 
 # %% [markdown]
-# The rule of SGD, beside your `step`. What looks like calls there, `NESTEROV`
-# and `MOMENTUM`, are formulas that have been compiled: one pass over the
-# memory for what would be four. Where nothing could be compiled they return
-# `False`, and the lines of NumPy below them run.
+# Here is the rule of SGD, beside your `step`. `NESTEROV` and `MOMENTUM` are
+# compiled formulas: they do in one pass over the memory what would take four. If
+# they could not be compiled, they return `False`, and the NumPy lines below them
+# run.
 
 # %%
 look(torch.optim.SGD.update, use("optim.sgd").step)
 
 # %% [markdown]
-# PyTorch has each optimizer several times: a plain loop, like yours
+# PyTorch has each optimizer in several versions: a plain loop, like yours
 # (`_single_tensor_sgd`), one over lists of tensors (`foreach`), and one in a
-# single kernel (`fused`). All are held to the same numbers.
+# single kernel (`fused`). All of them have to give the same results.
 
 # %% [markdown] slide="slide"
 # ## Measure: what an optimizer remembers
@@ -656,13 +673,13 @@ for name, make in kinds.items():
     print(f"{name:<9}{remembered(optimizer):>6}")
 
 # %% [markdown]
-# Adam needs memory for three networks, and with the gradients for four. For a
-# model of seven billion parameters in float32 that is 112 gigabytes before the
-# first activation. It is the reason why people keep this state in fewer bits,
-# or share it out over many machines (chapter 16).
+# With Adam, the parameters and the state together need the memory of three
+# networks, and with the gradients of four. For a model of seven billion parameters
+# in float32 that is 112 gigabytes, without any activation. So large models keep the
+# state in fewer bits, or distribute it over many machines (chapter 16).
 #
-# And time? **Predict:** which is the longest: the pass forward, the pass
-# backward, or the step of Adam?
+# And time? **Predict:** what takes longest: the forward pass, the backward pass, or
+# the step of Adam?
 
 # %%
 import time
@@ -716,7 +733,7 @@ torch.optim.SGD([w * 2], lr=0.1)  # a result, no parameter
 torch.optim.SGD([w], lr=0.1, nesterov=True)  # ahead of what?
 
 # %% [markdown]
-# Four that raise nothing.
+# The next four mistakes raise no error.
 
 # %% [markdown] slide="subslide"
 # ## `zero_grad` forgotten
@@ -734,12 +751,12 @@ for forget in (False, True):
           f"loss {valley(*place).item():.2f}")
 
 # %% [markdown]
-# Gradients add up, so that each step goes along the sum of *all* gradients so
-# far: momentum of 1, which never comes to rest.
+# Gradients add up, so each step goes along the sum of *all* gradients so far. That
+# is a momentum of 1, which never comes to rest.
 #
-# The next is the most expensive. `cross_entropy` takes **scores** and does the
-# softmax itself. Somebody gives it probabilities. **Predict** the smallest loss
-# that a perfect network of ten classes can then have: 0?
+# The next mistake costs people the most time. `cross_entropy` takes **scores** and
+# computes the softmax itself. Here it is given probabilities. **Predict** the
+# smallest loss that a perfect network of ten classes can then have: 0?
 
 # %% [markdown] slide="subslide"
 # ## Softmax twice
@@ -751,9 +768,10 @@ loss = nn.functional.cross_entropy(perfect, torch.tensor([3]))
 print(f"{loss.item():.2f}")
 
 # %% [markdown]
-# $\log(e + 9) - 1 = 1.46$. It trains, slowly, and its loss never comes below.
+# It is $\log(e + 9) - 1 = 1.46$. Such a network trains slowly, and its loss is
+# never below this value.
 #
-# And a schedule that is called too early. Here at least there is a warning:
+# A schedule that is called too early gives at least a warning:
 
 # %%
 import warnings
