@@ -1,19 +1,20 @@
 # %% [markdown] slide="slide"
 # # 19 · Capstone: a GPT on what you built
 #
-# A GPT reads a text and says which letter comes next. Repeat that, and it
-# writes. In this chapter a small one learns a story, and everything it runs
-# on is your package: Tensor, Function, Module, AdamW, and three new layers.
+# A GPT reads a text and gives a probability for each letter that may come next. To
+# write, it draws a letter, appends it, and repeats. In this chapter a small GPT
+# learns a story. It runs only on your package: Tensor, Function, Module, AdamW, and
+# three new layers.
 #
-# > **The question of this chapter:** how can a network look back at a text of
-# > any length, and find in it what matters for the next letter?
+# > **The question of this chapter:** how can a network use a text of any length,
+# > and find in it what matters for the next letter?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, play 10, the trace of attention on the whiteboard 10,
 # exercise 3 live up to the mask 10, milestone 5, traps 5. Embedding and
 # layer norm are homework. Let the class predict the loss of guessing first.
 
-# %% keep=true slide="more" show="output"
+# %%
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -32,6 +33,8 @@ scores = x @ x.T / np.sqrt(16)
 scores[np.triu_indices(len(text), 1)] = -np.inf
 weights = np.exp(scores - scores.max(1, keepdims=True))
 weights /= weights.sum(1, keepdims=True)
+
+# %% keep=true slide="more" folded=true
 figure, axes = plt.subplots(figsize=(5.4, 4.6))
 axes.imshow(weights, cmap="Oranges")
 shown = text.replace(" ", "␣")
@@ -44,20 +47,22 @@ axes.set_title("Attention weights; nobody looks ahead")
 plt.show()
 
 # %% [markdown]
-# Each row belongs to one letter of the text and sums to 1. A dark cell means
-# that the row's letter takes over much from the column's letter. The triangle
-# above the diagonal is empty: there lie the letters that are still to come.
-# Here every letter has a random vector, and letters attend to equal ones. A
-# trained network finds more useful vectors.
+# Each row belongs to one letter of the text, and its weights sum to 1. A dark cell
+# means that the result for the row's letter contains much of the column's letter.
+# The triangle above the diagonal is empty, because those letters come later in the
+# text. Here every letter has a random vector, so a letter attends mostly to equal
+# letters. Training finds more useful vectors.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# The story below has 57 different letters. A model gives each a probability,
-# and its loss is −log of what it gave to the letter that came. **Predict** the
-# loss (1) of a model that gives all letters the same probability, (2) of one
-# that knows how often each letter occurs, (3) of one that also knows the letter
-# before.
+# The story below has 57 different letters. A model gives each letter a probability,
+# and its loss is −log of the probability of the letter that came. **Predict** the
+# loss of three models:
+#
+# 1. It gives all letters the same probability.
+# 2. It knows how often each letter occurs.
+# 3. It knows how often each letter occurs after the letter before.
 
 # %% slide="more" show="output"
 from toytorch.vision import datasets
@@ -75,16 +80,18 @@ print(f"frequencies:  {-np.log(often[data]).mean():.2f}")
 print(f"letter pairs: {-np.log(pairs[data[:-1], data[1:]]).mean():.2f}")
 
 # %% [markdown]
-# The unit is *nats a letter*: natural logarithms. To get below the last number,
-# a model has to look back further than one letter. A table for pairs has 57²
-# entries; one for five letters would have 57⁵, more than 600 million, and the
-# story has 12,880 letters. So the model must compute instead of count.
+# The unit is *nats per letter*, because the logarithm is the natural one. For a
+# smaller loss than the last, a model has to look back further than one letter. A
+# table for pairs has 57² entries. A table for five letters would have 57⁵, more
+# than 600 million, and the story has only 12,880 letters to fill it. So counting is
+# not enough, and the model has to learn a function.
 
 # %% [markdown] slide="slide"
 # ## Play: attention by hand
 #
-# Three letters, and for each a *query* (what it looks for), a *key* (what it
-# offers) and a *value* (what it hands over). Here each is a single number.
+# There are three letters. Each has a *query* (what it looks for), a *key* (what it
+# offers) and a *value* (what others take over from it). Here each of these is a
+# single number.
 
 # %% slide="more"
 q = np.array([1.0, 2.0, 1.0])
@@ -98,12 +105,13 @@ print("weights\n", weights.round(2))
 print("result", (weights @ v).round(1))
 
 # %% [markdown]
-# The first letter can only look at itself, and takes over 10. The second looks
-# at both, mostly at itself, since its key fits better. **Try it:** which single
-# number has to change so that the third letter takes over 20?
+# The first letter can only look at itself, so its result is 10. The second letter
+# looks at both, and mostly at itself, because the product with its own key is
+# larger. **Try it:** which single number has to change so that the result of the
+# third letter is 20?
 #
 # Softmax and products have derivatives, so queries, keys and values can be
-# learned: each comes from the letter's vector by a linear layer. Nothing in it
+# learned. Linear layers compute them from the letter's vector, and no parameter
 # depends on the length of the text. That answers the question of this chapter.
 
 # %% [markdown] slide="slide"
@@ -112,11 +120,11 @@ print("result", (weights @ v).round(1))
 # Three layers of your package `mytorch`:
 #
 # 1. an **embedding**, which turns letters into vectors
-# 2. **layer normalization**, which keeps the vectors' size
+# 2. **layer normalization**, which keeps the vectors at the same size
 # 3. **attention** with several heads
 #
-# With your `Tensor`, `Module`, `Linear`, `CrossEntropy` and `AdamW`, they make
-# a GPT.
+# Together with your `Tensor`, `Module`, `Linear`, `CrossEntropy` and `AdamW` they
+# are enough for a GPT.
 
 # %% [markdown] slide="notes"
 # Draw the score matrix for three letters before exercise 3. Ask what happens
@@ -133,7 +141,7 @@ print("result", (weights @ v).round(1))
 # %% [markdown]
 # <details><summary>The gradient of layer norm, in full</summary>
 #
-# Your Tensor finds it by itself. On paper: let $\hat x = (x - \mu)/\sigma$ with
+# Your Tensor computes it by itself. As a formula: let $\hat x = (x - \mu)/\sigma$ with
 # $\sigma = \sqrt{\mathrm{var} + \epsilon}$, and let $h = g \cdot \mathrm{weight}$
 # be the gradient of $\hat x$. $x_i$ acts on the loss in three ways: through its
 # own $\hat x_i$, through $\mu$, and through $\sigma$:
@@ -156,10 +164,11 @@ print("result", (weights @ v).round(1))
 # %% [markdown] slide="slide"
 # ## Plug in: your GPT learns to write
 #
-# The program below builds a GPT of two blocks from your package. Each block adds
-# attention, then a small network, to the vectors of the text. It trains on nine
-# tenths of the story and is tested on the last tenth. toytorch is not there.
-# **Predict**: will it get below the letter pairs on text it has never seen?
+# The program below builds a GPT of two blocks from your package, without toytorch.
+# Each block adds the result of attention to the vectors of the text, and then the
+# result of a small network. It is trained on nine tenths of the story and tested on
+# the last tenth. **Predict**: will its loss on the last tenth be smaller than that
+# of the letter pairs?
 
 # %% [markdown] slide="subslide"
 # ## Milestone: what it learned, and what it writes
@@ -168,15 +177,16 @@ print("result", (weights @ v).round(1))
 milestone(19)  # about ten seconds
 
 # %% [markdown]
-# The words are mostly invented, and their beginnings and ends look English. The
-# model has 64 thousand parameters and has seen twelve thousand letters. Real
-# ones have a million times as many of both, and the same layers.
+# Most of the words do not exist, but their beginnings and ends look English. The
+# model has 64 thousand parameters and was trained on twelve thousand letters. Large
+# language models have about a million times as many parameters, much more text, and
+# layers of the same kinds.
 
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# toytorch's own attention does the same in one fused operation. Here is the
-# part that is run where no fast kernel fits, beside yours:
+# toytorch's own attention does the same in one fused operation. Here is the code
+# that runs where no fast kernel can be used, beside yours:
 
 # %%
 from toytorch.nn import functional
@@ -200,17 +210,17 @@ for time in (32, 64, 128, 256):
           sum(p.data.size for p in layer.parameters()), "parameters")
 
 # %% [markdown]
-# The memory grows with the square of the length, the parameters not at all. For
-# 100,000 letters the scores of one head would take 75 GB. *Flash attention* (Dao
-# et al. 2022) computes them in blocks and never stores the matrix; chapter 15
-# builds it.
+# The number of scores grows with the square of the length. The number of parameters
+# stays the same. For 100,000 letters the scores of one head would take 75 GB.
+# *Flash attention* (Dao et al. 2022) computes them in blocks and never stores the
+# whole matrix. Chapter 15 builds it.
 
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# **No position.** Attention compares vectors, and where they stand plays no
-# part: without the mask, a shuffled text gives the shuffled result. That is why
-# a GPT adds an embedding of the *place* to that of the letter.
+# **No position.** Attention compares vectors and does not use their places in the
+# text. Without the mask, a shuffled text gives the shuffled result. So a GPT adds
+# an embedding of the *place* to the embedding of the letter.
 
 # %% slide="more" show="output"
 x = np.random.default_rng(0).normal(size=(5, 8))
@@ -224,9 +234,9 @@ same = np.allclose(weights @ x[order], result[order])
 print("the shuffled text gives the shuffled result:", same)
 
 # %% [markdown]
-# **A mask that is applied after softmax.** Weights that were set to zero
-# afterwards no longer sum to 1, and letters early in a text get vectors that are
-# too small:
+# **A mask that is applied after softmax.** If weights are set to zero after the
+# softmax, the others no longer sum to 1. So letters early in a text get vectors that
+# are too small:
 
 # %%
 scores = np.zeros((3, 3))
@@ -234,9 +244,10 @@ p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
 print("sums of the rows:", np.tril(p).sum(1).round(2))
 
 # %% [markdown]
-# **A temperature of 0.** Drawn letters follow softmax(scores / temperature).
-# Small temperatures repeat the most likely letter, large ones approach noise,
-# and 0 divides by zero:
+# **A temperature of 0.** When a GPT writes, it draws letters with the probabilities
+# softmax(scores / temperature). With a small temperature it nearly always draws the
+# most likely letter. With a large one all letters become equally likely. A
+# temperature of 0 divides by zero:
 
 # %% slide="more"
 scores = np.array([2.0, 1.0, 0.0])
@@ -244,7 +255,7 @@ for temperature in (0.1, 0.7, 1.0, 10.0):
     e = np.exp((scores - scores.max()) / temperature)
     print(temperature, (e / e.sum()).round(3))
 
-# %%
+# %% folded=true
 figure, axes = plt.subplots(figsize=(5.4, 2.6))
 for n, temperature in enumerate((0.1, 0.7, 1.0, 10.0)):
     e = np.exp((scores - scores.max()) / temperature)
