@@ -854,7 +854,7 @@ print([id(p) in known for p in net.parameters()])
 #
 # A layer multiplies the mean square of the signal by n · Var(w), which is 4. So
 # the sums grow until nearly every `tanh` is close to -1 or 1. There its
-# derivative is close to 0, and the gradient vanishes on its way back. With
+# derivative is close to 0, and the gradient vanishes in the backward pass. With
 # 1/400 the factor is 1/4: the signal is halved in each layer, and after twenty
 # layers hardly anything of the input is left.
 #

@@ -6,7 +6,7 @@
 # with a million parameters has to be trained with nothing more than that.
 #
 # > **The question of this chapter:** how long should a step be, and why not
-# > simply go against the gradient?
+# > always step straight down the gradient?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, losses 6, walks and rates 10, exercise 2 live 8, the

@@ -463,7 +463,7 @@ plt.show()
 # True
 # ```
 #
-# A generator computes its numbers from its state, so the same state gives the same
+# A generator draws from its state alone, so the same state gives the same random
 # numbers. Dropout and shuffling draw from generators. If a checkpoint does not
 # hold their states, the training that goes on from it draws other numbers than
 # the one that was not interrupted.

@@ -10,7 +10,7 @@ function = Exercise(
     "extending.function",
     "A Function of your own",
     chapter=6,
-    minutes=35,
+    minutes=50,
     prompt="""
     Your package gets its own way of adding operations. A subclass writes `forward` and `backward` on
     NumPy arrays, and `apply` records the call in the graph of your `Tensor` (`mytorch/tensor.py`):

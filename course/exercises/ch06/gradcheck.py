@@ -12,7 +12,7 @@ gradcheck = Exercise(
     "extending.gradcheck",
     "Is a gradient right?",
     chapter=6,
-    minutes=20,
+    minutes=25,
     prompt="""
     Write `gradients_agree(f, *inputs)`: `True` if what autograd says of `f` agrees with what
     happens when you **move the inputs a little**, one number at a time.

@@ -11,7 +11,7 @@ implicit = Exercise(
     "extending.implicit",
     "The gradient of a search",
     chapter=6,
-    minutes=18,
+    minutes=25,
     prompt="""
     On the unit circle, $f(x, y) = x^2 + y^2 - 1 = 0$. Given `x`, somebody *searches* for a `y`:
     with Newton's method, by trial and error, in another language. No graph leads through a search,

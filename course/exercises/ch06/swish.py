@@ -13,7 +13,7 @@ swish = Exercise(
     "extending.swish",
     "A Function of two inputs: Swish",
     chapter=6,
-    minutes=20,
+    minutes=25,
     prompt="""
     Swish is $y = x\\,\\sigma(\\beta x)$ with $\\sigma(u) = 1/(1 + e^{-u})$. The number $\\beta$ can
     be learned; it is a tensor of no dimension, and all elements of `x` use it. With

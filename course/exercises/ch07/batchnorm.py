@@ -10,7 +10,7 @@ norm = Exercise(
     "modules.batchnorm",
     "Batch norm, in training and after",
     chapter=7,
-    minutes=18,
+    minutes=20,
     prompt="""
     A batch norm shifts and scales every feature so that a layer always gets numbers of about the
     same size. While **training** it uses the mean and variance of the batch, and keeps running

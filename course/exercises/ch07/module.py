@@ -10,7 +10,7 @@ module = Exercise(
     "modules.module",
     "A Module of your own",
     chapter=7,
-    minutes=40,
+    minutes=50,
     prompt="""
     Networks of your package are built from a class `Module`. It has no registries: it looks at its
     own attributes, in `vars(self)`, whenever it is asked. What is there counts:

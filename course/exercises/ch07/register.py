@@ -11,7 +11,7 @@ registering = Exercise(
     "modules.register",
     "The assignment that registers",
     chapter=7,
-    minutes=14,
+    minutes=18,
     inject=lambda f: using(__setattr__=f),
     prompt="""
     Python turns `self.layer = value` into `__setattr__(self, "layer", value)`. There a module looks

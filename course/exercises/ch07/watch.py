@@ -12,7 +12,7 @@ watch = Exercise(
     "modules.watch",
     "Watching a network with hooks",
     chapter=7,
-    minutes=12,
+    minutes=15,
     prompt="""
     A **forward hook** is a function that a module calls after its own `forward`:
     `handle = layer.register_forward_hook(hook)` has `hook(layer, args, output)` called each time,

@@ -10,7 +10,7 @@ schedule = Exercise(
     "optim.schedule",
     "Warm-up, then a cosine",
     chapter=8,
-    minutes=10,
+    minutes=8,
     prompt="""
     Most large networks are trained like this: for the first steps the learning rate **grows** along
     a line, then it **falls** along half a wave of a cosine. Write `rate_at(step, warmup, total,

@@ -11,7 +11,7 @@ ordered = Exercise(
     "data.in_order",
     "Fetch ahead, and keep the order",
     chapter=9,
-    minutes=20,
+    minutes=25,
     prompt="""
     Workers fetch batches while your loop computes, and finish when they finish. Your loop wants
     them **in the order of the indices**. Write the generator `in_order(pool, indices, ahead)`:

@@ -10,7 +10,7 @@ own_loader = Exercise(
     "data.package",
     "A loader for your package",
     chapter=9,
-    minutes=35,
+    minutes=30,
     prompt="""
     A class `Loader` that goes over a dataset in batches. A dataset is anything with `len(dataset)` and
     `dataset[i]`, where `dataset[i]` is a sample: a number, an array, or a tuple, list or dictionary of

@@ -8,7 +8,7 @@ shuffled = Exercise(
     "data.shuffled",
     "A sampler: every example once, in random order",
     chapter=9,
-    minutes=10,
+    minutes=8,
     prompt="""
     A sampler says **which** example comes next. It never sees the data, only how many there are.
 

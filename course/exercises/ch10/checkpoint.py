@@ -12,7 +12,7 @@ checkpoint = Exercise(
     "training.checkpoint",
     "A checkpoint from which training goes on exactly",
     chapter=10,
-    minutes=15,
+    minutes=12,
     prompt="""
     Training was stopped, and goes on tomorrow from a file. If the file holds **all** of the state,
     the result has the same bits as if nothing had happened. Write `Checkpoint(model, optimizer,

@@ -8,7 +8,7 @@ patience = Exercise(
     "training.patience",
     "When to stop",
     chapter=10,
-    minutes=10,
+    minutes=8,
     prompt="""
     The validation loss falls, and one day it does not. Write `Patience(patience, min_delta=0.0)`
     with one method, `stop(loss)`, which is told the loss of each epoch and says whether to stop:

@@ -13,7 +13,7 @@ attention = Exercise(
     "capstone.attention",
     "Attention",
     chapter=19,
-    minutes=40,
+    minutes=45,
     prompt="""
     Each place of a text looks back at the places before it and takes over what it finds useful
     (Vaswani et al. 2017). From x of shape (batch, time, size) three linear layers make queries,

@@ -12,7 +12,7 @@ norm = Exercise(
     "capstone.norm",
     "Layer normalization",
     chapter=19,
-    minutes=15,
+    minutes=12,
     prompt="""
     Deep networks train better when the numbers between layers keep their size. *Layer
     normalization* (Ba, Kiros and Hinton 2016) brings every vector to mean 0 and variance 1, then
