@@ -435,9 +435,10 @@ print("all along is better:", right(careful, 0.5) > right(free, 0.5))
 # The network keeps exact weights and *uses* rounded ones. The straight-through
 # gradient is the derivative of the line which the staircase follows. It is not
 # the derivative at any single place, but it has the right direction over several
-# steps of the staircase. Many small changes add up in the exact weight, until it
-# is rounded to the next multiple. Chapter 17 trains integer networks with this
-# method.
+# steps of the staircase.
+#
+# Many small changes add up in the exact weight, until it is rounded to the next
+# multiple. Chapter 17 trains integer networks with this method.
 
 # %% [markdown] slide="subslide"
 # ## The weights that are kept, and those that are used
@@ -456,10 +457,11 @@ plt.show()
 #
 # Kepler's equation is $E - e \sin E = M$. $M$ is the time, $e$ the eccentricity
 # of a comet's orbit, and $E$ an angle that says where the comet is. There is no
-# formula for $E$, so a search has to find it. Now the other direction: from the
-# places where the comet was seen, find $e$. Descent needs the derivative of the
-# places with respect to $e$. Your `Implicit` computes it, although Newton's
-# method does the search.
+# formula for $E$, so a search has to find it.
+#
+# Now the other direction: from the places where the comet was seen, find $e$.
+# Descent needs the derivative of the places with respect to $e$. Your `Implicit`
+# computes it, although Newton's method does the search.
 
 # %% [markdown] slide="subslide"
 # ## The orbit of a comet: the search
@@ -581,10 +583,11 @@ look(checks.numerical_jacobian, gradients_agree)
 #
 # Gradient descent on a parabola of curvature λ diverges if the learning rate is
 # larger than 2/λ. A loss of many parameters has a curvature in each direction,
-# and the largest one is the largest eigenvalue of the Hessian. Here the Hessian
-# has 640 by 640 entries. It need not be stored: multiply a vector by it again and
-# again, and the vector turns to the direction of the largest curvature. This is
-# called *power iteration*.
+# and the largest one is the largest eigenvalue of the Hessian.
+#
+# Here the Hessian has 640 by 640 entries. It need not be stored: multiply a vector
+# by it again and again, and the vector turns to the direction of the largest
+# curvature. This is called *power iteration*.
 
 # %%
 targets = functional.one_hot(labels, 10).float()

@@ -77,7 +77,9 @@ for rate in (0.01, 0.1, 0.13):
 # %% [markdown]
 # At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. For rates above 2/16 the
 # steepest direction diverges, whatever the other directions do. At any smaller
-# rate the flat direction is slow. So the *ratio of the curvatures* decides how many
+# rate the flat direction is slow.
+#
+# So the *ratio of the curvatures* decides how many
 # steps are needed. In networks this ratio is in the thousands. That is why this
 # chapter has more than `p -= rate * p.grad`.
 #
@@ -290,7 +292,9 @@ for name in ("descent", "Adam"):
 #
 # In training, a gradient is computed from a small batch. It is the gradient of the
 # whole loss plus noise. With a constant rate the parameters never come to rest,
-# because the noise moves them in every step. Here are three walks with the same
+# because the noise moves them in every step.
+#
+# Here are three walks with the same
 # noise. The lower panels show the rates: constant on the left, falling in steps in
 # the middle, falling along a cosine on the right.
 

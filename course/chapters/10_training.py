@@ -44,10 +44,11 @@ viz.boundary_steps(points, kinds, moments, unseen=others)
 # %% [markdown]
 # Press *Next*. The points are three arms of a spiral, and the background has the
 # colour of the network's answer at each place. At epoch 80 every training point
-# lies in its own colour. After that the training loss (dark) goes slowly towards 0.
-# The loss on 600 points that are not used for training (orange) **rises**. The
-# network adapts its borders to single points, and becomes more and more sure of
-# them.
+# lies in its own colour.
+#
+# After that the training loss (dark) goes slowly towards 0. The loss on 600 points
+# that are not used for training (orange) **rises**. The network adapts its borders
+# to single points, and becomes more and more sure of them.
 #
 # So there are two losses. The loss on the training points says how well these
 # points have been learned. Only the other loss says what to expect of new points.
@@ -266,10 +267,11 @@ print("after all 1,200: more than 95 % for validation?", unseen[-1] > 0.95)
 # dropout, weight decay, changed pictures (chapter 09), and stopping in time.
 #
 # By the validation digits we choose the third network. Nothing about it will be
-# changed from now on, so we may look at the test digits, once. The picture below
-# reports how many of the 360 it reads right, and which ones it confuses. It is a
-# **confusion matrix**: in row `t` and column `a` it has the number of digits `t`
-# that were read as `a`.
+# changed from now on, so we may look at the test digits, once.
+#
+# The picture below reports how many of the 360 it reads right, and which ones it
+# confuses. It is a **confusion matrix**: in row `t` and column `a` it has the number
+# of digits `t` that were read as `a`.
 
 # %% [markdown] slide="subslide"
 # ## What is taken for what

@@ -50,7 +50,9 @@ plt.show()
 # Each row belongs to one letter of the text, and its weights sum to 1. A dark cell
 # means that the result for the row's letter contains much of the column's letter.
 # The triangle above the diagonal is empty, because those letters come later in the
-# text. Here every letter has a random vector, so a letter attends mostly to equal
+# text.
+#
+# Here every letter has a random vector, so a letter attends mostly to equal
 # letters. Training finds more useful vectors.
 
 # %% [markdown] slide="slide"
@@ -81,8 +83,9 @@ print(f"letter pairs: {-np.log(pairs[data[:-1], data[1:]]).mean():.2f}")
 
 # %% [markdown]
 # The unit is *nats per letter*, because the logarithm is the natural one. For a
-# smaller loss than the last, a model has to look back further than one letter. A
-# table for pairs has 57² entries. A table for five letters would have 57⁵, more
+# smaller loss than the last, a model has to look back further than one letter.
+#
+# A table for pairs has 57² entries. A table for five letters would have 57⁵, more
 # than 600 million, and the story has only 12,880 letters to fill it. So counting is
 # not enough, and the model has to learn a function.
 
@@ -167,7 +170,9 @@ print("result", (weights @ v).round(1))
 # The program below builds a GPT of two blocks from your package, without toytorch.
 # Each block adds the result of attention to the vectors of the text, and then the
 # result of a small network. It is trained on nine tenths of the story and tested on
-# the last tenth. **Predict**: will its loss on the last tenth be smaller than that
+# the last tenth.
+#
+# **Predict**: will its loss on the last tenth be smaller than that
 # of the letter pairs?
 
 # %% [markdown] slide="subslide"

@@ -34,12 +34,15 @@ function = Exercise(
        for a single input. `None` means a gradient of zeros. `pull` passes on those of the tensors
        only. Too many or too few gradients, or one of the wrong shape, is a `RuntimeError` that names
        the class.
-    3. **Check.** `check(*inputs)` compares `backward` with central differences: weight the results by
-       fixed random numbers, sum, and move each element of each input that requires a gradient by
-       ±eps. It returns `True`, or raises an `AssertionError` that names the class, the input and the
-       element: `Square, input 0, (1,): …`. Inputs are counted from 0, those without a gradient too.
-       NaN is no agreement. `data` and `grad` of the inputs are afterwards what they were, also after
-       an error.
+    3. **Check.** `check(*inputs)` compares `backward` with central differences. It weights the
+       results by fixed random numbers and sums them. Then it moves each element of each input that
+       requires a gradient by ±eps.
+
+       It returns `True`, or raises an `AssertionError` that names the class, the input and the
+       element: `Square, input 0, (1,): …`. Inputs are counted from 0, including those without a
+       gradient. NaN never agrees.
+
+       Afterwards `data` and `grad` of the inputs are what they were before, also after an error.
 
     A trace of `Square.apply(Tensor(3.0, requires_grad=True)).backward()`:
 

@@ -12,11 +12,12 @@ norm = Exercise(
     chapter=7,
     minutes=20,
     prompt="""
-    A batch norm shifts and scales every feature so that a layer always gets numbers of about the
-    same size. While **training** it uses the mean and variance of the batch, and keeps running
-    averages of both. In **evaluation** it uses the averages, so that one example's result does not
-    depend on who else is in the batch. Write `BatchNorm(features, momentum=0.1, eps=1e-5)` for
-    inputs of shape `(n, features)`:
+    A batch norm shifts and scales every feature, so that a layer always gets inputs of about the
+    same size. In **training** it uses the mean and variance of the batch, and keeps running
+    averages of both. In **evaluation** it uses the averages, so the result of one example does not
+    depend on the other examples of the batch.
+
+    Write `BatchNorm(features, momentum=0.1, eps=1e-5)` for inputs of shape `(n, features)`:
 
     $$y = \\frac{x - \\text{mean}}{\\sqrt{\\text{var} + \\varepsilon}} \\cdot \\text{weight}
       + \\text{bias}$$
@@ -177,7 +178,7 @@ class BatchNorm(nn.Module):
     why="""
     The average kept a tenth of itself and took nine tenths from the batch, so it is the last batch,
     more or less. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it
-    is the share of the old one. The two names were given by different people.)
+    is the share of the old one.)
     """,
 )
 class BatchNorm(nn.Module):

@@ -28,11 +28,13 @@ module = Exercise(
        module's own first, then its children's. A tensor that is used twice comes once.
        `parameters()` is the list of tensors.
     3. **Modes.** `train()` and `eval()` set `training` of the whole tree and return the module.
-    4. **State.** `state_dict()` gives copies of all parameters and buffers as NumPy arrays, by dotted
-       names. A tensor that is used twice stands under both of its names. `load_state_dict(state)` takes
-       over copies: of all of them, or, if a key is missing or unexpected or a shape differs, none, with a
-       `RuntimeError` that names the key. A parameter stays the same tensor, since an optimizer holds it:
-       only its `data` changes.
+    4. **State.** `state_dict()` gives copies of all parameters and buffers as NumPy arrays, by
+       dotted names. A tensor that is used twice is in it under both of its names.
+
+       `load_state_dict(state)` copies the values into the module. If a key is missing or
+       unexpected, or a shape differs, it copies nothing and raises a `RuntimeError` that names the
+       key. A parameter stays the same tensor, because an optimizer holds it. Only its `data`
+       changes.
 
     A trace, for a network with `self.scale` (a parameter), `self.layers = [Linear(2, 3), Linear(3, 1)]`:
 

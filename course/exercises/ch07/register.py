@@ -213,8 +213,8 @@ def register(self, name, value):
     "a plain value hides the parameter",
     why="""
     After `net.weight = torch.zeros(2)` there were two: a plain attribute that `forward` reads, and
-    behind it the parameter that the optimizer trains. Nothing would be learned, without a word.
-    That is why a parameter's name takes parameters (or None) only.
+    behind it the parameter that the optimizer trains. Nothing would be learned, and no error would
+    say so. Therefore a parameter's name accepts only a parameter or None.
     """,
 )
 def register(self, name, value):
@@ -460,8 +460,8 @@ registering.changed(
     "a new value goes to the end",
     """
     The name was removed from *all* places and added again, so that it is now the last one. The
-    order of the parameters is a promise: an optimizer saves its state by position. Leave the name
-    where it is, if it is in the right dictionary already.
+    order of the parameters matters, because an optimizer saves its state by position. Leave the
+    name where it is, if it is in the right dictionary already.
     """,
     (
         "            if place is not own[kind]:\n                place.pop(name, None)",

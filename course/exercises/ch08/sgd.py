@@ -293,8 +293,8 @@ class SGD(torch.optim.Optimizer):
 @sgd.mutant(
     "one rate for all groups",
     why="""
-    The numbers came from the first group, or from `self.defaults`. Groups exist to differ: a small
-    rate for what was trained before, no weight decay for biases. Read them from the group that the
+    The numbers came from the first group, or from `self.defaults`. Groups may differ: a small rate
+    for what was trained before, no weight decay for biases. Read them from the group that the
     parameter is in.
     """,
 )

@@ -14,8 +14,8 @@ batches = Exercise(
     `Batches(sampler, size, drop_last=False)` gathers what a sampler yields into lists of `size`
     numbers:
 
-    * `list(Batches(range(5), 2))` is `[[0, 1], [2, 3], [4]]`. The last batch is shorter where the
-      numbers do not come out even, and with `drop_last=True` it is left out.
+    * `list(Batches(range(5), 2))` is `[[0, 1], [2, 3], [4]]`. The last batch is shorter if `size`
+      does not divide the count. With `drop_last=True` it is left out.
     * `len(batches)` is how many lists there are. Compute it from `len(sampler)`.
     * A sampler is gone through anew in every epoch, and it cannot be sliced: it only has `iter` and
       `len`.
