@@ -79,6 +79,10 @@ final = datasets.spirals(3000, noise=0.4, generator=dice)
 # should give each class about the same probability. **Write down:** what is its
 # cross entropy then? (The loss is $-\log$ of the probability of the right class.)
 
+# %% [markdown] slide="notes"
+# Write the number down: minus the logarithm of one tenth. If the first loss
+# is another one, something is wrong.
+
 # %%
 all_images, all_labels = datasets.digits(train=True)
 images, labels = all_images[:1200], all_labels[:1200]  # to train
@@ -115,6 +119,10 @@ print(f"loss {loss.item():.1f}, log(10) = {torch.tensor(10.).log():.1f}")
 # A network that cannot learn **twenty** examples by heart will not learn a
 # thousand. Try this first, each time. It takes a second and finds many mistakes.
 
+# %% [markdown] slide="notes"
+# Twenty examples by heart. If this fails, more data will not help: look for
+# the bug first.
+
 # %% slide="more" varies=true
 few, theirs = images[:20], labels[:20]
 optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
@@ -140,6 +148,10 @@ for step in range(41):
 
 # %% [markdown] slide="subslide"
 # ## A module says what a step is
+
+# %% [markdown] slide="notes"
+# A module that says what a step is. The loop, the devices and the checkpoints
+# are the trainer's work.
 
 # %% slide="more"
 from toytorch.trainer import Callback, Trainer, TrainerModule
@@ -173,6 +185,10 @@ trainer = Trainer(max_epochs=5, enable_progress_bar=False)
 trainer.fit(spiral, train, held_back)
 print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
+# %% [markdown] slide="notes"
+# Read the names that were logged. The validation loss is among them, and the
+# exercise about stopping decides by it.
+
 # %% [markdown] slide="slide"
 # ## Build
 #
@@ -188,17 +204,33 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 
 # %% exercise="training.fit" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Twenty minutes. Two modes, two halves: train on one, judge on the other
+# without gradients.
+
 # %% check="training.fit" points=4
 
 # %% exercise="training.checkpoint" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Model, optimizer, schedule and generator: without any of
+# them it does not go on exactly.
 
 # %% check="training.checkpoint" points=3
 
 # %% exercise="training.patience" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Ten minutes. Below the best by more than the tolerance, counted in a row.
+# Trace five losses on the whiteboard.
+
 # %% check="training.patience" points=2
 
 # %% exercise="training.freeze" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Ten minutes. Frozen parts are set to evaluation too: a batch norm changes
+# its averages in training, gradient or not.
 
 # %% check="training.freeze" points=2
 
@@ -208,6 +240,9 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 # Three networks of the same kind are trained: with 100 digits, with 400 and with
 # all 1,200. **Predict** for each: what share of its training digits does it read
 # right in the end, and what share of the 237 validation digits?
+
+# %% [markdown] slide="notes"
+# Predict six numbers before the picture. The seen digits are the easy half.
 
 # %%
 train_on = use("training.fit")
@@ -237,6 +272,10 @@ def curves(count, epochs):
 
 # %% [markdown] slide="subslide"
 # ## Learning curves: the gap
+
+# %% [markdown] slide="notes"
+# The gap between the two curves closes with more data. Ask what would close
+# it with the same data.
 
 # %%
 import matplotlib.pyplot as plt
@@ -276,6 +315,10 @@ print("after all 1,200: more than 95 % for validation?", unseen[-1] > 0.95)
 # %% [markdown] slide="subslide"
 # ## What is taken for what
 
+# %% [markdown] slide="notes"
+# The diagonal is what was read right. Ask which pair is confused most, and
+# whether people would be.
+
 # %% slide="more" show="output" varies=true
 with torch.no_grad():
     answers = model.eval()(test_images).argmax(1)
@@ -311,6 +354,10 @@ viz.confusion(matrix)
 
 # %% [markdown] slide="subslide"
 # ## Your patience, in the Trainer
+
+# %% [markdown] slide="notes"
+# Four seeds, because one would prove nothing. Compare the epochs at which
+# each stopped.
 
 # %%
 class StopInTime(Callback):
@@ -369,6 +416,10 @@ for seed in range(4):
 # %% [markdown] slide="subslide"
 # ## Six epochs, or three and three
 
+# %% [markdown] slide="notes"
+# Bit for bit the same is possible. Ask what is missing if it is only nearly
+# the same.
+
 # %%
 def run(seed):
     """Everything that a training has, as at the start of a program."""
@@ -418,6 +469,9 @@ print("the same to the last bit:",
 # %% [markdown] slide="subslide"
 # ## What a checkpoint holds
 
+# %% [markdown] slide="notes"
+# Walk through the parts of the file. The optimizer's part is the largest.
+
 # %% slide="more" show="output"
 viz.contents(torch.load(path), depth=1)
 
@@ -444,6 +498,10 @@ viz.contents(torch.load(path))
 # Its weights were trained on all 1,437 training digits, our validation digits
 # included. Only the test digits are new to it. So the comparison uses these, and
 # all settings were fixed before.
+
+# %% [markdown] slide="notes"
+# Sixty examples are few. The convolutions are kept, and only the head is
+# learned.
 
 # %%
 from toytorch.vision.models import lenet
@@ -487,6 +545,10 @@ print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
 # %% [markdown] slide="subslide"
 # ## What the graph keeps for the backward pass
 
+# %% [markdown] slide="notes"
+# Frozen layers keep nothing for the backward pass. So fine-tuning needs less
+# memory as well.
+
 # %% slide="more"
 def saved_bytes(result):
     """What all nodes behind a result keep for backward."""
@@ -512,6 +574,10 @@ for name, model in (("all trained", alone), ("eyes frozen", tuned)):
 # windows come from your `Layout` of chapter 02, and it is a `Function` as in
 # chapter 06.
 
+# %% [markdown] slide="notes"
+# The convolution joins two earlier files: windows from the layout, and a
+# Function for the derivative.
+
 # %%
 import numpy as np
 
@@ -519,6 +585,10 @@ from mytorch.function import Function
 from mytorch.layout import Layout
 
 # %% exercise="training.conv" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Forty minutes, homework. Forward is one product over all windows. Backward
+# adds each window's share to its place.
 
 # %% check="training.conv" points=5
 
@@ -529,6 +599,9 @@ from mytorch.layout import Layout
 # are 1,200 images for training, 300 for validation, and 297 for one test at the
 # end.
 
+# %% [markdown] slide="notes"
+# Predict the share of test digits. They are looked at once, at the end.
+
 # %% slide="more" show="output" varies=true
 milestone(10)
 
@@ -537,6 +610,10 @@ milestone(10)
 #
 # How many random generators can a program use? toytorch's `Trainer` saves the states
 # of four:
+
+# %% [markdown] slide="notes"
+# Four sources of chance: toytorch's, Python's, NumPy's, and the loader's own
+# generators. Forget one and the run cannot be repeated.
 
 # %% slide="more" show="output"
 from toytorch.trainer import random_state
@@ -596,6 +673,10 @@ print("something was written:", sum(p.stat().st_size for p in files) > 100)
 # A network with $n$ bytes of parameters. **Predict** the size of all that has
 # to be saved, as a multiple of $n$: with plain SGD, with momentum, with Adam.
 
+# %% [markdown] slide="notes"
+# Predict the three multiples. Adam's two averages make the file three times
+# as large.
+
 # %%
 def tensor_bytes(value):
     """The bytes of all tensors in nested dictionaries."""
@@ -629,6 +710,10 @@ for name, make in (("SGD     ", lambda p: SGD(p, 0.1)),
 #
 # Run these on purpose. Somebody wants to keep the best weights:
 
+# %% [markdown] slide="notes"
+# The state shares memory with the model, so it has moved on. Only the copy is
+# the best one.
+
 # %% slide="more"
 model = nn.Linear(2, 1, bias=False)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -646,6 +731,10 @@ print("best is the model:", torch.equal(best["weight"], model.weight))
 # %% [markdown] slide="subslide"
 # ## One network, two answers
 
+# %% [markdown] slide="notes"
+# Dropout and batch norm answer differently in the two modes. Switch to
+# evaluation before judging.
+
 # %% slide="more"
 model = network()
 twice = [model(few[:4]) for _ in range(2)]  # in training mode
@@ -662,6 +751,10 @@ print("evaluation mode, the same twice:     ", torch.equal(*twice))
 # %% [markdown] slide="subslide"
 # ## A file for another network
 
+# %% [markdown] slide="notes"
+# The message lists each name and both shapes. Ask what one may leave out when
+# loading on purpose.
+
 # %% raises=true slide="more"
 two = lenet(size=8, num_classes=2)
 lenet(size=8).load_state_dict(two.state_dict())
@@ -671,6 +764,10 @@ lenet(size=8).load_state_dict(two.state_dict())
 #
 # A `.pt` file is a zip archive with the raw values and a pickle. A pickle can name a
 # function, which is called when the file is loaded.
+
+# %% [markdown] slide="notes"
+# A pickle can call any function. Show the names inside the file: numbers in
+# one place, the pickle in another.
 
 # %% slide="more"
 import io
@@ -696,6 +793,10 @@ with zipfile.ZipFile(path) as good, zipfile.ZipFile(changed, "w") as bad:
         bad.writestr(name, pickle.dumps(Surprise()) if pickled
                      else good.read(name))
 torch.load(io.BytesIO(changed.getvalue()))
+
+# %% [markdown] slide="notes"
+# The changed file is refused: only known types are built. Never switch that
+# off for a file from a stranger.
 
 # %% [markdown]
 # toytorch loads tensors, containers, numbers and strings, and raises an error for
@@ -932,3 +1033,7 @@ folder.cleanup()
 #
 # **Next:** chapter 11 measures. Where does the time of a step go, and why is a
 # sum of three tensors as slow as three sums?
+
+# %% [markdown] slide="notes"
+# The first question is about honesty in reporting. The lowest of many numbers
+# looks better than it is.

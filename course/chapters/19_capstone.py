@@ -66,6 +66,10 @@ plt.show()
 # 2. It knows how often each letter occurs.
 # 3. It knows how often each letter occurs after the letter before.
 
+# %% [markdown] slide="notes"
+# Three losses, each below the one before. The first is the logarithm of the
+# number of letters.
+
 # %% slide="more" show="output"
 from toytorch.vision import datasets
 
@@ -95,6 +99,10 @@ print(f"letter pairs: {-np.log(pairs[data[:-1], data[1:]]).mean():.2f}")
 # There are three letters. Each has a *query* (what it looks for), a *key* (what it
 # offers) and a *value* (what others take over from it). Here each of these is a
 # single number.
+
+# %% [markdown] slide="notes"
+# Compute one row by hand. The future is set to minus infinity before the
+# softmax, so its weight is 0.
 
 # %% slide="more"
 q = np.array([1.0, 2.0, 1.0])
@@ -135,9 +143,17 @@ print("result", (weights @ v).round(1))
 
 # %% exercise="capstone.embedding" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Fifteen minutes. A row is picked by an index; the gradient is added to that
+# row, also when it occurs twice.
+
 # %% check="capstone.embedding" points=2
 
 # %% exercise="capstone.norm" slide="subslide" show="prompt"
+
+# %% [markdown] slide="notes"
+# Fifteen minutes. Mean and variance depend on the input, so three terms meet
+# in the gradient.
 
 # %% check="capstone.norm" points=2
 
@@ -162,6 +178,10 @@ print("result", (weights @ v).round(1))
 
 # %% exercise="capstone.attention" slide="subslide" show="prompt"
 
+# %% [markdown] slide="notes"
+# Forty minutes, homework. Draw the shapes of the heads on the whiteboard: batch,
+# heads, time, size.
+
 # %% check="capstone.attention" points=6
 
 # %% [markdown] slide="slide"
@@ -175,8 +195,16 @@ print("result", (weights @ v).round(1))
 # **Predict**: will its loss on the last tenth be smaller than that
 # of the letter pairs?
 
+# %% [markdown] slide="notes"
+# Everything in this program is from the package. Predict whether it beats the
+# table of letter pairs.
+
 # %% [markdown] slide="subslide"
 # ## Milestone: what it learned, and what it writes
+
+# %% [markdown] slide="notes"
+# It takes about ten seconds. Read the text aloud: words appear, sense does
+# not.
 
 # %% slide="more" show="output" varies=true
 milestone(19)  # about ten seconds
@@ -193,6 +221,10 @@ milestone(19)  # about ten seconds
 # toytorch's own attention does the same in one fused operation. Here is the code
 # that runs where no fast kernel can be used, beside yours:
 
+# %% [markdown] slide="notes"
+# The same steps in one operation: scores, mask, softmax, sum. Compare line by
+# line.
+
 # %%
 from toytorch.nn import functional
 
@@ -204,6 +236,10 @@ look(functional.scaled_dot_product_attention, use("capstone.attention"))
 # The scores are a matrix of time × time for each head. **Predict**: by what
 # factor does the number of scores grow when the text is twice as long, and by
 # what factor do the parameters?
+
+# %% [markdown] slide="notes"
+# Predict both factors. Twice the text is four times the scores, and no
+# parameter more.
 
 # %% slide="more"
 attention = use("capstone.attention")
@@ -226,6 +262,10 @@ for time in (32, 64, 128, 256):
 # **No position.** Attention compares vectors and does not use their places in the
 # text. Without the mask, a shuffled text gives the shuffled result. So a GPT adds
 # an embedding of the *place* to the embedding of the letter.
+
+# %% [markdown] slide="notes"
+# Without a place, order is invisible. Then the temperature: near 0 the
+# largest wins, high makes all alike.
 
 # %% slide="more" show="output"
 x = np.random.default_rng(0).normal(size=(5, 8))
@@ -487,3 +527,7 @@ plt.show()
 #   and how would you find out?
 #
 # **Next:** chapter 20 follows the same path through PyTorch's own source.
+
+# %% [markdown] slide="notes"
+# Keeping keys and values is the first thing that real systems do. Discuss
+# what it costs in memory.
