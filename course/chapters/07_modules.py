@@ -540,7 +540,7 @@ print("with batch norm: above 90 %:", right["with batch norm"] > 0.9)
 # has the size of the signal after each layer, *before* any training.
 
 # %% [markdown] slide="subslide"
-# ## Why the plain one stands still
+# ## Why the plain network does not learn
 
 # %% [markdown] slide="notes"
 # The signal of the plain network shrinks from layer to layer, and so does its

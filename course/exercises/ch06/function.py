@@ -313,8 +313,8 @@ function.changed(
 function.changed(
     "a wrong number of gradients goes through",
     """
-    A `backward` that forgets an input was accepted in silence, since `zip` stops at the shorter
-    one. Count them first.
+    A `backward` that forgets an input was accepted without an error, because `zip` stops at the
+    shorter list. Count the gradients first.
     """,
     ("if len(parts) != len(inputs):", "if False:"),
 )
@@ -322,8 +322,8 @@ function.changed(
 function.changed(
     "a wrong shape goes through",
     """
-    A gradient has exactly the shape of its input. Without this check the mistake shows far away
-    from its cause, or broadcasts and is never seen.
+    A gradient has exactly the shape of its input. Without this check the error comes much later. If
+    the wrong shape broadcasts, there is no error at all.
     """,
     ("if np.shape(part) != x.data.shape:", "if False:"),
 )
@@ -383,8 +383,8 @@ function.changed(
 function.changed(
     "leaves its gradients behind",
     """
-    The check called `backward`, and its gradient stayed in `grad` of the inputs. The user's own is
-    lost, or added to. Keep it and put it back.
+    The check called `backward`, and its gradient stayed in `grad` of the inputs. The user's own
+    gradient is lost or changed. Save it first and put it back afterwards.
     """,
     ("                x.grad = old\n", "                pass\n"),
 )
@@ -414,7 +414,8 @@ function.changed(
 function.changed(
     "compares the number of elements only",
     """
-    An array of shape (3, 2) has as many elements as one of (2, 3), and they lie elsewhere. Compare shapes.
+    An array of shape (3, 2) has as many elements as one of (2, 3), but they belong to other places.
+    Compare shapes.
     """,
     ("if np.shape(part) != x.data.shape:", "if np.size(part) != x.data.size:"),
 )
@@ -447,8 +448,8 @@ function.changed(
 function.changed(
     "puts gradients back only if all goes well",
     """
-    After an error, the inputs kept the gradient of the check. What is borrowed is given back under `finally`,
-    or before anything can fail.
+    After an error, the inputs kept the gradient of the check. Put back what you have changed under
+    `finally`. That code runs after an error as well.
     """,
     (
         "        finally:\n            for (_, x), old in zip(wanting, kept):\n                x.grad = old\n",
@@ -463,8 +464,8 @@ function.changed(
 function.changed(
     "counts only inputs that want a gradient",
     """
-    The input was named by its place among those that want a gradient. Who reads the message counts the
-    arguments of `forward`: number all inputs, and then leave some out.
+    The input was named by its place among those that want a gradient. The reader of the message
+    counts the arguments of `forward`. So number all inputs first, and then leave some out.
     """,
     (
         "for (number, x), g in zip(wanting, found):",

@@ -176,9 +176,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "momentum the other way round",
     why="""
-    The average kept a tenth of itself and took nine tenths from the batch, so it is the last batch,
-    more or less. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it
-    is the share of the old one.)
+    The average kept a tenth of itself and took nine tenths from the batch, so it is nearly the last
+    batch alone. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it is
+    the share of the old one.)
     """,
 )
 class BatchNorm(nn.Module):
@@ -260,9 +260,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "the averages keep their graph",
     why="""
-    The running mean was computed with autograd looking on, so it carries the graph of the batch, of
-    the batch before, and of all others since the start: memory grows with every step, and the
-    second `backward` fails. Bookkeeping belongs under `torch.no_grad()`.
+    The update of the running mean was recorded. So the buffer keeps the graphs of all batches since
+    the start: memory grows with every step, and the second `backward` fails. Update the buffers
+    under `torch.no_grad()`.
     """,
 )
 class BatchNorm(nn.Module):
@@ -287,9 +287,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "eps outside the root",
     why="""
-    `sqrt(var) + eps` instead of `sqrt(var + eps)`. For ordinary features nobody sees a difference;
-    for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative, which
-    is what the eps inside prevents.
+    `sqrt(var) + eps` instead of `sqrt(var + eps)`. For most features the difference is tiny, but
+    for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative,
+    which is what the eps inside prevents.
     """,
 )
 class BatchNorm(nn.Module):

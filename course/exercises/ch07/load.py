@@ -160,9 +160,9 @@ def load_state(module, state, strict=True):
 @load.mutant(
     "ignores what it does not know",
     why="""
-    Names that the module lacks were passed over in silence. They mostly mean that the file belongs
-    to another network, or that a layer was renamed, in which case the values you wanted are the
-    ones that were ignored. That is what `strict` is for.
+    Names that the module lacks were ignored without an error. Mostly they mean that the file
+    belongs to another network, or that a layer was renamed. Then the values that you need are not
+    loaded. `strict` is there to report this.
     """,
 )
 def load_state(module, state, strict=True):

@@ -377,8 +377,8 @@ module.changed(
 module.changed(
     "loads what fits",
     """
-    Keys that are missing or unexpected were passed over in silence. A spelling mistake then leaves
-    a layer at its random start.
+    Keys that are missing or unexpected were ignored without an error. A spelling mistake then
+    leaves a layer at its random start.
     """,
     ("if missing or strange:", "if False:"),
     (

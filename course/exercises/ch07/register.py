@@ -178,9 +178,9 @@ def register(self, name, value):
 @registering.mutant(
     "every tensor is a parameter",
     why="""
-    Any tensor was taken for a parameter. A module may well keep a tensor that nobody should train:
-    a mask, a table, the last output. Only an `nn.Parameter` says *learn me*; that is the whole
-    reason for the class.
+    Every tensor was registered as a parameter. A module may keep a tensor that is not to be
+    trained: a mask, a table, the last output. Only an `nn.Parameter` is to be learned. That is the
+    purpose of the class.
     """,
 )
 def register(self, name, value):
@@ -304,9 +304,9 @@ def register(self, name, value):
 @registering.mutant(
     "does not ask whether the tables are there",
     why="""
-    Without `super().__init__()` there are no tables, and this fails with an error about a name the
-    author of the network has never heard of. The forgotten call is the commonest mistake of all, so
-    the message should say what to do.
+    Without `super().__init__()` there are no dictionaries, and the error is about a name that the
+    author of the network does not know. The call is often forgotten, so the message should say what
+    to do.
     """,
 )
 def register(self, name, value):

@@ -283,8 +283,8 @@ class Batches(torch.utils.data.Sampler):
 @batches.mutant(
     "slices the sampler",
     why="""
-    `sampler[i : i + size]` works for a `range` and for a list. A sampler has no places to look up:
-    it is something to go through, and it decides while running what comes next.
+    `sampler[i : i + size]` works for a `range` and for a list. A sampler has no indices. You can
+    only iterate over it, and it may decide during the iteration what comes next.
     """,
 )
 class Batches(torch.utils.data.Sampler):

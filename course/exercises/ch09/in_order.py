@@ -211,9 +211,9 @@ def in_order(pool, indices, ahead):
 @ordered.mutant(
     "asks for one, waits for it, asks for the next",
     why="""
-    Only one batch was ever under way, so while your loop computes nobody fetches, and while a
-    worker fetches the others sit idle. The batches are right, but no time is saved. Hand out
-    `ahead` jobs per worker **before** you listen for the first time.
+    Only one batch was fetched at a time. While your loop computes, no worker fetches, and while one
+    worker fetches, the others wait. The batches are right, but no time is saved. Hand out `ahead`
+    jobs per worker **before** you listen for the first time.
     """,
 )
 def in_order(pool, indices, ahead):
@@ -250,8 +250,8 @@ def in_order(pool, indices, ahead):
     "waits for the whole round",
     why="""
     A round of jobs was handed out, all of it awaited and used, and only then the next round handed
-    out. So at the end of each round every worker stands idle, and at its beginning your loop does.
-    Ask for one more each time one is handed over. Then all workers stay busy.
+    out. So at the end of each round the workers wait, and at its beginning your loop waits. Ask for
+    one more each time one is handed over. Then all workers stay busy.
     """,
 )
 def in_order(pool, indices, ahead):

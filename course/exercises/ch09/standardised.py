@@ -162,9 +162,9 @@ class Standardised(torch.utils.data.Dataset):
 @standardised.mutant(
     "divides by nothing",
     why="""
-    A column that is the same everywhere has the deviation 0, and 0 / 0 is `nan`. One such number is
-    enough: it spreads through every sum of the network, and after one step all weights are `nan`.
-    Divide by 1 where the deviation is 0.
+    A column that is the same everywhere has the deviation 0, and 0 / 0 is `nan`. One such value is
+    enough: it enters every sum of the network, and after one step all weights are `nan`. Divide by
+    1 where the deviation is 0.
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -184,8 +184,8 @@ class Standardised(torch.utils.data.Dataset):
     "writes into the tensor it was given",
     why="""
     `features -= mean` changes the caller's table. Whoever makes a second dataset of it, or draws
-    it, finds other numbers than they put in. A dataset reads: compute what is new, `features -
-    mean`, and leave the original alone.
+    it, finds other values in it. Compute a new tensor, `features - mean`, and leave the original
+    alone.
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -208,8 +208,8 @@ class Standardised(torch.utils.data.Dataset):
     "counts columns",
     why="""
     `len(data)` was the number of columns. It has to be the number of *examples*: samplers draw from
-    `range(len(data))`, so with four columns nobody would ever see more than four penguins, and
-    nothing would raise.
+    `range(len(data))`, so with four columns only the first four penguins would be used, and no
+    error would be raised.
     """,
 )
 class Standardised(torch.utils.data.Dataset):

@@ -137,7 +137,7 @@ class Checkpoint:
     "forgets the scheduler",
     why="""
     A schedule counts epochs, and it began to count anew. The learning rate itself came back with
-    the optimizer, so at first nothing is to be seen; but every later change comes too late.
+    the optimizer, so at first there is no difference. But every later change comes too late.
     """,
 )
 class Checkpoint:

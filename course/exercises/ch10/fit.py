@@ -385,8 +385,8 @@ training.changed(
 training.changed(
     "keeps the graphs of all batches",
     """
-    The loss was added up as a *tensor*. It carries its graph, so the graphs of all batches of an
-    epoch stay in memory, and the history holds tensors. `loss.item()` is the number.
+    The loss was added up as a *tensor*. It has a graph, so the graphs of all batches of an epoch
+    stay in memory, and the history holds tensors. `loss.item()` gives a Python number.
     """,
     ("total += loss.item() * len(labels)", "total = total + loss * len(labels)"),
 )
