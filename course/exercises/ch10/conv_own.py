@@ -33,10 +33,11 @@ own_conv = Exercise(
        $$\\frac{\\partial L}{\\partial F_{ocuv}} = \\sum_{n,i,j} g_{noij}\\, W_{ncijuv}.$$
 
     3. **The images' gradient.** A pixel lies in several windows, and each adds its part: $\\sum_o
-       g_{noij} F_{ocuv}$ belongs to pixel (i·step + u, j·step + v). Go over the k · k places (u, v)
-       and add all windows' parts at once, into `[:, :, u : … : step, v : … : step]`. Take the
-       padding off in the end. What `backward` needs belongs to `self`, and a second `backward`
-       gives the same again.
+       g_{noij} F_{ocuv}$ belongs to pixel (i·step + u, j·step + v).
+
+       Go over the k · k places (u, v) and add all windows' parts at once, into `[:, :, u : … :
+       step, v : … : step]`. Remove the padding at the end. Keep what `backward` needs in `self`. A
+       second `backward` has to give the same result.
 
     In one dimension, with x = [1, 2, 3], filter [10, 1], step 1 and g = [1, 2]:
 
