@@ -1,12 +1,12 @@
 # %% [markdown] slide="slide"
 # # 06 · Extending autograd
 #
-# Sooner or later you need an operation that nobody has written: a faster
-# activation, a rounding that learns, a root that a search has found. You know
-# its derivative, or you think you do.
+# Sooner or later you need an operation that the framework does not have: a
+# faster activation, a rounding through which a network can learn, a root that is
+# found by a search. You have worked out its derivative. It may be wrong.
 #
-# > **The question of this chapter:** how do you teach the graph a new
-# > operation, and how do you know that its derivative is right?
+# > **The question of this chapter:** how do you add a new operation to the
+# > graph, and how do you check that its derivative is right?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question and prediction 5, a Function live 10, gradcheck on the
@@ -30,10 +30,10 @@ def cubic(x):
 viz.secants(cubic, 1.1)
 
 # %% [markdown]
-# The green tangent has the derivative that autograd computed as its slope. To
-# check it, press *Next*: the red chord goes through two points of the curve, a
-# step to the left and a step to the right. The plot on the right shows how far
-# the chord's slope is from the derivative.
+# The green tangent has the derivative that autograd computed as its slope. Press
+# *Next* to check it. The red chord goes through two points of the curve, one step
+# to the left and one step to the right. The plot on the right shows the
+# difference between the chord's slope and the derivative.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -60,15 +60,20 @@ for step in (1e-1, 1e-6, 1e-12):
     print(f"step {step:.0e}: off by {error(cubic, 1.1, step):.0e}")
 
 # %% [markdown]
-# The tiny step is far worse than the middle one. Two errors pull in opposite
-# directions. A chord is not a tangent: that error shrinks as the *square* of
-# the step. But the two values of `f` are nearly equal, each is exact to 16
-# digits only, and what remains of their difference has few digits left. That
-# error *grows* as 1/step. The best step lies between: about the cube root of
-# the precision, 10⁻⁵ or 10⁻⁶ for 16 digits.
+# The smallest step is far worse than the middle one, because there are two
+# errors:
 #
-# So the check works, if it uses float64 and a step of 10⁻⁶. That is what
-# `torch.autograd.gradcheck` does, and you will write it.
+# * **Truncation.** A chord is not a tangent. This error is proportional to the
+#   *square* of the step, so it shrinks with the step.
+# * **Rounding.** For a small step the two values of `f` are nearly equal. Each is
+#   exact to 16 digits, and most of these digits cancel in the difference. This
+#   error is proportional to 1/step, so it grows as the step shrinks.
+#
+# The sum of both is smallest at about the cube root of the precision. For 16
+# digits that is a step of 10⁻⁵ or 10⁻⁶.
+#
+# So the check works with float64 and a step of 10⁻⁶. `torch.autograd.gradcheck`
+# does the same, and you will write your own.
 
 # %% [markdown] slide="slide"
 # ## Play: a Function
@@ -99,15 +104,16 @@ y.backward(torch.tensor([1.0, 10.0]))
 print(x.grad)
 
 # %% [markdown]
-# * It is called through `apply`, which puts **one** node into the graph.
-# * Inside `forward` nothing is recorded. You may use NumPy, another language,
-#   or a search: what matters is the `backward` you write.
-# * `ctx` carries things from forward to backward. Tensors go through
-#   `save_for_backward`, so that a write to them is noticed (chapter 05).
-# * `backward` gets the gradient of the result, and returns one for each input.
+# * It is called through `apply`, which adds **one** node to the graph.
+# * Inside `forward` nothing is recorded. So you may use NumPy, another language
+#   or a search. The derivative is what you write in `backward`.
+# * `ctx` keeps what `backward` needs. Tensors are saved with
+#   `save_for_backward`, so that a later write to them is noticed (chapter 05).
+# * `backward` gets the gradient of the result, and returns one gradient for each
+#   input.
 #
-# Here is the same cube twice: as operations, which keep `x` and its square, and
-# as one node, which keeps `x` alone.
+# The next two pictures show the same cube: first as two multiplications, which
+# save `x` and its square, then as one node, which saves only `x`.
 
 # %% [markdown] slide="subslide"
 # ## A cube as two multiplications
@@ -132,9 +138,10 @@ viz.autograd_graph(Cube.apply(x), params={"x": x})
 # %% [markdown]
 # ### The derivative has a derivative
 #
-# `backward` is tensor code. Asked with `create_graph=True`, autograd records
-# *it* as well, and the result can be differentiated again. Nothing more has to
-# be written. **Predict** the second and third derivative of x³ at 2.
+# `backward` is made of tensor operations. With `create_graph=True` autograd
+# records them as well, so the result can be differentiated again. You do not have
+# to write anything for this. **Predict** the second and third derivative of x³ at
+# 2.
 
 # %% [markdown] slide="subslide"
 # ## Again and again
@@ -152,8 +159,8 @@ for order in (1, 2, 3):
 
 # %% [markdown]
 # Below is the graph of the *first* derivative. Its nodes were recorded while
-# `backward` ran: they are its two products with the saved `x`. So the
-# derivative is connected to `x` in the graph, and can be differentiated again.
+# `backward` ran. They are its two products with the saved `x`. Through them the
+# derivative is connected to `x`, and therefore it can be differentiated again.
 
 # %% [markdown] slide="subslide"
 # ## The graph of a derivative
@@ -174,7 +181,7 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 #
 # 1. a **Function** of two inputs: the activation Swish
 # 2. a **gradient check**
-# 3. the gradient of a **search** (optional: the hardest of the chapter)
+# 3. the derivative of a **search** (optional, the hardest of the chapter)
 # 4. the **Hessian** times a vector
 
 # %% [markdown] slide="notes"
@@ -191,8 +198,9 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # %% check="extending.swish" points=3
 
 # %% [markdown]
-# Your Swish for $\beta = 1$, its derivative, and the second one, which comes
-# from your `backward`, differentiated by autograd.
+# The plot shows your Swish for $\beta = 1$ and its first two derivatives. The
+# first one is computed by your `backward`. The second one is computed by
+# autograd, which differentiates your `backward`.
 
 # %% [markdown] slide="subslide"
 # ## Swish, its first and its second derivative
@@ -201,13 +209,15 @@ viz.autograd_graph(slope, params={"x": x}, saved=False)
 # The first derivative is positive for most inputs and negative for some. Ask
 # where the function is flat.
 
-# %% slide="more" show="output"
+# %%
 import matplotlib.pyplot as plt
 
 x = torch.linspace(-6, 6, 200, requires_grad=True)
 y = use("extending.swish").apply(x, torch.tensor(1.0))
 (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
 (second,) = torch.autograd.grad(slope.sum(), x)
+
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 3))
 names = ("Swish", "first derivative", "second derivative")
 for curve, name in zip((y, slope, second), names):
@@ -226,10 +236,10 @@ plt.show()
 # %% [markdown] slide="subslide"
 # ## Straight through a step
 #
-# Rounded to multiples of 0.25, a curve becomes a staircase. Its derivative is
-# 0 on every step, so nothing that comes before it would ever learn. The
-# *straight-through estimator* uses another derivative on purpose: `backward`
-# passes the gradient on as if nothing had been rounded.
+# Rounding to multiples of 0.25 turns a curve into a staircase. The derivative of
+# a staircase is 0 on every step, so no gradient reaches the parameters in front
+# of the rounding. The *straight-through estimator* uses another derivative on
+# purpose: `backward` passes the gradient on as if nothing had been rounded.
 
 # %% [markdown] slide="notes"
 # Rounded values have derivative 0 almost everywhere. The estimator is wrong
@@ -261,14 +271,14 @@ print([round(g, 2) for g in x.grad.tolist()])
 #
 # <details><summary>Answers</summary>
 #
-# `forward` has two inputs besides `ctx`, and the engine goes by position: one
-# gradient for `x`, and `None` for `step`, which is a number.
+# `forward` has two inputs besides `ctx`, and the engine pairs gradients with
+# inputs by position. `x` gets a gradient. `step` is a number and gets `None`.
 #
-# `grad * 0` is the true derivative of a staircase. With it, every gradient in
-# front of the rounding is 0 and no weight there ever moves.
+# `grad * 0` is the true derivative of a staircase. With it every gradient in
+# front of the rounding is 0, and no weight there ever changes.
 #
-# Gradients are small. Rounded to multiples of 0.25, -0.01 becomes 0 and 0.3
-# becomes 0.25: most of them would vanish, and learning would stop.
+# Most gradients are small. Rounded to multiples of 0.25, -0.01 becomes 0 and 0.3
+# becomes 0.25. Most gradients would become 0, and learning would stop.
 #
 # </details>
 
@@ -281,8 +291,8 @@ print([round(g, 2) for g in x.grad.tolist()])
 # %% check="extending.implicit" points=3
 
 # %% [markdown]
-# Now with a real search, the optimizer LBFGS, which knows nothing of circles:
-# it makes f(x, y)² small. The derivative dy/dx at x = 0.5 should be
+# Now the search is done by an optimizer, LBFGS. It minimises f(x, y)², and finds
+# a y on the circle in this way. The derivative dy/dx at x = 0.5 should be
 # -x/y = -0.5774.
 
 # %%
@@ -322,11 +332,13 @@ y = root.apply(x, circle, by_lbfgs)
 y.sum().backward()
 print(f"y = {y.item():.4f}, dy/dx = {x.grad.item():.4f}")
 
-# %% slide="more" show="output"
+# %%
 x = torch.tensor([-0.8, -0.4, 0.0, 0.5, 0.9], dtype=torch.float64)
 x.requires_grad_()
 y = root.apply(x, circle, by_lbfgs)
 y.sum().backward()
+
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(4.6, 2.9))
 arc = torch.linspace(0, 3.1416, 100, dtype=torch.float64)
 axes.plot(arc.cos().numpy(), arc.sin().numpy(), color="#7d8590")
@@ -389,8 +401,9 @@ bad = [name for name, (f, inputs) in tests.items()
 print(len(tests) - len(bad), "of", len(tests), "agree; not:", bad)
 
 # %% [markdown]
-# Now plant a mistake. The derivative of `tanh` is `1 - y²`; somebody forgot
-# the square. No error is raised anywhere. What does your check say?
+# Now there is a mistake in an operation. The derivative of `tanh` is `1 - y²`,
+# and in the cell below the square is missing. The program raises no error. What
+# does your check say?
 
 # %% slide="fragment"
 with torch.ops.tanh.using(d_self=lambda g, result: g * (1 - result)):
@@ -400,8 +413,9 @@ print("tanh as it is:", agree(torch.tanh, x))
 # %% [markdown] slide="slide"
 # ## A network of your own operations
 #
-# Two layers with your Swish between them, whose $\beta$ is learned like the
-# weights. And weights that may only be multiples of 0.5.
+# The network has two layers with your Swish between them, and $\beta$ is learned
+# like the weights. With `step=0.5` the weights are rounded to multiples of 0.5
+# before they are used.
 
 # %% [markdown] slide="notes"
 # Weights that are multiples of one half cannot be trained by plain descent.
@@ -482,11 +496,13 @@ print("the weights that are left:", values)
 print("all along is better:", right(careful, 0.5) > right(free, 0.5))
 
 # %% [markdown]
-# The network keeps fine weights and *uses* rounded ones. The gradient is that
-# of the straight line which the staircase follows. It is wrong at each single
-# place and right on average: many small changes add up in the fine weight,
-# until it is rounded to the next multiple. Chapter 17 builds integer networks
-# on this.
+# The network keeps exact weights and *uses* rounded ones. The straight-through
+# gradient is the derivative of the line which the staircase follows. It is not
+# the derivative at any single place, but it has the right direction over several
+# steps of the staircase.
+#
+# Many small changes add up in the exact weight, until it is rounded to the next
+# multiple. Chapter 17 trains integer networks with this method.
 
 # %% [markdown] slide="subslide"
 # ## The weights that are kept, and those that are used
@@ -495,7 +511,7 @@ print("all along is better:", right(careful, 0.5) > right(free, 0.5))
 # On the left what is kept, on the right what is used. The optimizer moves the
 # left one by small steps.
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, both = plt.subplots(1, 2, figsize=(7.6, 2.6), sharey=True)
 for axes, step, title in zip(both, (None, 0.5), ("kept", "used")):
     w = careful[0].detach()
@@ -507,10 +523,13 @@ plt.show()
 # %% [markdown]
 # ### An orbit, through a search
 #
-# Kepler's equation, $E - e \sin E = M$, has no formula for $E$. Where a comet
-# stands at the times $M$ has to be searched. Given where it was seen, what is
-# the eccentricity $e$ of its orbit? Your `Implicit` hands the gradient through
-# Newton's method.
+# Kepler's equation is $E - e \sin E = M$. $M$ is the time, $e$ the eccentricity
+# of a comet's orbit, and $E$ an angle that says where the comet is. There is no
+# formula for $E$, so a search has to find it.
+#
+# Now the other direction: from the places where the comet was seen, find $e$.
+# Descent needs the derivative of the places with respect to $e$. Your `Implicit`
+# computes it, although Newton's method does the search.
 
 # %% [markdown] slide="subslide"
 # ## The orbit of a comet: the search
@@ -573,10 +592,10 @@ for step in range(21):
 # %% [markdown] slide="slide"
 # ## Your own package: Functions
 #
-# Your package gets the same. `Tensor` stands in `mytorch/tensor.py` since
+# Your package gets a `Function` as well. `Tensor` is in `mytorch/tensor.py` since
 # chapter 04 (if you have not written it, the course's own file is used). A
 # `Function` adds operations to it, and its `check` compares their derivatives
-# with differences.
+# with difference quotients.
 
 # %% [markdown] slide="notes"
 # The class `Tensor` of chapter 04 gets new operations in the same way. This
@@ -596,7 +615,7 @@ from mytorch.tensor import Tensor
 # %% check="extending.function" points=5
 
 # %% [markdown]
-# A derivative that is wrong by a sign, and what the check says about it:
+# In this class the derivative has the wrong sign. The check reports it:
 
 # %%
 class Cosine(use("extending.function")):
@@ -626,16 +645,17 @@ from toytorch.autograd import Function, function  # toytorch's again
 look(function.Function._run)
 
 # %% [markdown]
-# Recording is switched off, your `forward` runs, recording is put back as it
-# was, and only then a node is made, if any input wants a gradient. And here
-# your `backward` is called; this is also where a wrong number of gradients is
-# noticed:
+# Recording is switched off, your `forward` runs, and recording is switched back to
+# what it was. Then a node is made, if any input requires a gradient.
+#
+# The next function calls your `backward`. It also notices a wrong number of
+# gradients:
 
 # %%
 look(function.FunctionNode.apply)
 
 # %% [markdown]
-# toytorch's own difference quotients, beside yours:
+# Here are toytorch's difference quotients, beside yours:
 
 # %%
 from importlib import import_module
@@ -644,18 +664,22 @@ checks = import_module("toytorch.autograd.gradcheck")
 look(checks.numerical_jacobian, gradients_agree)
 
 # %% [markdown]
-# It keeps whole matrices, all results by all inputs, instead of one weighted
-# sum; complex numbers count as pairs. Yours is what PyTorch calls
-# `fast_mode=True`, nearly: that takes a random direction in the inputs as well,
-# so that two evaluations are enough however many numbers there are.
+# toytorch computes the whole Jacobian, with one row for each result, and not one
+# weighted sum. It treats a complex number as a pair of real ones. Your check is
+# close to what PyTorch calls `fast_mode=True`. That mode also moves all inputs at
+# once, in a random direction. So it needs two evaluations of `f`, however many
+# elements the inputs have.
 
 # %% [markdown] slide="slide"
 # ## Measure: how large may a step be?
 #
-# Gradient descent on a bowl of curvature λ blows up as soon as the learning
-# rate exceeds 2/λ. The largest λ of a loss is that of its Hessian, here 640 by
-# 640 entries, too many to write down: multiply a vector by it again and again,
-# and it turns to the steepest direction.
+# Gradient descent on a parabola of curvature λ diverges if the learning rate is
+# larger than 2/λ. A loss of many parameters has a curvature in each direction,
+# and the largest one is the largest eigenvalue of the Hessian.
+#
+# Here the Hessian has 640 by 640 entries. It need not be stored: multiply a vector
+# by it again and again, and the vector turns to the direction of the largest
+# curvature. This is called *power iteration*.
 
 # %% [markdown] slide="notes"
 # The largest curvature limits the learning rate. It is found with products
@@ -710,7 +734,7 @@ below, above = descend(0.95 * limit), descend(1.05 * limit)
 print(f"below: the loss ends at {below[-1]:.3f}")
 print("above: the loss ends beyond a thousand:", above[-1] > 1000)
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 2.5))
 axes.semilogy(below, label="5 % below 2/λ")
 axes.semilogy(above, label="5 % above")
@@ -720,7 +744,8 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# One Hessian-vector product costs how many gradients? **Predict**, then look.
+# **Predict:** how many times as long as a gradient does a Hessian-vector product
+# take?
 
 # %% varies=true
 import time
@@ -779,9 +804,9 @@ x = torch.ones(2, requires_grad=True)
 Product.apply(x, torch.ones(2)).sum().backward()
 
 # %% [markdown]
-# If a `backward` can not be differentiated (it calls NumPy, say), mark it with
-# `once_differentiable`. Then a second derivative is an error, and not a wrong
-# number:
+# Some `backward` methods cannot be differentiated, for example because they call
+# NumPy. Mark such a method with `once_differentiable`. Then asking for a second
+# derivative raises an error. Without the mark the result would be wrong:
 
 # %% [markdown] slide="subslide"
 # ## Once differentiable
@@ -811,8 +836,8 @@ x = torch.tensor([4.0], requires_grad=True)
 slope.sum().backward()
 
 # %% [markdown]
-# And those that raise nothing. A second derivative through something that was
-# computed in `forward` and kept:
+# The other mistakes raise no error. Here `forward` saves a result that it has
+# computed, and a second derivative is taken:
 
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
@@ -843,11 +868,12 @@ for text, f in (("kept", Kept.apply), ("true", functional.silu)):
 
 # %% [markdown]
 # The first derivative is right, so a gradient check passes. The second has the
-# wrong sign. `gradgradcheck` finds it.
+# wrong sign, because autograd takes `s` for a constant. `gradgradcheck` checks
+# second derivatives and finds the mistake.
 #
-# A gradient check can also fail where nothing is wrong: float32 has too few
-# digits, at a kink there is no derivative, and a straight-through gradient
-# differs from the derivative on purpose.
+# A gradient check can also fail where nothing is wrong. There are three common
+# reasons: float32 has too few digits, a function has no derivative at a kink, and
+# a straight-through gradient differs from the derivative on purpose.
 
 # %% [markdown] slide="subslide"
 # ## When a check says no
@@ -875,8 +901,274 @@ for text, (f, x) in cases.items():
 
 # %% [markdown]
 # At 0, the derivative of `relu` is 0 from the left and 1 from the right.
-# Autograd gives 0, the difference quotient 0.5. Neither is wrong. Move the inputs away from kinks before
-# you check.
+# Autograd gives 0, and the central difference gives 0.5. Neither is wrong. Move
+# the inputs away from kinks before you check.
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** `Double` computes 2 · x. Its `backward` returns 2. What is wrong, and what
+# is printed?
+#
+# ```python
+# class Double(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         return 2 * x
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         return torch.full_like(grad, 2.0)
+#
+#
+# x = torch.tensor(1.0, requires_grad=True)
+# (5 * Double.apply(x)).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.)
+# ```
+#
+# `backward` is asked for the gradient of the loss, which is `grad * 2`. Here the
+# incoming gradient is 5, so 10 would be right. Without the factor `grad`,
+# everything that happens between `Double` and the loss is lost.
+#
+# </details>
+#
+# **2.** Is recording on or off inside `forward`, and inside `backward`?
+#
+# ```python
+# class Look(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         print("forward", torch.is_grad_enabled())
+#         return x.clone()
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         print("backward", torch.is_grad_enabled())
+#         return grad
+#
+#
+# x = torch.ones(1, requires_grad=True)
+# torch.autograd.grad(Look.apply(x), x)
+# torch.autograd.grad(Look.apply(x), x, create_graph=True)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# forward False
+# backward False
+# forward False
+# backward True
+# ```
+#
+# `forward` never records, because its derivative is what you write yourself.
+# `backward` records only if a derivative of the derivative may be asked for.
+# `create_graph=True` says so.
+#
+# </details>
+#
+# **3.** The derivative is saved in `forward`. Why does the second line raise an
+# error?
+#
+# ```python
+# class Square(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         ctx.save_for_backward(2 * x)
+#         return x * x
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         (derivative,) = ctx.saved_tensors
+#         return grad * derivative
+#
+#
+# x = torch.tensor(3.0, requires_grad=True)
+# (first,) = torch.autograd.grad(Square.apply(x), x, create_graph=True)
+# print(first.item())
+# torch.autograd.grad(first, x)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 6.0
+# RuntimeError
+# ```
+#
+# `2 * x` was computed in `forward`, where nothing is recorded. For autograd it is
+# a constant, so the first derivative is right and has no history. Save `x`
+# instead, and compute `2 * x` in `backward`.
+#
+# </details>
+#
+# **4.** The two gradients are returned in the wrong order. What is printed, and why
+# is there no error?
+#
+# ```python
+# class Product(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x, y):
+#         ctx.save_for_backward(x, y)
+#         return x * y
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         x, y = ctx.saved_tensors
+#         return grad * x, grad * y
+#
+#
+# x = torch.tensor(2.0, requires_grad=True)
+# y = torch.tensor(5.0, requires_grad=True)
+# Product.apply(x, y).backward()
+# print(x.grad, y.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(2.) tensor(5.)
+# ```
+#
+# The engine pairs gradients with inputs by position, and both have the right
+# shape. The derivative of x · y with respect to `x` is `y`, so 5 and 2 would be
+# right. A gradient check finds the mistake, because it compares values.
+#
+# </details>
+#
+# **5.** A gradient check uses a step of 10⁻⁶ in float64. Somebody uses the same step
+# in float32, and nearly every check fails. Why? Does a step of 10⁻¹² help in
+# float64?
+#
+# <details><summary>Answer</summary>
+#
+# A float32 has about 7 digits. If an input near 1 changes by 10⁻⁶, the two values
+# of the function agree in nearly all of these digits, and their difference is
+# mostly rounding error. For the same reason 10⁻¹² is too small in float64, which
+# has 16 digits. A larger step has less rounding error, but the chord is further
+# from the tangent.
+#
+# </details>
+#
+# **6.** A check adds up all results with the weight 1 and compares derivatives of
+# the sum. It is run on a softmax whose `backward` returns zeros. Does it fail?
+#
+# <details><summary>Answer</summary>
+#
+# It does not fail. The results of a softmax always add up to 1, so the derivative
+# of their sum is 0, and zeros agree with that. With random weights the weighted
+# sum depends on the input, and the check fails as it should.
+#
+# </details>
+#
+# **7.** What is the Hessian of $x_0^2\,x_1$ at [1, 2] times v?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0], requires_grad=True)
+# v = torch.tensor([1.0, 10.0])
+# f = x[0] ** 2 * x[1]
+# (gradient,) = torch.autograd.grad(f, x, create_graph=True)
+# (product,) = torch.autograd.grad((gradient * v).sum(), x)
+# print(product.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [24.0, 2.0]
+# ```
+#
+# The gradient is $[2 x_0 x_1, x_0^2]$. Its product with v is
+# $2 x_0 x_1 + 10 x_0^2$, and the derivatives of that are $2 x_1 + 20 x_0 = 24$
+# and $2 x_0 = 2$. Two backward passes are enough, and the Hessian is never
+# stored.
+#
+# </details>
+#
+# **8.** `Sign` is a straight-through estimator, and the loss wants a result of 1 in
+# both places. In which direction does a step of descent move the two elements?
+#
+# ```python
+# class Sign(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, x):
+#         return x.sign()
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         return grad
+#
+#
+# x = torch.tensor([-0.3, 2.0], requires_grad=True)
+# ((Sign.apply(x) - 1) ** 2).sum().backward()
+# print(x.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [-4.0, 0.0]
+# ```
+#
+# The signs are -1 and 1. The first one is wrong, and its gradient is
+# 2 · (-1 - 1) = -4, so a step moves `x[0]` up, towards a change of sign. The
+# second one is right and does not move. The true derivative of a sign is 0, and
+# with it neither element would ever move.
+#
+# </details>
+#
+# **9.** *Chapter 04.* `y` is used twice. What is the gradient of `x`?
+#
+# ```python
+# x = torch.tensor(2.0, requires_grad=True)
+# y = x * x
+# (y + y * x).backward()
+# print(x.grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor(16.)
+# ```
+#
+# The result is x² + x³, and its derivative 2x + 3x² is 4 + 12. The node of `y`
+# receives two gradients, 1 from the sum and x from the product. The engine adds
+# them before that node runs.
+#
+# </details>
+#
+# **10.** *Chapter 04.* `f` maps three inputs to two results. What does
+# `backward([1, 10])` compute of its Jacobian, and how many calls are needed for
+# all of it?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+# y = torch.stack([x.sum(), x[0] * x[2]])
+# y.backward(torch.tensor([1.0, 10.0]))
+# print(x.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [31.0, 1.0, 11.0]
+# ```
+#
+# The rows of the Jacobian are [1, 1, 1] and [3, 0, 1]. `backward(g)` gives the
+# product gᵀJ, which is 1 · [1, 1, 1] + 10 · [3, 0, 1]. The whole Jacobian takes
+# one call for each row, here two: with g = [1, 0] and with g = [0, 1].
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

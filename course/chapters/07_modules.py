@@ -1,12 +1,12 @@
 # %% [markdown] slide="slide"
 # # 07 · Modules: networks as trees
 #
-# Until now a network was a handful of tensors, and you kept a list of them. A
-# real one has hundreds. You write `self.layer = nn.Linear(64, 32)`, as for any
-# Python object, and later `model.parameters()` knows every parameter in it.
+# Until now a network was a few tensors, and you kept a list of them. A larger
+# network has hundreds. You write `self.layer = nn.Linear(64, 32)`, as for any
+# Python object, and later `model.parameters()` gives every parameter in it.
 #
-# > **The question of this chapter:** nobody handed in a list. Who found the
-# > parameters, and when are they *not* found?
+# > **The question of this chapter:** how does a module find its parameters
+# > without a list, and when does it *not* find them?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, play 12, exercises 1 and 2 live 12, the deep network
@@ -42,17 +42,17 @@ class Net(nn.Module):
 viz.module_tree(Net(nn.ModuleList))
 
 # %% [markdown]
-# A **module** is a box with a name. It holds **parameters**, tensors that are
-# to be learned, and other modules. So a network is a tree; the numbers sit at
-# its leaves, and the way to one of them is its name: `blocks.0.weight`.
+# A **module** holds **parameters**, which are tensors that are to be learned, and
+# other modules. So a network is a tree, and its parameters are the leaves. The
+# name of a parameter is the path to it: `blocks.0.weight`.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# `Net` asks for the kind of box to put its three blocks in. In the picture it
-# was an `nn.ModuleList`. A plain Python `list` holds three layers just as
-# well. Two questions: does the network with the list still compute? And how
-# many numbers will an optimizer be given, if it is 5,578 in the picture?
+# The argument `box` says in what kind of container `Net` keeps its three blocks.
+# In the picture it was an `nn.ModuleList`. A plain Python `list` can hold three
+# layers as well. Does the network with the list still compute a result? And how
+# many elements do its parameters have, if it is 5,578 in the picture?
 
 # %% [markdown] slide="notes"
 # Two questions, two votes. The list computes, but its parameters are not
@@ -66,13 +66,13 @@ for box in (nn.ModuleList, list):
     print(f"{box.__name__:<11} output {tuple(y.shape)}, learns {count}")
 
 # %% [markdown]
-# It runs, and more than half of it is missing. The three blocks take part in
-# every computation with the random numbers they were born with; nobody will
-# ever train, move or save them. No error, no warning: only a network that
-# learns less well than it should.
+# It runs, and more than half of the parameters are missing. The three blocks take
+# part in every computation, but they keep their random initial weights. They are
+# never trained, moved or saved. There is no error and no warning. The network
+# only learns less well than it could.
 #
-# Why would a list make a difference? Because of what happens at the `=` sign
-# of `self.blocks = …`. You will write that `=` sign.
+# The reason is what happens in the assignment `self.blocks = …`. You will write
+# the function that is called by this assignment.
 
 # %% [markdown] slide="slide"
 # ## Play: what a module knows
@@ -103,9 +103,9 @@ print([name for name, _ in net.named_parameters()])
 print(net)
 
 # %% [markdown]
-# The names come in the order of the assignments in `__init__`. A *parameter*
-# is a tensor with a label, no more: `nn.Parameter(tensor)` says *learn this
-# one*. A tensor without the label is a private matter of the module.
+# The names come in the order of the assignments in `__init__`. An `nn.Parameter`
+# is a tensor of a subclass that has one purpose: it says that the tensor is to be
+# learned. A plain tensor is stored as an ordinary attribute and is not listed.
 
 # %%
 layer = nn.Linear(2, 3)
@@ -117,10 +117,10 @@ print(isinstance(layer.scale, torch.Tensor), layer.scale.requires_grad)
 # %% [markdown]
 # ### One parameter, two names
 #
-# A language model reads a word by looking up its row in a table, and writes
-# one by comparing with the rows of a table. Often it is *the same* table, and
-# all it takes is an assignment. **Predict:** how many parameters has the model
-# below? How many names are in its `state_dict()`?
+# A language model reads a word by looking up its row in a table. It writes a word
+# by comparing a vector with the rows of a table. Often both use *the same* table,
+# and one assignment is enough for that. **Predict:** how many parameters does the
+# model below have? How many names are in its `state_dict()`?
 
 # %% [markdown] slide="subslide"
 # ## How many parameters, and how many names?
@@ -142,7 +142,7 @@ print([name for name, _ in words.named_parameters()])
 print(list(words.state_dict()))
 
 # %% [markdown] slide="subslide"
-# ## One tensor, two ways to it
+# ## One tensor, two paths to it
 
 # %% [markdown] slide="notes"
 # Both arrows end at one tensor. A gradient will come from both sides and be
@@ -152,15 +152,16 @@ print(list(words.state_dict()))
 viz.module_tree(words)
 
 # %% [markdown]
-# One parameter, or the optimizer would step twice with one gradient; two
-# names, so that a file fits, whichever layer asks for its values.
+# The parameter is listed once, because otherwise an optimizer would update it
+# twice in each step. The state has both names, so that each layer finds its
+# values in the file under its own name.
 #
 # ### Two modes
 #
-# Some layers do one thing while they are trained and another afterwards.
-# Dropout sets numbers to 0 at random, so that no unit can rely on another.
-# **Predict** the values below: the probability of a 0 is 0.8, and the input is
-# ten ones. What is *not* 0?
+# Some layers behave differently in training and afterwards. Dropout sets elements
+# to 0 at random, so that no unit can rely on a single other one. **Predict** the
+# values below: the probability of a 0 is 0.8, and the input is ten ones. Which
+# value do the elements have that are *not* 0?
 
 # %% [markdown] slide="subslide"
 # ## Dropout of ten ones: what is left?
@@ -178,21 +179,23 @@ print(f"mean of 100,000: {mean:.1f}")
 print(drop.eval()(torch.ones(10)))
 
 # %% [markdown]
-# Those that are left become 5, five times as much, since only a fifth of them
-# is there. So the *sum* that the next layer sees stays what it was, on
-# average, and in evaluation nothing has to be done at all.
+# The elements that are left become five times as large, because only a fifth of
+# them is left. So the *sum* that the next layer computes stays the same on
+# average. In evaluation, dropout returns its input unchanged.
 #
-# Which mode it is, is an attribute of every module: `training`. `train()` and
-# `eval()` walk the tree and set it. They do **not** switch gradients off; that
-# is `torch.no_grad()`, and the two have nothing to do with each other.
+# The mode is an attribute of every module: `training`. `train()` and `eval()` set
+# it in the whole tree. They do **not** switch gradients off. `torch.no_grad()`
+# does that, and it does not change the mode.
 #
 # ### State that is not learned
 #
-# A batch norm subtracts the mean of the batch and divides by its deviation. In
-# evaluation there may be no batch, only one example. So in training it keeps
-# running averages of the means and variances it has seen. Such a tensor is no parameter, because
-# no gradient leads to it. But it must be saved, and moved to the GPU with the
-# rest. It is a **buffer**.
+# A batch norm subtracts the mean of the batch and divides by its standard
+# deviation. In evaluation there may be only one example. So during training it
+# keeps running averages of the means and variances, and uses them in evaluation.
+#
+# These averages are not parameters, because they are not learned with gradients.
+# But they must be saved, and moved to the GPU with the rest. Such a tensor is a
+# **buffer**.
 
 # %% [markdown] slide="subslide"
 # ## A batch norm's running averages
@@ -218,7 +221,7 @@ print([name for name, _ in norm.named_buffers()])
 # The averages approach the true values slowly. Ask what happens if one
 # evaluates after three batches.
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 2.5))
 axes.plot(range(1, 61), means, label="running mean, of 5")
 axes.plot(range(1, 61), variances, label="running variance, of 4")
@@ -227,9 +230,9 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# It starts at 0 and 1 and moves by a tenth of the distance towards each new
-# batch. After some twenty batches it has arrived, and from then on it trembles
-# a little, as each batch is a different sample.
+# The averages start at 0 and 1. Each batch moves them by a tenth of the distance
+# towards its own mean and variance. After some twenty batches they are close to 5
+# and 4. From then on they vary a little, because each batch is another sample.
 #
 # ### How a signal gets through
 #
@@ -275,16 +278,16 @@ x = torch.randn(50, 100).double()
 viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 
 # %% [markdown]
-# Press *Next*. On the left the signal halves in each layer:
-# after fifteen of them all examples look the same, which is 0. In the middle
-# it grows until every `tanh` is near -1 or 1, where its derivative is near 0
-# and no gradient comes back. On the right it keeps its size.
+# Press *Next*. On the left the signal is halved in each layer. After fifteen
+# layers it is close to 0 for all examples. In the middle it grows until nearly
+# every `tanh` is close to -1 or 1. There the derivative is close to 0, and so is
+# the gradient that is passed back. On the right the signal keeps its size.
 #
-# **Xavier** (Glorot and Bengio, 2010) draws with the variance
-# $2/(n_{in} + n_{out})$: $1/n_{in}$ would be right for the forward pass,
-# $1/n_{out}$ for the backward pass, and this is between the two. **Kaiming**
-# (He and others, 2015) is for ReLU, which throws half of the signal away:
-# $2/n_{in}$.
+# **Xavier** initialization (Glorot and Bengio, 2010) uses the variance
+# $2/(n_{in} + n_{out})$. The forward pass needs $1/n_{in}$, the backward pass needs
+# $1/n_{out}$, and this value is between the two. **Kaiming** initialization (He and
+# others, 2015) uses $2/n_{in}$. It is for ReLU, which sets half of the signal to 0,
+# so the variance has to be twice as large.
 
 # %% [markdown] slide="slide"
 # ## Build
@@ -315,8 +318,8 @@ viz.signal(nets, x, kind=nn.Tanh, span=1.1)
 # %% check="modules.register" points=3
 
 # %% [markdown]
-# While this block lasts, the `=` of every module in toytorch is yours, also
-# inside an `nn.Transformer`, which is made of dozens.
+# Inside this block every module in toytorch uses your function for its assignments.
+# An `nn.Transformer` consists of dozens of modules:
 
 # %%
 with exercise("modules.register").active():
@@ -363,8 +366,8 @@ print(names[-1])
 # %% check="modules.batchnorm" points=3
 
 # %% [markdown]
-# You wrote the forward pass; autograd found the gradient. It is worth seeing
-# once what it found. For one feature, let $g_k$ be the gradient of $y_k$, and
+# You wrote the forward pass, and autograd computes the gradient. What is that
+# gradient as a formula? For one feature, let $g_k$ be the gradient of $y_k$, and
 # $h_k = g_k \cdot \text{weight}$. Then, with $\hat x_k$ for the normalised
 # values and $\sigma = \sqrt{\text{var} + \varepsilon}$,
 #
@@ -404,10 +407,11 @@ print(names[-1])
 #
 # </details>
 #
-# Two parts are subtracted: what all examples have in common, and what is
-# proportional to $\hat x$. A constant added to all $x$, or a factor on all of
-# them, changes no output, so the gradient has no part in these directions. The
-# cell compares the formula with autograd, on your layer:
+# Two parts are subtracted from $h$: its mean, and its component along $\hat x$.
+# The reason is that two changes of the batch leave every output as it is: adding a
+# constant to all $x$, and multiplying all deviations from the mean by a factor. So
+# the gradient has no component in these directions. The cell compares the formula
+# with autograd, on your layer:
 
 # %%
 torch.manual_seed(3)
@@ -432,8 +436,8 @@ print("the same:", torch.allclose(by_autograd, by_formula, atol=1e-5))
 # %% [markdown] slide="slide"
 # ## Plug in: a deep network on your code
 #
-# Ten layers that read digits. All of it is yours now: the layers, the norm,
-# the `=` that registers them, and the walk that finds the parameters.
+# A network of ten layers reads digits. It runs on your code: the layers, the norm,
+# the assignment that registers them, and the walk that finds the parameters.
 
 # %% [markdown] slide="notes"
 # From here on the network uses the functions of the chapter. Check that all are
@@ -476,9 +480,9 @@ class Reader(nn.Module):
 
 
 # %% [markdown]
-# `Affine` is your `Linear`, which starts as PyTorch's does. **Predict:** of the
-# two networks below, with and without batch norm, what does each read after
-# six epochs? The test is 360 digits, and who guesses is right in 10 % of them.
+# `Affine` is your `Linear`, with PyTorch's initial weights. **Predict:** which
+# share of the 360 test digits does each network read right after six epochs, with
+# and without batch norm? A network that guesses is right in 10 % of them.
 
 # %% [markdown] slide="subslide"
 # ## Train both
@@ -532,18 +536,20 @@ print("plain: below 50 %:", right["plain"] < 0.5)
 print("with batch norm: above 90 %:", right["with batch norm"] > 0.9)
 
 # %% [markdown]
-# The plain one has not begun. Your `sizes` shows why: here is the size of the
-# signal after each layer, *before* any training.
+# The plain network has hardly begun to learn. Your `sizes` shows why. The left plot
+# has the size of the signal after each layer, *before* any training.
 
 # %% [markdown] slide="subslide"
-# ## Why the plain one stands still
+# ## Why the plain network does not learn
 
 # %% [markdown] slide="notes"
 # The signal of the plain network shrinks from layer to layer, and so does its
 # gradient.
 
-# %% slide="more" show="output" varies=true
+# %%
 sizes_of = use("modules.watch")
+
+# %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 3))
 for name, normed in (("plain", False), ("with batch norm", True)):
     torch.manual_seed(7)
@@ -561,12 +567,12 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Without the norm the signal falls for some layers and then stays where it is.
-# But what stays is no signal: it comes from the biases, and they are the same
-# for all images. The last layer does not know what the first was shown.
+# Without the norm the size falls for some layers and then stays the same. What
+# stays comes from the biases, which are the same for all images. So the last layer
+# gets almost no information about the image.
 #
-# Compare what the outputs of different images have in common with what tells
-# them apart, in an untrained plain network:
+# The next cell measures this in an untrained plain network. It compares the part
+# of the outputs that is common to all images with the differences between images:
 
 # %%
 torch.manual_seed(7)
@@ -576,7 +582,8 @@ print(f"common to all images: {scores.mean(0).square().mean().sqrt():.2f}")
 print(f"between the images:   {scores.std(0).square().mean().sqrt():.4f}")
 
 # %% [markdown]
-# Save the good one, and load it into a new network through *your* `load_state`:
+# Save the network with batch norm, and load it into a new network through *your*
+# `load_state`:
 
 # %% [markdown] slide="subslide"
 # ## Save one, load it into another
@@ -600,10 +607,10 @@ for piece in ("register", "parameters", "load"):
 # %% [markdown] slide="slide"
 # ## Your own package: modules
 #
-# Registries make toytorch's modules quick to walk. Your package does without:
-# its `Module` looks at its own attributes whenever it is asked. `Tensor` is
-# yours from chapter 04, or the course's. `Module` is what the second exercise
-# stands on: yours, as soon as you have written it in the first.
+# toytorch's modules keep dictionaries of what was assigned. Your package does it
+# more simply: its `Module` looks at its own attributes whenever it is asked. The
+# first exercise is this `Module`. The second one uses it, and `Tensor` from chapter
+# 04. Where you have not written them, the course's own files are used.
 
 # %% [markdown] slide="notes"
 # The package does without registries. Ask what is lost when parameters are
@@ -633,7 +640,7 @@ from mytorch.tensor import Tensor
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# What `model(x)` does: without hooks, it is just `forward`.
+# This is what `model(x)` does. Without hooks it only calls `forward`.
 
 # %% [markdown] slide="notes"
 # Without hooks the call is just forward. Everything else in here is for those
@@ -643,34 +650,37 @@ from mytorch.tensor import Tensor
 look(nn.Module.__call__)
 
 # %% [markdown]
-# The `=` sign of all modules asks the questions of your `register`, in the
-# same order:
+# This is the assignment of all modules. It asks the same questions as your
+# `register`, in the same order:
 
 # %%
 look(nn.Module.__setattr__, register)
 
 # %% [markdown]
-# It gives PyTorch's error messages. PyTorch's own stands in
-# `torch/nn/modules/module.py`, about a hundred lines. Its opposite is
-# `__getattr__`, which Python calls when a name is *not* in `__dict__`: it looks
-# into the three tables. And so a list is not found. `self.blocks = [...]` is
-# neither parameter nor module, and nobody looks inside.
+# It raises the same error messages as PyTorch. PyTorch's own function is in
+# `torch/nn/modules/module.py` and has about a hundred lines. For reading there is
+# `__getattr__`, which Python calls when a name is *not* in `__dict__`. It looks
+# into the three dictionaries.
 #
-# The walk:
+# Now it is clear why layers in a list are not found. In `self.blocks = [...]` the
+# value is neither a parameter nor a module, so it becomes an ordinary attribute.
+#
+# This is the walk over the tree:
 
 # %%
 look(nn.Module._named, named_parameters)
 
 # %% [markdown]
-# Theirs serves parameters and buffers alike, and walks over modules first.
+# toytorch's function is used for parameters and for buffers. It first lists the
+# modules and then looks into each of them.
 
 # %% [markdown] slide="slide"
 # ## Measure: how far does a signal get?
 #
-# `nn.Linear` draws its weights uniformly from $-1/\sqrt n$ to $1/\sqrt n$. The
-# variance of such numbers is $1/(3n)$. After it comes a ReLU, which throws
-# away half of what arrives. **Predict** the factor by which one layer changes
-# the size of the signal (a root!), and what is left after thirty.
+# `nn.Linear` draws its weights uniformly from $-1/\sqrt n$ to $1/\sqrt n$. Their
+# variance is $1/(3n)$. After it comes a ReLU, which halves the mean square.
+# **Predict** the factor by which one layer changes the size of the signal, and the
+# factor for thirty layers. The size is the *root* of the mean square.
 
 # %% [markdown] slide="notes"
 # Predict the factor for one layer, then its thirtieth power. A factor
@@ -703,14 +713,14 @@ for start in (default, kaiming):
           f"10 to the {math.log10(size):.0f} after 30")
 
 # %% [markdown]
-# $\sqrt{1/3 \cdot 1/2} = 0.41$, and $0.41^{30}$ is about $10^{-12}$. This
-# default is an accident of history that nobody dares to change. It does little
-# harm, because networks that deep have norms, as yours had, or residual
-# connections.
+# $\sqrt{1/3 \cdot 1/2} = 0.41$, and $0.41^{30}$ is about $10^{-12}$. PyTorch has
+# had this default since its beginning, and a change would change the results of
+# many programs. It does little harm, because networks of that depth have norms, as
+# yours had, or residual connections.
 #
 # And what does a module cost? `layer(x)` is Python code around a function.
-# **Predict:** for one example of 64 elements, how much longer than the
-# function alone?
+# **Predict:** for one example of 64 elements, how much longer does it take than
+# the function alone?
 
 # %%
 import time
@@ -785,8 +795,9 @@ large.load_state_dict(small.state_dict())
 nn.BatchNorm1d(4)(torch.ones(1, 4))  # the variance of one example?
 
 # %% [markdown]
-# In evaluation, the last one works: `eval()` was forgotten. When there is no
-# batch norm to complain, nothing does. Three that are silent:
+# In evaluation the last line works, so here `eval()` was forgotten. Batch norm
+# raises an error for a single example. Other layers raise none. The next three
+# mistakes raise no error:
 
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
@@ -818,8 +829,8 @@ with torch.no_grad():
 print(best_so_far["weight"])
 
 # %% [markdown]
-# `state_dict()` is no copy: it names the memory that is being trained. A
-# backup is `copy.deepcopy(model.state_dict())`, or a file.
+# `state_dict()` is not a copy: its tensors share the memory that is being trained.
+# Make a backup with `copy.deepcopy(model.state_dict())`, or save to a file.
 
 # %% [markdown] slide="subslide"
 # ## First the network, then the optimizer
@@ -836,7 +847,238 @@ known = {id(p) for g in optimizer.param_groups for p in g["params"]}
 print([id(p) in known for p in net.parameters()])
 
 # %% [markdown]
-# The optimizer trains the old last layer, which nobody uses any more.
+# The optimizer trains the old last layer, which is no longer part of the
+# network.
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** Which parameters does the network list?
+#
+# ```python
+# class Net(torch.nn.Module):
+#     def __init__(self):
+#         super().__init__()
+#         self.first = torch.nn.Linear(2, 2)
+#         self.more = {"second": torch.nn.Linear(2, 2)}
+#
+#
+# print([name for name, _ in Net().named_parameters()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['first.weight', 'first.bias']
+# ```
+#
+# `__setattr__` looks at the value that is assigned, and a dictionary is neither a
+# parameter nor a module. So it becomes a plain attribute, and nobody looks into
+# it. `nn.ModuleDict` is the module for this purpose.
+#
+# </details>
+#
+# **2.** Somebody wants a layer to start with half of its weights. What is printed?
+#
+# ```python
+# layer = torch.nn.Linear(2, 1)
+# layer.gain = torch.nn.Parameter(torch.ones(1)) * 0.5
+# print([name for name, _ in layer.named_parameters()])
+# layer.weight = layer.weight * 0.5
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['weight', 'bias']
+# TypeError
+# ```
+#
+# A product is a new tensor, and no longer an `nn.Parameter`. As `gain` it is
+# stored as a plain attribute, without an error. The name `weight` belongs to a
+# parameter, so it accepts only a parameter or `None`.
+#
+# </details>
+#
+# **3.** Does `no_grad` switch dropout off? Does `eval` switch gradients off?
+#
+# ```python
+# torch.manual_seed(0)
+# drop, x = torch.nn.Dropout(0.5), torch.ones(1000, requires_grad=True)
+# with torch.no_grad():
+#     print((drop(x) == 0).any().item())
+# drop.eval()
+# print((drop(x) == 0).any().item(), drop(x).requires_grad)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# False True
+# ```
+#
+# The two switches are independent. `no_grad` decides whether operations are
+# recorded, and dropout does not ask for it. `eval` sets `training` to `False`,
+# which dropout does ask for, and recording goes on as before.
+#
+# </details>
+#
+# **4.** A new batch norm sees one batch. What are its running mean and its result
+# in evaluation?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(1)
+# norm(torch.tensor([[10.0], [30.0]]))
+# print(f"{norm.running_mean.item():.1f} {norm.running_var.item():.1f}")
+# norm.eval()
+# print(f"{norm(torch.tensor([[2.0]])).item():.1f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 2.0 20.9
+# 0.0
+# ```
+#
+# The running mean moves by a tenth from 0 towards 20, and the running variance by
+# a tenth from 1 towards 200, which is divided by n - 1. In evaluation, these
+# averages are used instead of the batch. The 2 is exactly the running mean, so
+# the result is 0. After one batch the averages are still far from the data.
+#
+# </details>
+#
+# **5.** The hook returns something. What do the two calls give?
+#
+# ```python
+# layer = torch.nn.ReLU()
+# layer.register_forward_hook(lambda module, args, output: output * 10)
+# x = torch.tensor([1.0, 2.0])
+# print(layer(x).tolist(), layer.forward(x).tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [10.0, 20.0] [1.0, 2.0]
+# ```
+#
+# What a hook returns replaces the output, unless it is `None`. Hooks are run by
+# the call `layer(x)`. `layer.forward(x)` is the method alone and runs no hooks.
+#
+# </details>
+#
+# **6.** Twenty layers of width 100 with `tanh` start with weights of variance 4/100.
+# What happens to the signal, and what happens to the gradient? What if the
+# variance is 1/400?
+#
+# <details><summary>Answer</summary>
+#
+# A layer multiplies the mean square of the signal by n · Var(w), which is 4. So
+# the sums grow until nearly every `tanh` is close to -1 or 1. There its
+# derivative is close to 0, and the gradient vanishes in the backward pass. With
+# 1/400 the factor is 1/4: the signal is halved in each layer, and after twenty
+# layers hardly anything of the input is left.
+#
+# </details>
+#
+# **7.** Why does a linear layer in front of a batch norm need no bias? Predict.
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(2)
+# x = torch.tensor([[1.0, 5.0], [3.0, 9.0]])
+# print(torch.allclose(norm(x), norm(x + 100), atol=1e-4))
+# print(torch.allclose(norm(x), norm(x * 10), atol=1e-4))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# True
+# ```
+#
+# In training, the mean of the batch is subtracted. A constant that is added to
+# all examples is part of that mean, so it disappears, and a bias is such a
+# constant. A common factor is removed by the division in the same way. The batch
+# norm has a bias of its own, which is added after this.
+#
+# </details>
+#
+# **8.** The first layer is frozen. Two numbers: how many parameters are listed, and
+# how many are trained?
+#
+# ```python
+# net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+# net[0].requires_grad_(False)
+# print(len(list(net.parameters())),
+#       sum(p.requires_grad for p in net.parameters()))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 4 2
+# ```
+#
+# A frozen parameter stays a parameter. It is still part of what the network
+# computes, so it has to be saved, loaded and moved. Only autograd leaves it out:
+# it gets no gradient, and an optimizer skips it.
+#
+# </details>
+#
+# **9.** *Chapter 05.* The weight is written to twice. Which write is allowed?
+#
+# ```python
+# layer = torch.nn.Linear(2, 2)
+# before = layer.weight._version
+# with torch.no_grad():
+#     layer.weight.mul_(0.5)
+# print(layer.weight._version - before)
+# layer.weight.mul_(0.5)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 1
+# RuntimeError
+# ```
+#
+# A parameter is a leaf that requires a gradient. Recording a write to it would
+# turn it into the result of an operation, so that is an error. Under `no_grad`
+# nothing is recorded and the write is allowed. It still raises the version.
+#
+# </details>
+#
+# **10.** *Chapter 05.* The same in-place ReLU follows two modules. Why does only one
+# network work?
+#
+# ```python
+# for first in (torch.nn.Linear(2, 2), torch.nn.Tanh()):
+#     net = torch.nn.Sequential(first, torch.nn.ReLU(inplace=True))
+#     x = torch.ones(1, 2, requires_grad=True)
+#     net(x).sum().backward()
+#     print(type(first).__name__)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# Linear
+# RuntimeError
+# ```
+#
+# The derivative of a linear layer needs its input and its weight, and not its
+# result. So the result may be overwritten. The derivative of `tanh` is computed
+# from its result, 1 - y². The ReLU has overwritten that result, and the version
+# check notices it.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

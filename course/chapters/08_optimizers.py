@@ -1,12 +1,12 @@
 # %% [markdown] slide="slide"
 # # 08 · Losses and optimizers
 #
-# The gradient says which way is down: *here*, and for the *smallest* of steps.
-# A network with a million parameters has to be moved with nothing more than
-# that.
+# The gradient is the direction in which the loss rises fastest. It is exact only
+# at the current parameters, and a step away from them it has changed. A network
+# with a million parameters has to be trained with nothing more than that.
 #
-# > **The question of this chapter:** how far should one go, and why not
-# > straight along the gradient?
+# > **The question of this chapter:** how long should a step be, and why not
+# > always step straight down the gradient?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, losses 6, walks and rates 10, exercise 2 live 8, the
@@ -39,17 +39,21 @@ where = {"xs": (-2.2, 2.2), "ys": (-1.5, 1.5)}
 viz.walks(valley, walkers, (-2.0, 1.0), steps=25, **where)
 
 # %% [markdown]
-# A valley seen from above; the lines are heights, the lowest point is in the
-# middle. Press *Next*. All three start at the same place, and in each step all
-# three get the gradient of the place where they are.
+# This is a loss of two parameters, seen from above. It is a narrow valley: the
+# lines connect places of the same height, and the lowest point is in the middle.
+# Press *Next*. All three walks start at the same place. In each step, each of them
+# gets the gradient at its own place.
 #
-# The first goes along the gradient. The valley is steepest across,
-# so it goes to and fro across it, and along the valley it is slow. The second
-# keeps a velocity: what points to and fro cancels, what points along the
-# valley adds up. The third divides each coordinate of the gradient by the size
-# that it had lately. So it moves at the same pace along the valley and across
-# it, by 0.2 in each step, and then it overshoots, because its steps do not get
-# shorter where the gradient does.
+# * **Descent** steps against the gradient. The valley is steepest across, so the
+#   walk jumps from side to side, and along the valley it is slow.
+# * **Momentum** keeps a velocity, to which each gradient is added. The components
+#   across the valley change their sign and cancel. Those along the valley add up.
+# * **Adam** divides each coordinate of the gradient by its recent size. So at
+#   first it moves by 0.2 in both directions. Later it overshoots, because its
+#   steps do not become shorter where the gradient does.
+#
+# After 25 steps the heights are 0.006 with descent, less than 0.000001 with
+# momentum, and 0.4 with Adam. So on this valley Adam is the worst of the three.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
@@ -75,17 +79,19 @@ for rate in (0.01, 0.1, 0.13):
     print(f"rate {rate}: x = {x:.2f}, y = {abs(y):.2f}")
 
 # %% [markdown]
-# At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. From $\eta = 2/16$ on,
-# the steepest direction explodes, however nice the others are. And at any rate
-# that is safe for $y$, the flat direction is slow. So *the ratio of curvatures*
-# decides how long it takes. In networks it is in the thousands, and that is why
-# there is more to this chapter than `p -= rate * p.grad`.
+# At 0.13, $1 - 16\eta$ is -1.08, and $1.08^{50}$ is 47. For rates above 2/16 the
+# steepest direction diverges, whatever the other directions do. At any smaller
+# rate the flat direction is slow.
+#
+# So the *ratio of the curvatures* decides how many
+# steps are needed. In networks this ratio is in the thousands. That is why this
+# chapter has more than `p -= rate * p.grad`.
 #
 # ### Which of the three is best?
 #
-# One walk from one place proves nothing. So: sixteen starting points, several
-# rates for each optimizer, and for each the best of its rates. **Predict** the
-# order of the three.
+# One walk from one place proves little, and each optimizer depends on its rate. So
+# the next cells take sixteen starting points and several rates. For each optimizer
+# the best of its rates is shown. **Predict** the order of the three.
 
 # %%
 def after_walk(make, start, steps=25):
@@ -122,11 +128,11 @@ for name, makes in tried.items():
 # the three methods.
 
 # %% [markdown]
-# On this valley momentum is far ahead, plain descent comes second, and Adam,
-# which many people use for everything, last. The valley is a simple one: its
-# curvature is the same everywhere, and for two numbers a good rate is quickly
-# found. What Adam is good for you will see below, where the loss changes its
-# unit.
+# On this valley momentum is far ahead. Plain descent comes second and Adam comes
+# last, although many people use Adam for everything. This valley is a simple case:
+# its curvature is the same everywhere, and for two parameters a good rate is
+# easily found. Below, where the loss changes its unit, you will see a case in which
+# Adam is better.
 
 # %% [markdown] slide="slide"
 # ## Play: what to reduce
@@ -142,9 +148,10 @@ for name, makes in tried.items():
 # under an assumption about the noise.
 
 # %% [markdown]
-# Why not squares for classes as well? Because of their gradient. Take two
-# classes and let $s$ be the lead of the right one over the other; $p = 1/(1 + e^{-s})$
-# is its probability. Far to the left the network is sure, and wrong.
+# Why is the squared error not used for classes as well? The reason is its gradient.
+# Take two classes, and let $s$ be the score of the right class minus the score of
+# the other. The probability of the right class is $p = 1/(1 + e^{-s})$. On the far
+# left of the plots the network is sure of the wrong class.
 
 # %% [markdown] slide="subslide"
 # ## Why not squares, for classes?
@@ -153,10 +160,12 @@ for name, makes in tried.items():
 # Look at the derivatives on the right. Where the network is quite wrong, the
 # squared error has almost no derivative.
 
-# %% slide="more" show="output"
+# %%
 s = torch.linspace(-8, 8, 200, requires_grad=True)
 losses = {"cross entropy": -nn.functional.logsigmoid(s),
           "squared error of p": (1 - s.sigmoid()) ** 2}
+
+# %% slide="more" folded=true
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 2.9))
 for name, loss in losses.items():
     (slope,) = torch.autograd.grad(loss.sum(), s)
@@ -169,9 +178,10 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The squared error has a gradient near 0 where the network is sure and wrong, so
-# the worst mistakes are not corrected. That of cross entropy is near -1 there:
-# it is *the probabilities minus the right answer*, for each class $i$,
+# Where the network is sure and wrong, the gradient of the squared error is close to
+# 0. So the worst mistakes are hardly corrected. The gradient of cross entropy is
+# close to -1 there. For each class $i$ it is *the probability minus the right
+# answer*:
 #
 # $$\frac{\partial L}{\partial s_i} = p_i - y_i,
 #   \qquad y_i = 1 \text{ for the right class, else } 0.$$
@@ -193,14 +203,16 @@ plt.show()
 # otherwise, which is $-y_i$. Together: $p_i - y_i$. For a mean over $n$
 # examples there is a factor $1/n$.
 #
-# For example, scores $(2, 0)$ and the first class: $p = (0.88, 0.12)$, and the
-# gradient is $(-0.12, 0.12)$. The score of the right class has to rise, that
-# of the other one to fall, and by as much as the probabilities are wrong.
+# For example, take the scores $(2, 0)$ and the first class. Then
+# $p = (0.88, 0.12)$, and the gradient is $(-0.12, 0.12)$. A step of descent raises
+# the score of the right class and lowers the other one. Both move in proportion to
+# the error of the probability.
 #
 # </details>
 #
-# Written down as one reads it, though, the formula breaks. **Predict** what the
-# textbook's line prints for scores 100 and 99, of which the first is right.
+# If you write the formula into a program as it stands, it fails for large scores.
+# **Predict** what the first line prints for scores 100 and 99, of which the first
+# is right.
 
 # %% [markdown] slide="subslide"
 # ## The textbook's line, for scores 100 and 99
@@ -216,7 +228,7 @@ print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
 
 # %% [markdown]
 # `exp(100)` is too large for float32, and infinity divided by infinity is
-# `nan`. Exercise 1 mends it.
+# `nan`. In exercise 1 you write it without an overflow.
 #
 # ### The loop
 #
@@ -229,9 +241,10 @@ print("toytorch:", nn.functional.cross_entropy(scores, torch.tensor(0)))
 # | `optimizer.step()` | reads `p.grad`, writes `p` |
 # | `schedule.step()` | sets the rate for the next step |
 #
-# `zero_grad` sets gradients to `None` and not to 0. That saves memory, and it
-# tells apart *no gradient* from *a gradient of 0*: a parameter with `None` is
-# not touched, while one with 0 still decays and drifts on with its momentum.
+# `zero_grad` sets gradients to `None` and not to 0. That saves memory, and *no
+# gradient* is something else than *a gradient of 0*. A parameter with `None` is
+# left alone. A parameter with a gradient of 0 still decays, and its momentum still
+# moves it.
 
 # %% [markdown] slide="subslide"
 # ## No gradient is not a gradient of 0
@@ -251,12 +264,12 @@ for grad in (None, torch.zeros(1)):
 # %% [markdown]
 # ### Groups
 #
-# Parameters come in groups, and each has numbers of its own. What a group does
-# not say, it gets from the optimizer. Below, a pretrained body learns slowly,
-# a new head fast, and biases do not decay.
+# Parameters come in groups, and each group has its own settings. Settings that a
+# group does not give are the optimizer's. Below, a pretrained body learns slowly, a
+# new head learns fast, and biases do not decay.
 
 # %% [markdown] slide="subslide"
-# ## Groups: each with numbers of its own
+# ## Groups: each with its own settings
 
 # %% [markdown] slide="notes"
 # Three groups with numbers of their own. Biases are often left without decay.
@@ -275,7 +288,7 @@ for group in optimizer.param_groups:
 # ### A loss in other units
 #
 # **Predict:** the loss is multiplied by 100, as if it were in cents and not in
-# dollars. The same valley, the same rates. What becomes of the two walks?
+# dollars. The rates stay the same. How do the walks of descent and Adam change?
 
 # %% [markdown] slide="subslide"
 # ## The loss in cents: who notices?
@@ -301,17 +314,20 @@ for name in ("descent", "Adam"):
           arrive(walkers[name], 100))
 
 # %% [markdown]
-# Descent diverges. Adam divides each element's gradient by the root of its own
-# mean square, so that a factor cancels. That is what it is good for: one
-# learning rate, about 0.001, does for very different networks.
+# Descent diverges, because its steps are a hundred times as long. Adam divides
+# each element's gradient by the root of its mean square, so the factor cancels.
+# This is Adam's advantage: a learning rate of about 0.001 works for very different
+# networks.
 #
 # ### Schedules
 #
-# In training, a gradient comes from a small batch, so it is the true one plus
-# noise. With a constant rate one never arrives: every step is as long as the
-# noise makes it. Here are three walks with the same noise. Watch the lower
-# panels: on the left the rate stays, in the middle it falls in steps, on the
-# right along a cosine.
+# In training, a gradient is computed from a small batch. It is the gradient of the
+# whole loss plus noise. With a constant rate the parameters never come to rest,
+# because the noise moves them in every step.
+#
+# Here are three walks with the same
+# noise. The lower panels show the rates: constant on the left, falling in steps in
+# the middle, falling along a cosine on the right.
 
 # %%
 def scheduled(schedule, **options):
@@ -340,9 +356,9 @@ three = {
 viz.walks(valley, three, (-2.0, 1.0), steps=40, noise=3.0, **where)
 
 # %% [markdown]
-# A schedule is an object that writes into `group["lr"]`. It has one rule that
-# people forget: **first `optimizer.step()`, then `schedule.step()`**. The
-# other way round, the first rate would be skipped.
+# A schedule is an object that writes into `group["lr"]`. Its order is often
+# confused: **first `optimizer.step()`, then `schedule.step()`**. The other way
+# round, the first rate would be skipped.
 
 # %%
 optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
@@ -355,7 +371,7 @@ for step in range(5):
 # %% [markdown] slide="slide"
 # ## Build
 #
-# Six exercises, and each must give PyTorch's values:
+# There are six exercises. Each must give PyTorch's values:
 #
 # 1. **cross entropy** that does not overflow
 # 2. **SGD** with momentum, Nesterov's too, and weight decay
@@ -364,8 +380,8 @@ for step in range(5):
 # 5. a **schedule**: warm-up, then a cosine
 # 6. **clipping** by the norm
 #
-# The injection point is a subclass of `torch.optim.Optimizer`: it runs wherever an
-# optimizer does.
+# Your optimizers are subclasses of `torch.optim.Optimizer`. So they can be used
+# wherever an optimizer is expected.
 
 # %% [markdown] slide="notes"
 # Exercise 2 live: write the two loops and `p.sub_` first, run the check (plain
@@ -389,9 +405,9 @@ for step in range(5):
 # %% check="optim.sgd" points=3
 
 # %% [markdown]
-# Nesterov's form compared with the plain one, on your optimizer. It takes the
-# gradient where the velocity will lead, so it notices earlier that it goes too
-# far, and swings less.
+# The picture below compares Nesterov's form with plain momentum, on your optimizer.
+# Nesterov's form takes the gradient at the place to which the velocity leads. So it
+# corrects a step that goes too far one step earlier, and it swings less.
 #
 # <details><summary>Why that is g + momentum · v</summary>
 #
@@ -453,10 +469,11 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 #
 # The weights of a mean should add up to 1. At first they do not: for
 # $\beta = 0.9$ the sum is 0.1 after one step, 0.19 after two, 0.65 after ten.
+#
 # If all gradients have the expectation $E$, then $m_t$ has the expectation
-# $(1 - \beta^t)\, E$: too small by that factor. So divide by it. The same
-# holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$, $\beta^t$ goes to
-# 0 and the correction to 1.
+# $(1 - \beta^t)\, E$. It is too small by the factor $1 - \beta^t$, so divide by
+# that factor. The same holds for $v_t$ and $g^2$, with $\beta_2$. For large $t$,
+# $\beta^t$ goes to 0 and the divisor to 1.
 #
 # </details>
 
@@ -483,7 +500,7 @@ viz.walks(valley, both, (-2.0, 1.0), steps=30, **where)
 # Four schedules over a hundred steps. Ask which of them needs to know how
 # many steps there will be.
 
-# %% slide="more" show="output"
+# %%
 share = use("optim.schedule")
 shapes = {
     "yours": lambda o: lr_scheduler.LambdaLR(
@@ -492,6 +509,8 @@ shapes = {
     "ExponentialLR": lambda o: lr_scheduler.ExponentialLR(o, 0.96),
     "OneCycleLR": lambda o: lr_scheduler.OneCycleLR(o, 1.0, 101),
 }
+
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 2.8))
 for name, make in shapes.items():
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1.0)
@@ -516,9 +535,9 @@ plt.show()
 # %% [markdown] slide="slide"
 # ## Plug in: the same numbers as PyTorch
 #
-# A network that reads digits, begun from a formula and not at random, takes 30
-# steps with *your* optimizers. PyTorch 2.13 has done the same; its losses are
-# written down.
+# A network that reads digits takes 30 steps with *your* optimizers. Its initial
+# weights come from a formula and not from a random generator. PyTorch 2.13 has
+# taken the same steps, and its losses are in `recorded`.
 
 # %% [markdown] slide="notes"
 # The network starts from a formula, so PyTorch gives the same numbers. They
@@ -587,7 +606,7 @@ for name, curve in curves.items():
 # Do not read a ranking out of this picture: each has another rate, and thirty
 # steps are few.
 
-# %% slide="more" show="output"
+# %% slide="more" folded=true
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for name, curve in curves.items():
     axes.plot(range(1, 31), curve, label=name)
@@ -596,8 +615,9 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Now all of it at once: your loss, your AdamW on your schedule, your clipping.
-# **Predict** how many of the 360 unseen digits it reads after ten epochs.
+# Now everything is used together: your loss, your AdamW, your schedule and your
+# clipping. **Predict** how many of the 360 test digits the network reads right
+# after ten epochs.
 
 # %% [markdown] slide="subslide"
 # ## All six together
@@ -639,7 +659,7 @@ print("more than 95 % of unseen digits right:", right > 0.95)
 print("the last rate is less than 1 % of the first full one:",
       rates[-1] < 0.0001)
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(8.6, 2.6))
 left.plot(rates)
 left.set(xlabel="step", ylabel="learning rate")
@@ -651,14 +671,15 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Above the blue line a step was shortened: in the beginning that is most of
-# them, later only the few batches that still hold a surprise.
+# Where the norm is above the horizontal line, the gradient was shortened. In the
+# beginning that happens in most steps, later only for a few batches with a large
+# loss.
 
 # %% [markdown] slide="slide"
 # ## Your own package: a loss and an optimizer
 #
-# With these two, your package can train. The loss is a `Function` of chapter
-# 06, and the optimizer steps tensors of chapter 04.
+# With a loss and an optimizer your package can train. The loss is a `Function` as
+# in chapter 06, and the optimizer updates tensors as in chapter 04.
 
 # %% [markdown] slide="notes"
 # With a loss and an optimizer the package can train. Both are small, because
@@ -688,10 +709,10 @@ from mytorch.function import Function
 # %% [markdown] slide="subslide"
 # ## Milestone: three spirals on your own package
 #
-# Three arms of points wind around each other. The program below has a network
-# of your `Linear` layers, your cross-entropy and your AdamW, and neither
-# toytorch nor the course. **Predict**: how many of 600 unseen points will it
-# put on the right arm?
+# Three arms of points wind around each other. The program below trains a network of
+# your `Linear` layers with your cross-entropy and your AdamW. It uses neither
+# toytorch nor the course. **Predict**: for how many of 600 unseen points will it
+# name the right arm?
 
 # %% [markdown] slide="notes"
 # Predict first. The program imports NumPy and the package, and nothing else.
@@ -720,18 +741,18 @@ milestone(8)
 look(torch.optim.Optimizer._step)
 
 # %% [markdown]
-# The rule of SGD, beside your `step`. What looks like calls there, `NESTEROV`
-# and `MOMENTUM`, are formulas that have been compiled: one pass over the
-# memory for what would be four. Where nothing could be compiled they return
-# `False`, and the lines of NumPy below them run.
+# Here is the rule of SGD, beside your `step`. `NESTEROV` and `MOMENTUM` are
+# compiled formulas: they do in one pass over the memory what would take four. If
+# they could not be compiled, they return `False`, and the NumPy lines below them
+# run.
 
 # %%
 look(torch.optim.SGD.update, use("optim.sgd").step)
 
 # %% [markdown]
-# PyTorch has each optimizer several times: a plain loop, like yours
+# PyTorch has each optimizer in several versions: a plain loop, like yours
 # (`_single_tensor_sgd`), one over lists of tensors (`foreach`), and one in a
-# single kernel (`fused`). All are held to the same numbers.
+# single kernel (`fused`). All of them have to give the same results.
 
 # %% [markdown] slide="slide"
 # ## Measure: what an optimizer remembers
@@ -766,13 +787,13 @@ for name, make in kinds.items():
     print(f"{name:<9}{remembered(optimizer):>6}")
 
 # %% [markdown]
-# Adam needs memory for three networks, and with the gradients for four. For a
-# model of seven billion parameters in float32 that is 112 gigabytes before the
-# first activation. It is the reason why people keep this state in fewer bits,
-# or share it out over many machines (chapter 16).
+# With Adam, the parameters and the state together need the memory of three
+# networks, and with the gradients of four. For a model of seven billion parameters
+# in float32 that is 112 gigabytes, without any activation. So large models keep the
+# state in fewer bits, or distribute it over many machines (chapter 16).
 #
-# And time? **Predict:** which is the longest: the pass forward, the pass
-# backward, or the step of Adam?
+# And time? **Predict:** what takes longest: the forward pass, the backward pass, or
+# the step of Adam?
 
 # %%
 import time
@@ -834,7 +855,7 @@ torch.optim.SGD([w * 2], lr=0.1)  # a result, no parameter
 torch.optim.SGD([w], lr=0.1, nesterov=True)  # ahead of what?
 
 # %% [markdown]
-# Four that raise nothing.
+# The next four mistakes raise no error.
 
 # %% [markdown] slide="subslide"
 # ## `zero_grad` forgotten
@@ -856,12 +877,12 @@ for forget in (False, True):
           f"loss {valley(*place).item():.2f}")
 
 # %% [markdown]
-# Gradients add up, so that each step goes along the sum of *all* gradients so
-# far: momentum of 1, which never comes to rest.
+# Gradients add up, so each step goes along the sum of *all* gradients so far. That
+# is a momentum of 1, which never comes to rest.
 #
-# The next is the most expensive. `cross_entropy` takes **scores** and does the
-# softmax itself. Somebody gives it probabilities. **Predict** the smallest loss
-# that a perfect network of ten classes can then have: 0?
+# The next mistake costs people the most time. `cross_entropy` takes **scores** and
+# computes the softmax itself. Here it is given probabilities. **Predict** the
+# smallest loss that a perfect network of ten classes can then have: 0?
 
 # %% [markdown] slide="subslide"
 # ## Softmax twice
@@ -877,9 +898,10 @@ loss = nn.functional.cross_entropy(perfect, torch.tensor([3]))
 print(f"{loss.item():.2f}")
 
 # %% [markdown]
-# $\log(e + 9) - 1 = 1.46$. It trains, slowly, and its loss never comes below.
+# It is $\log(e + 9) - 1 = 1.46$. Such a network trains slowly, and its loss is
+# never below this value.
 #
-# And a schedule that is called too early. Here at least there is a warning:
+# A schedule that is called too early gives at least a warning:
 
 # %%
 import warnings
@@ -908,6 +930,236 @@ optimizer.step()  # no gradient yet: nothing to do, nothing said
 loss.backward()
 optimizer.zero_grad()  # and now it is thrown away
 print("changed:", not torch.equal(before, layer.weight))
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** The loss is 5p², with a curvature of 10. What is p after four steps from 1,
+# for each rate?
+#
+# ```python
+# for rate in (0.1, 0.2, 0.25):
+#     p = torch.tensor(1.0, requires_grad=True)
+#     optimizer = torch.optim.SGD([p], lr=rate)
+#     for _ in range(4):
+#         optimizer.zero_grad()
+#         (5 * p * p).backward()
+#         optimizer.step()
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.00
+# 1.00
+# 5.06
+# ```
+#
+# Each step multiplies p by 1 - 10 · rate: by 0, -1 and -1.5. A rate of one over
+# the curvature arrives at once. At two over the curvature p jumps from side to
+# side for ever, and beyond that it diverges.
+#
+# </details>
+#
+# **2.** One gradient is a million times as large as the other. How far does Adam's
+# first step move each element?
+#
+# ```python
+# p = torch.zeros(2, requires_grad=True)
+# optimizer = torch.optim.Adam([p], lr=0.1)
+# p.grad = torch.tensor([0.001, 1000.0])
+# optimizer.step()
+# print([round(v, 3) for v in p.tolist()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [-0.1, -0.1]
+# ```
+#
+# After the bias correction the first running mean is g, and the second is g².
+# The step is lr · g / √g², which is lr times the sign of g. So the first step has
+# the length of the learning rate in every element, whatever the gradient.
+#
+# </details>
+#
+# **3.** The gradient is 1 in every step. Where is p after three steps, and how long
+# do the steps become in the end?
+#
+# ```python
+# p = torch.zeros(1, requires_grad=True)
+# optimizer = torch.optim.SGD([p], lr=1.0, momentum=0.9)
+# for _ in range(3):
+#     p.grad = torch.ones(1)
+#     optimizer.step()
+# print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# -5.61
+# ```
+#
+# The velocity is 1, then 0.9 + 1 = 1.9, then 0.9 · 1.9 + 1 = 2.71, and the sum of
+# the three is 5.61. In the end the velocity is 1 / (1 - 0.9) = 10. So a momentum
+# of 0.9 makes steps ten times as long where the gradient stays the same.
+#
+# </details>
+#
+# **4.** All scores are equal, then all are raised by 100. What is the loss for four
+# classes?
+#
+# ```python
+# scores, right = torch.zeros(1, 4), torch.tensor([2])
+# for shift in (0.0, 100.0):
+#     loss = torch.nn.functional.cross_entropy(scores + shift, right)
+#     print(f"{loss.item():.3f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 1.386
+# 1.386
+# ```
+#
+# Equal scores give every class the probability 1/4, and the loss is log 4. A
+# number that is added to all scores multiplies every exponential by the same
+# factor, which cancels in the softmax. Because of that the largest score may be
+# subtracted before exp is computed.
+#
+# </details>
+#
+# **5.** What is the gradient of the loss by the four scores?
+#
+# ```python
+# scores = torch.zeros(1, 4, requires_grad=True)
+# loss = torch.nn.functional.cross_entropy(scores, torch.tensor([2]))
+# loss.backward()
+# print(scores.grad.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [[0.25, 0.25, -0.75, 0.25]]
+# ```
+#
+# It is p - y: the probabilities are 1/4 each, and y is 1 for the right class. The
+# right score has the only negative gradient, so descent raises it and lowers the
+# other three. The entries add up to 0, because adding the same number to all
+# scores does not change the loss.
+#
+# </details>
+#
+# **6.** Two gradients are clipped to the norm 1. What are they afterwards?
+#
+# ```python
+# for values in ([3.0, 4.0], [0.3, 0.4]):
+#     p = torch.zeros(2, requires_grad=True)
+#     p.grad = torch.tensor(values)
+#     norm = torch.nn.utils.clip_grad_norm_([p], 1.0)
+#     print(f"{norm.item():.1f}", [round(g, 3) for g in p.grad.tolist()])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 5.0 [0.6, 0.8]
+# 0.5 [0.3, 0.4]
+# ```
+#
+# The first gradient has the norm 5, so both elements are multiplied by 1/5, and
+# the direction stays. The second one is shorter than 1 and is left alone. The
+# norm before clipping is returned, which is useful for a plot.
+#
+# </details>
+#
+# **7.** The loss is multiplied by 1000. Which of these takes other steps than before:
+# SGD, SGD with momentum, Adam, AdamW, and `Adam(weight_decay=0.1)`?
+#
+# <details><summary>Answer</summary>
+#
+# SGD takes steps that are 1000 times as long, with momentum or without. Adam and
+# AdamW take the same steps as before, because the factor cancels in the quotient
+# (except for ε). `Adam(weight_decay=0.1)` adds the decay to the gradient. The
+# gradient is now 1000 times as large and the decay is not, so the weights decay
+# much less than before. That is one reason for AdamW.
+#
+# </details>
+#
+# **8.** The optimizer has stepped. Why is `w` still 2?
+#
+# ```python
+# w = torch.ones(2, requires_grad=True)
+# optimizer = torch.optim.SGD([w], lr=0.1)
+# w = (w * 2).detach().requires_grad_()
+# w.sum().backward()
+# optimizer.step()
+# print(w.tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [2.0, 2.0]
+# ```
+#
+# The optimizer holds the tensor that it was given. The third line makes a new
+# tensor and calls it `w`. The optimizer looks at the old one, whose gradient is
+# `None`, and does nothing. To change the values, write into the tensor under
+# `torch.no_grad()`.
+#
+# </details>
+#
+# **9.** *Chapter 06.* The derivative of `round` is 0 almost everywhere. Does a
+# gradient check accept that? Would a network learn?
+#
+# ```python
+# x = torch.tensor([0.3, 1.8], dtype=torch.float64, requires_grad=True)
+# print(torch.autograd.gradcheck(torch.round, (x,)))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# True
+# ```
+#
+# Away from the jumps, a small step does not change the rounded value. So the
+# difference quotient is 0 as well, and the check agrees. The derivative is right
+# and useless: no weight in front of the rounding would ever move. Therefore a
+# straight-through estimator returns another gradient on purpose.
+#
+# </details>
+#
+# **10.** *Chapter 06.* A second derivative is asked for. What is missing?
+#
+# ```python
+# x = torch.tensor(3.0, requires_grad=True)
+# (first,) = torch.autograd.grad(x**3, x)
+# print(first.item(), first.requires_grad)
+# torch.autograd.grad(first, x)
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 27.0 False
+# RuntimeError
+# ```
+#
+# Without `create_graph=True` the backward pass is not recorded. The first
+# derivative has the right value and no history, so it cannot be differentiated.
+# Recording it always would cost memory that training does not need.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -2,11 +2,12 @@
 # # 09 · Data: from a table to shuffled batches
 #
 # 342 penguins were measured and written into a file, one species after the
-# other. A network that reads it in this order meets nothing but Adelies, then
-# nothing but Gentoos, then nothing but Chinstraps, and forgets.
+# other. A network that reads the file in this order sees only Adelies first, then
+# only Gentoos, then only Chinstraps. While it learns the last species, it forgets
+# the others.
 #
-# > **The question of this chapter:** who decides what the network sees next,
-# > and how can it be there before anybody asks?
+# > **The question of this chapter:** what decides which examples the network sees
+# > next, and how can they be fetched before they are needed?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 5, play 10, exercises 1 and 3 live 12, the workers'
@@ -36,17 +37,17 @@ viz.batches(
                         generator=fixed))
 
 # %% [markdown]
-# Each row is a batch of 16 penguins, each square one of them. On the left, a
-# batch holds one species, or two where the file changes over. On the right,
-# each batch is a small sample of everything.
+# Each row is a batch of 16 penguins, and each square is one penguin. On the left,
+# a batch holds one species, or two where one species ends and the next begins. On
+# the right, each batch is a small sample of all species.
 
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# The same network is trained twice, with the same first weights, the same 274
-# penguins and the same number of steps. Only the order differs. Each time it
-# sees everything twice. How many of the 68 penguins that we kept back will it
-# recognise: with the left order, and with the right one?
+# The same network is trained twice, with the same initial weights, the same 274
+# penguins and the same number of steps. Only the order differs. Each training has
+# two epochs. How many of the 68 penguins in the test set will it recognise: with
+# the left order, and with the right one?
 
 # %% [markdown] slide="notes"
 # Vote on both numbers. Sorted by species, the last batches decide what the
@@ -82,10 +83,11 @@ for shuffle in (False, True):
           dict(zip(datasets.PENGUIN_SPECIES, says)))
 
 # %% [markdown]
-# In the left order the network ends each epoch with nothing but Chinstraps,
-# and has begun to say *Chinstrap* to everything. A step goes downhill for the
-# batch at hand; only if the batch is a fair sample is that also downhill for
-# the whole. Small steps and many epochs hide the damage. Shuffling avoids it.
+# In the left order the last batches of each epoch hold only Chinstraps, and the
+# network learns to answer *Chinstrap* too often. A step lowers the loss of one
+# batch. It lowers the loss of all data as well only if the batch is a
+# representative sample. With smaller steps and more epochs the effect is smaller.
+# Shuffling avoids it.
 
 # %% [markdown] slide="slide"
 # ## Play: four parts, one job each
@@ -97,7 +99,8 @@ for shuffle in (False, True):
 # | `collate_fn` | how examples become a batch | a function |
 # | `DataLoader` | when it is done, and by whom | arguments |
 #
-# The `DataLoader` puts them together. Each can be replaced alone.
+# The `DataLoader` combines the other three. Each of them can be replaced without
+# changing the rest.
 
 # %% [markdown] slide="notes"
 # Four parts with one job each. Ask which one to replace for each of three
@@ -113,9 +116,9 @@ print("an epoch:   ", len(loader), "batches, the last one with",
       len(penguins) % 16, "penguins")
 
 # %% [markdown]
-# Any object with `__getitem__` and `__len__` will do as a dataset, a plain
-# list included. Here each example is a dictionary, and `collate` keeps the
-# structure: a list of dictionaries becomes a dictionary of tensors.
+# Any object with `__getitem__` and `__len__` can be a dataset, also a plain list.
+# In the next cell each example is a dictionary. `collate` keeps the structure: a
+# list of dictionaries becomes a dictionary of tensors.
 
 # %% [markdown] slide="subslide"
 # ## A list of dictionaries becomes a dictionary
@@ -133,16 +136,16 @@ for batch in DataLoader(birds, batch_size=3):
         print(f"{key}: {value}")
 
 # %% [markdown]
-# Names stay strings, years become one integer tensor, and the sizes one tensor
-# for each *column*. Note the `float64`: a Python float has 64 bits, and
-# `default_collate` does not want to lose any. A network of `float32` weights
-# will refuse them, so make your dataset give `float32` tensors.
+# Names stay strings, years become one integer tensor, and the sizes become one
+# tensor for each *column*. Note the `float64`: a Python float has 64 bits, and
+# `default_collate` keeps all of them. A network of `float32` weights raises an
+# error for such inputs, so let your dataset return `float32` tensors.
 #
-# ### Transforms: one picture, never the same twice
+# ### Transforms: each example a little different every time
 #
 # `datasets.Digits` gives images as bytes. A `transform` runs each time an
-# example is asked for, so it may be random: the network sees each digit a
-# little turned, shifted and scaled, and every epoch in another way.
+# example is asked for, so it may be random. Here it turns, shifts and scales each
+# digit a little, differently in every epoch.
 
 # %% [markdown] slide="subslide"
 # ## Transforms run when an example is asked for
@@ -161,9 +164,10 @@ change = transforms.Compose([
         interpolation=transforms.InterpolationMode.BILINEAR)])
 digits = datasets.Digits(train=True, transform=change)
 
-# %% slide="more" show="output"
+# %%
 import matplotlib.pyplot as plt
 
+# %% slide="more" folded=true
 torch.manual_seed(1)
 figure, grid = plt.subplots(3, 10, figsize=(8, 2.6))
 for axes, n in zip(grid.T, range(10)):
@@ -175,14 +179,14 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Each column is *one* example, asked for three times.
+# Each column shows *one* example that was asked for three times.
 #
 # ### Streams
 #
-# Sometimes there are no numbers to ask for: lines of a log, messages, more
-# text than fits on a disk. An `IterableDataset` has only `__iter__`. No
-# sampler can shuffle it, because nobody knows what is in it; you batch what
-# comes.
+# Some data have no indices and no known length: lines of a log, messages, more
+# text than fits on a disk. An `IterableDataset` for them has only `__iter__`. A
+# sampler cannot shuffle it, because a sampler needs indices. The loader makes
+# batches of the examples in the order in which they come.
 
 # %%
 from course.data import Stream
@@ -193,7 +197,7 @@ for batch in DataLoader(Stream("stream"), batch_size=4):
 # %% [markdown] slide="slide"
 # ## Build
 #
-# 1. a **dataset** that does not peek at the test data
+# 1. a **dataset** that uses no information from the test data
 # 2. a **sampler**: every example once, in random order
 # 3. **batches**, and the last one
 # 4. **collate**, with padding
@@ -228,8 +232,8 @@ for batch in DataLoader(Stream("stream"), batch_size=4):
 # %% check="data.batches" points=2
 
 # %% [markdown]
-# Your sampler and your batches, in a picture like the first one. (As long as
-# an exercise is open, `use` gives toytorch's answer.)
+# The picture shows the batches that your sampler and your `Batches` make. (As long
+# as an exercise is open, `use` gives toytorch's answer.)
 
 # %%
 sampler = use("data.shuffled")(len(rows), fixed)
@@ -249,8 +253,8 @@ viz.batches(species[rows], datasets.PENGUIN_SPECIES,
 # ## Workers fetch while you compute
 #
 # With `num_workers=2` two processes fetch batches. They write them into
-# **shared memory**, so that only a short message has to travel. The second
-# bar of each worker shows the slots there.
+# **shared memory**, so only a short message has to be sent. The second bar of
+# each worker shows its slots in this memory.
 
 # %% [markdown] slide="notes"
 # Step to the moment when a finished batch waits for an earlier one. The slots
@@ -261,17 +265,18 @@ viz.loader_steps([4, 1, 1, 2, 2, 1, 4, 1], workers=2, ahead=2)
 
 # %% [markdown]
 # Press *Next*. Batch 0 takes long. Batches 1 and 3 are ready before it and
-# **wait in their slots**, because your loop should see the same order every
-# time. Worker 1 then has nothing to do: it was asked for two batches, and gets
-# a new job only when one of its own has been used. That keeps memory bounded.
-# A slot whose batch nobody uses any more is written to again.
+# **wait in their slots**, because your loop should get the same order every time.
 #
-# The clock in this picture is made up. The schedule is not: it is the
-# framework's own function that was asked. Next you write that function.
+# Worker 1 then has nothing to do. It was asked for two batches, and it gets a new
+# job only when one of these has been used. That limits the memory that is needed.
+# When a batch is no longer in use, its slot is used again.
 #
-# First play with a pool of such workers. It is told how long each batch takes.
-# `ask` hands out a job and returns at once; `hear` waits for whoever is done
-# first. **Predict** in which order the three batches are heard of, and when.
+# The times in this picture are made up. The schedule is real: it comes from the
+# framework's own function. You will write that function next.
+#
+# First try a pool of such workers. You tell it how long each batch takes. `ask`
+# gives a worker a job and returns at once. `hear` waits until some worker is done.
+# **Predict** in which order the three batches arrive, and when.
 
 # %%
 from toytorch.viz.lessons.loader_steps import Clocked
@@ -294,7 +299,8 @@ for _ in range(3):
 # %% check="data.in_order" points=4
 
 # %% [markdown]
-# Here is what it does with three workers and a slow training step:
+# The next picture shows your schedule with three workers and a slow training
+# step:
 
 # %%
 viz.loader_steps([3, 3, 3, 3, 3, 3], workers=3, ahead=1, step=2,
@@ -303,7 +309,8 @@ viz.loader_steps([3, 3, 3, 3, 3, 3], workers=3, ahead=1, step=2,
 # %% [markdown] slide="slide"
 # ## Plug in: penguins, on four of your answers
 #
-# Everything between the table and the network is yours.
+# Your dataset, sampler, batches and collate bring the penguins from the table to
+# the network.
 
 # %% [markdown] slide="notes"
 # Everything between the table and the network is from the exercises.
@@ -333,7 +340,7 @@ print("more than 9 of 10 unseen penguins right:",
 # %% [markdown] slide="notes"
 # Two of four columns. Where the colours mix, the other two columns decide.
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 bill, flipper = features[test.indices][:, [0, 2]].numpy().T
 figure, axes = plt.subplots(figsize=(7, 3))
 hues = ["#2a6fb0", "#b97d10", "#12805f"]
@@ -350,10 +357,9 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# And your scheduler, with real processes. `DataLoader.deliver` is the injection point: a
-# subclass says how batches are asked for. Two workers turn and shift digits,
-# and what arrives must be what one process would have made of the same
-# numbers, in the same order.
+# Now your schedule runs with real processes. `DataLoader.deliver` is the injection
+# point: a subclass says how batches are asked for. Two workers fetch the digits.
+# The result must be the same batches, in the same order, as from one process.
 
 # %% [markdown] slide="subslide"
 # ## Two real processes, on your schedule
@@ -403,13 +409,14 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 
 # %% [markdown]
 # `persistent_workers=True` keeps the processes from one epoch to the next.
-# Without it they are started anew each time, which costs more than it looks.
+# Without it new processes are started in each epoch. The measurement below shows
+# what a start costs.
 
 # %% [markdown] slide="slide"
 # ## Your own package: a loader
 #
-# One class for your package: order, batches and collation in one. It has no
-# workers; chapter 16 adds processes.
+# Your package gets one class for order, batches and collation. It has no workers.
+# Chapter 16 adds processes.
 
 # %% [markdown] slide="notes"
 # One class for the package. It is short because the chapter has built its
@@ -426,7 +433,7 @@ print("more than 90 % of unseen digits right:", read(moving, 2) > 0.9)
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# How toytorch gathers batches:
+# This is how toytorch makes batches:
 
 # %% [markdown] slide="notes"
 # Compare with the sampler of batches of the exercise. The remainder is
@@ -442,18 +449,21 @@ look(BatchSampler.__iter__)
 look(BatchSampler, Batches)  # all of it, beside yours
 
 # %% [markdown]
-# And how it delivers in order. Find your four moves. What is more: a worker
-# whose stream has ended (`End`) is left out; an error in a worker (`Failure`)
-# waits for its turn, and is raised where your loop asks for that batch; and
-# `del value` lets go of a batch at once, so that its slot is free while your
-# loop computes.
+# And this is how it delivers them in order. Find the four steps of your function.
+# There are three additions:
+#
+# * A worker whose stream has ended (`End`) gets no more jobs.
+# * An error in a worker (`Failure`) is raised when your loop asks for that batch,
+#   and not earlier.
+# * `del value` gives up the batch at once, so that its slot can be used again
+#   while your loop computes.
 
 # %%
 look(in_order_of_pool, in_order)
 
 # %% [markdown]
-# What runs in a worker is short. It takes a job, makes the batch, writes it
-# into a slot, and says so:
+# The function that runs in a worker is short. It takes a job, makes the batch,
+# writes it into a slot, and sends a message:
 
 # %%
 from toytorch.utils.data import worker
@@ -463,10 +473,10 @@ look(worker.work)
 # %% [markdown] slide="slide"
 # ## Measure: what do workers buy?
 #
-# Each example takes 4 ms to come, as from a slow disk; there are 64, in
-# batches of 8. So one process needs a quarter of a second. **Predict** the
-# time of an epoch with 1, 2 and 4 workers, and then with 1 and 2 for data that
-# already lie in memory.
+# There are 64 examples in batches of 8. Each example takes 4 ms, as from a slow
+# disk, so one process needs about a quarter of a second for an epoch. **Predict**
+# the time of an epoch with 1, 2 and 4 workers. Then predict it with 1 and 2
+# workers for data that are already in memory.
 
 # %% [markdown] slide="notes"
 # Predict all times. Workers hide waiting; they do not help where the data
@@ -491,7 +501,7 @@ def milliseconds(dataset, size, workers, epochs=6):
     return times[0], sorted(times[1:])
 
 
-# %% slide="more" show="output" varies=true
+# %% slide="more" folded=true varies=true
 slow = Slow(TensorDataset(torch.arange(64)), 0.004)
 quick = TensorDataset(*datasets.digits())
 figure, both = plt.subplots(1, 2, figsize=(8.4, 3))
@@ -520,20 +530,30 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The second bars are the median of five epochs; the thin lines go from the
-# quickest to the slowest of them.
+# The right bar of each pair is the median of five epochs. The thin line goes from
+# the fastest to the slowest of the five.
 #
-# Waiting can be shared out: look at the later epochs on the left. The first
-# epoch pays for starting the processes. On the right there is next to nothing
-# to wait for. There the later epochs take about as long with workers as
-# without, a little more on one machine and a little less on another: passing a
-# batch on costs about what making it costs. And one worker alone fetches no
-# faster than you do. Its use is that it fetches *while* you compute, and this
-# loop computes nothing.
+# **On the left**, several workers wait for the disk at the same time. With two
+# workers a later epoch takes about half as long, with four about a quarter. One
+# worker alone is no faster than no worker. It would help if your loop computed
+# something, because the worker fetches *while* you compute. This loop computes
+# nothing.
 #
-# Measure before you add workers. On a GPU there is one thing more:
-# `pin_memory=True` puts batches where the GPU can fetch them by itself
-# (chapter 12). Without one it changes nothing.
+# **On the right** there is almost nothing to wait for. Compare the thin lines
+# before you compare the bars: where the lines overlap, the difference between the
+# bars says little.
+#
+# Workers do not help here. On one machine, three repetitions of this measurement
+# gave later epochs of 12 to 22 ms without workers, and of 18 to 58 ms with one or
+# two. On another machine the medians were 26, 25 and 29 ms. The reason is that
+# sending a batch to your process takes about as long as making it.
+#
+# **The first epoch** with workers is slower on both sides, because the processes
+# have to be started.
+#
+# Measure before you add workers. If you train on a GPU, try `pin_memory=True` as
+# well: it puts batches where the GPU can read them directly (chapter 12). Without
+# a GPU it changes nothing.
 
 # %% [markdown] slide="slide"
 # ## Traps
@@ -551,8 +571,8 @@ next(iter(DataLoader(uneven, batch_size=2)))  # your collate pads
 DataLoader(penguins, shuffle=True, sampler=range(10))  # who decides?
 
 # %% [markdown]
-# Gaps in a table are `None`, and no tensor holds a `None`. Four rows into the
-# file there is one:
+# A missing value in a table is `None`, which cannot be an element of a tensor. The
+# first four rows of the file contain one:
 
 # %% raises=true
 next(iter(DataLoader(datasets.penguin_table(), batch_size=4)))
@@ -560,7 +580,7 @@ next(iter(DataLoader(datasets.penguin_table(), batch_size=4)))
 # %% [markdown] slide="subslide"
 # ## Traps that say nothing
 #
-# A stream, two workers, and each example twice:
+# A stream is read with two workers, and each example comes twice:
 
 # %% [markdown] slide="notes"
 # Each worker has the whole stream. Ask how a worker can know which part is
@@ -572,10 +592,10 @@ for batch in DataLoader(stream, batch_size=2, num_workers=2):
     print(batch.tolist(), end=" ")
 
 # %% [markdown]
-# Each worker has its own copy of the whole dataset and goes through all of it.
-# So each has to leave out what is not its own. In a worker,
-# `get_worker_info()` says which one it is, and of how many; outside it gives
-# `None`. Here two workers are played in this process:
+# Each worker has its own copy of the whole dataset and goes through all of it. So
+# each one has to skip the examples of the others. In a worker,
+# `get_worker_info()` gives its number and the number of workers. Elsewhere it
+# gives `None`. The next cell does in one process what two workers would do:
 
 # %%
 import itertools
@@ -601,22 +621,22 @@ print("no workers", list(share(stream, None)))
 #
 # <details><summary>Answers</summary>
 #
-# A block needs the length of the stream, which nobody knows, and where the
-# length is no multiple of *n* a rest belongs to nobody. Taking turns needs no
-# length.
+# To cut the stream into blocks you need its length, which is not known. If the
+# length is not a multiple of *n*, the blocks do not fit either. Taking turns needs
+# no length.
 #
-# `list(stream)` reads the stream to its end before the first example comes.
-# Some streams have no end, and most do not fit into memory. `islice` takes one
-# example at a time.
+# `list(stream)` reads the whole stream before it gives the first example. Some
+# streams have no end, and many do not fit into memory. `islice` takes one example
+# at a time.
 #
 # </details>
 
 # %% [markdown] slide="subslide"
-# ## The same chance in every worker
+# ## The same random numbers in every worker
 #
 # A dataset that *keeps* a random generator of its own is copied into each
-# worker with the generator in it. All of them then draw the same numbers.
-# `pickle` makes such copies, so you can see it without any process:
+# worker together with the generator. Then all workers draw the same numbers.
+# `pickle` makes the same kind of copies, so you can see it without processes:
 
 # %% [markdown] slide="notes"
 # A copied generator gives the same numbers in each worker. The remedy is a
@@ -641,24 +661,26 @@ copies = [pickle.loads(pickle.dumps(parent)) for _ in range(3)]
 print("in three workers:", [int(copy[0]) for copy in copies])
 
 # %% [markdown]
-# The loader seeds the *global* generators of each worker (toytorch's, NumPy's,
-# Python's) from two numbers: a base seed, drawn from the loader's `generator`
-# when the workers start, and the worker's own number. So draw from the global
-# ones, as the transforms do, or make your generator in `worker_init_fn`.
+# The loader seeds the *global* generators of each worker: toytorch's, NumPy's and
+# Python's. It uses two numbers, a base seed and the worker's own number. The base
+# seed is drawn from the loader's `generator` when the workers start. So draw from
+# the global generators, as the transforms do, or make your generator in
+# `worker_init_fn`.
 #
 # ### Where does a worker get your class from?
 #
-# On Linux, up to Python 3.13, a worker is *forked*: it begins as a copy of
-# your process and knows all you defined. On macOS and Windows (and on Linux
-# from Python 3.14) it begins empty and has to **import** the dataset, the
-# `collate_fn` and the `worker_init_fn`. What is sent is only their address:
+# On Linux, up to Python 3.13, a worker is *forked*: it begins as a copy of your
+# process and has everything that you defined. On macOS and Windows (and on Linux
+# from Python 3.14) it begins as a new Python process. It has to **import** the
+# dataset, the `collate_fn` and the `worker_init_fn`. Only their names are sent:
 
 # %%
 print(pickle.dumps(Noisy, protocol=0))
 
 # %% [markdown]
-# A module's and a name, no code. `__main__` is your notebook here, and in the
-# worker it is something else. So for workers on every system:
+# The bytes hold the name of a module and the name of the class, and no code.
+# `__main__` is your notebook here, and in the worker it is another module. So for
+# workers on every system:
 #
 # * put the dataset and its functions into a file and import them (as `Slow`
 #   and `Stream` come from `course.data`);
@@ -682,8 +704,210 @@ print("mean of the batches' means:", torch.stack(means).mean().item())
 print("mean of the examples:      ", losses.mean().item())
 
 # %% [markdown]
-# The two examples of the last batch counted as much as the other sixteen. Add
-# up `loss.item() * len(batch)`, and divide by the number of examples.
+# In the first mean, the two examples of the last batch count as much as the other
+# sixteen together. For the mean over all examples, add up
+# `loss.item() * len(batch)` and divide by the number of examples.
+
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** Ten examples in batches of four. How long are the batches, with and without
+# `drop_last`?
+#
+# ```python
+# DataLoader = torch.utils.data.DataLoader
+# for drop in (False, True):
+#     loader = DataLoader(range(10), batch_size=4, drop_last=drop)
+#     print([len(batch) for batch in loader], len(loader))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [4, 4, 2] 3
+# [4, 4] 2
+# ```
+#
+# Two full batches are left after dropping, and `len` follows that. With
+# `drop_last` and a shuffled order, other examples are left out in each epoch. So
+# none of them is lost for the whole training.
+#
+# </details>
+#
+# **2.** The test data are standardised twice, once with the training data's mean and
+# deviation and once with their own. What does the second line hide?
+#
+# ```python
+# train = torch.tensor([0.0, 10.0, 20.0])
+# test = torch.tensor([20.0, 30.0, 40.0])
+# print(((test - train.mean()) / train.std()).tolist())
+# print(((test - test.mean()) / test.std()).tolist())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [1.0, 2.0, 3.0]
+# [-1.0, 0.0, 1.0]
+# ```
+#
+# The test values are larger than nearly all training values. The first line shows
+# that, and the second line removes it. In the second line 20 also becomes -1,
+# while the network has learned that 20 is 1. A single example could not be
+# standardised by itself at all.
+#
+# </details>
+#
+# **3.** Each example is a number and a string. What is the batch?
+#
+# ```python
+# data = [(1, "a"), (2, "b")]
+# numbers, names = next(iter(torch.utils.data.DataLoader(data, batch_size=2)))
+# print(numbers, list(names))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# tensor([1, 2]) ['a', 'b']
+# ```
+#
+# The batch has one entry for each *field* of an example, and not one for each
+# example. Numbers become a tensor. Strings cannot be stored in a tensor, so they
+# stay a list or a tuple.
+#
+# </details>
+#
+# **4.** One loader, two epochs. Are the orders the same? Are the examples the same?
+#
+# ```python
+# generator = torch.Generator().manual_seed(0)
+# loader = torch.utils.data.DataLoader(
+#     range(100), batch_size=100, shuffle=True, generator=generator)
+# a, b = next(iter(loader)), next(iter(loader))
+# print(torch.equal(a, b), torch.equal(a.sort().values, b.sort().values))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False True
+# ```
+#
+# Every `iter(loader)` begins an epoch and draws a new permutation. A permutation
+# contains each example exactly once. The generator's seed makes the sequence of
+# permutations repeatable, but the next epoch continues where the last one ended.
+#
+# </details>
+#
+# **5.** A transform turns every image by a random angle. Should the validation data
+# get the same transform?
+#
+# <details><summary>Answer</summary>
+#
+# Usually they should not. In training the random angles give the network more
+# variety. In validation they would make the result depend on chance, so that two
+# epochs or two networks are harder to compare. Transforms without randomness,
+# such as dividing by 255, must be the same in both.
+#
+# </details>
+#
+# **6.** An epoch has 8 batches. Fetching one takes 100 ms, and so does a training
+# step. How long does an epoch take with 0, 1, 2 and 4 workers, without counting
+# their start?
+#
+# <details><summary>Answer</summary>
+#
+# Without workers, 8 · (100 + 100) ms = 1.6 s. One worker fetches while you
+# compute: only the first batch has to be waited for, and the rest overlaps, which
+# makes about 0.9 s. With 2 or 4 workers it is still about 0.9 s, because the eight
+# training steps alone take 0.8 s. More workers help only while fetching is the
+# slower part.
+#
+# </details>
+#
+# **7.** Three workers have `ahead=2`, and the very first batch takes an hour. How
+# many batches are fetched in that hour, and why not more?
+#
+# <details><summary>Answer</summary>
+#
+# Four. Each worker got two jobs at the beginning. The first worker is busy for the
+# hour, and its second job waits. The other two fetch two batches each, and get a
+# new job only when one of these is yielded. All of them wait for the first batch,
+# which limits the memory that is needed.
+#
+# </details>
+#
+# **8.** Nine examples go through a batch norm in training. Why does the loop end
+# with an error?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(2)
+# data = torch.arange(18.0).reshape(9, 2)
+# for x in torch.utils.data.DataLoader(data, batch_size=4):
+#     print(tuple(norm(x).shape))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# (4, 2)
+# (4, 2)
+# ValueError
+# ```
+#
+# The last batch has one example. Its mean is the example itself, and there is no
+# variance to divide by, so batch norm refuses it. `drop_last=True` leaves it out,
+# and so does a batch size of 3.
+#
+# </details>
+#
+# **9.** *Chapter 07.* A dropout is appended after `eval()`. In which mode is each
+# part?
+#
+# ```python
+# net = torch.nn.Sequential(torch.nn.Linear(2, 2)).eval()
+# net.append(torch.nn.Dropout(0.5))
+# print([part.training for part in net])
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# [False, True]
+# ```
+#
+# `eval()` sets an attribute of every module that is in the tree at that moment. A
+# module that is added later comes with its own `training`, which is `True` at
+# first. So call `eval()` after the network is complete.
+#
+# </details>
+#
+# **10.** *Chapter 07.* Which names are in the state?
+#
+# ```python
+# layer = torch.nn.Linear(2, 2)
+# layer.register_buffer("mean", torch.zeros(2))
+# layer.note = torch.ones(4)
+# layer.extra = torch.nn.Parameter(torch.zeros(1))
+# print(list(layer.state_dict()))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# ['weight', 'bias', 'extra', 'mean']
+# ```
+#
+# The state holds parameters first, in the order of their assignments, then
+# buffers. `note` is a plain tensor, so it is a private attribute and is neither
+# saved nor moved to another device. If it has to be in the file without being
+# trained, it must be a buffer.
+#
+# </details>
 
 # %% [markdown] slide="slide"
 # ## Beyond

@@ -1,11 +1,11 @@
 # %% [markdown] slide="slide"
 # # 10 · Training for real
 #
-# A network has learned 90 points by heart. It names every one of them without
-# a mistake. Is it good?
+# A network has been trained on 90 points, and it gives the right class for every
+# one of them. Is it good on new points as well?
 #
 # > **The question of this chapter:** how do you tell learning from memorising,
-# > when do you stop, and how do you keep what you have?
+# > when do you stop, and how do you save what has been learned?
 
 # %% [markdown] slide="notes"
 # 45 minutes: question 6 (step through the map slowly), one batch 4, exercise 1
@@ -42,20 +42,23 @@ for epoch in range(641):
 viz.boundary_steps(points, kinds, moments, unseen=others)
 
 # %% [markdown]
-# Press *Next*. Three arms of a spiral, and the network colours each place with
-# its answer. At epoch 80 every training point lies in its own colour. From
-# there on the training loss (dark) creeps towards 0, and the loss on 600
-# points that took no part (orange) **rises**: the network fits its borders to
-# single points, and grows ever more certain of them.
+# Press *Next*. The points are three arms of a spiral, and the background has the
+# colour of the network's answer at each place. At epoch 80 every training point
+# lies in its own colour.
 #
-# So there are two losses. The one on the training points says how well they
-# are known by heart. Only the other one says what to expect of new points.
+# After that the training loss (dark) goes slowly towards 0. The loss on 600 points
+# that are not used for training (orange) **rises**. The network adapts its borders
+# to single points, and becomes more and more sure of them.
+#
+# So there are two losses. The loss on the training points says how well these
+# points have been learned. Only the other loss says what to expect of new points.
 #
 # ### Three sets, not two
 #
-# You will use that other loss to *decide* something: when to stop, which of
-# three networks to keep. Then it is no honest estimate any more, since you
-# chose what looked best on these very points. So there are three sets:
+# You will use the other loss to *decide* something: when to stop, or which of
+# three networks to keep. You choose what has the smallest loss on these points.
+# After that, this loss is too good as an estimate for new points. So there are
+# three sets:
 #
 # | set | what it is for |
 # | --- | --- |
@@ -63,8 +66,8 @@ viz.boundary_steps(points, kinds, moments, unseen=others)
 # | validation | decisions: when to stop, which rate, which network |
 # | test | one number at the end, after the last decision |
 #
-# The orange points above will be our validation set for the spirals, and a
-# third set is drawn now and put away.
+# The orange points above will be the validation set for the spirals. The test set
+# is drawn now and not used until the end.
 
 # %%
 final = datasets.spirals(3000, noise=0.4, generator=dice)
@@ -72,9 +75,9 @@ final = datasets.spirals(3000, noise=0.4, generator=dice)
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# Now ten classes, the digits. Before a network has learned anything, it cannot
-# prefer any class. **Write down:** what is its cross entropy then? (The loss is
-# $-\log$ of the probability it gives to the right class.)
+# Now the data are digits, with ten classes. A network that has learned nothing
+# should give each class about the same probability. **Write down:** what is its
+# cross entropy then? (The loss is $-\log$ of the probability of the right class.)
 
 # %% [markdown] slide="notes"
 # Write the number down: minus the logarithm of one tenth. If the first loss
@@ -106,15 +109,15 @@ with torch.no_grad():
 print(f"loss {loss.item():.1f}, log(10) = {torch.tensor(10.).log():.1f}")
 
 # %% [markdown]
-# If your fresh network does not begin near $\log(\text{classes})$, something is
-# wrong already: the labels, the last layer, or the loss. It costs one line to
-# look.
+# If the loss of an untrained network is not close to $\log(\text{classes})$,
+# something is wrong: the labels, the last layer, or the loss. One line is enough to
+# check it.
 
 # %% [markdown] slide="slide"
 # ## Play: first, one batch
 #
 # A network that cannot learn **twenty** examples by heart will not learn a
-# thousand. Try this first, each time. It takes a second and finds most bugs.
+# thousand. Try this first, each time. It takes a second and finds many mistakes.
 
 # %% [markdown] slide="notes"
 # Twenty examples by heart. If this fails, more data will not help: look for
@@ -133,14 +136,14 @@ for step in range(41):
         print(f"step {step:2}  loss {loss.item():.4f}")
 
 # %% [markdown]
-# It can. (Were the labels shuffled by a bug, it could as well, for twenty. So
-# this test finds what is broken in the *network*, not in the data. For the data:
-# look at them, with their labels, as the network gets them.)
+# It can. This test finds mistakes in the *network* and in the loop. It does not find
+# mistakes in the data: twenty examples with wrong labels can be learned by heart as
+# well. To check the data, look at the inputs and labels that the network gets.
 #
 # ### The loop, in the framework
 #
 # You have written the loop by hand several times now. `toytorch.trainer` has
-# one in the manner of Lightning: a `TrainerModule` says what a step is, the
+# one in the manner of Lightning: a `TrainerModule` says what a step is, and the
 # `Trainer` does the rest.
 
 # %% [markdown] slide="subslide"
@@ -234,9 +237,9 @@ print(trainer.global_step, "steps; logged:", *trainer.callback_metrics)
 # %% [markdown] slide="slide"
 # ## Plug in: your loop reads digits
 #
-# Three networks of one kind: one sees 100 digits, one 400, one all 1,200.
-# **Predict** for each: how many of the digits it has seen does it read right in
-# the end, and how many of the 237 in the validation set?
+# Three networks of the same kind are trained: with 100 digits, with 400 and with
+# all 1,200. **Predict** for each: what share of its training digits does it read
+# right in the end, and what share of the 237 validation digits?
 
 # %% [markdown] slide="notes"
 # Predict six numbers before the picture. The seen digits are the easy half.
@@ -274,9 +277,10 @@ def curves(count, epochs):
 # The gap between the two curves closes with more data. Ask what would close
 # it with the same data.
 
-# %% slide="more" show="output" varies=true
+# %%
 import matplotlib.pyplot as plt
 
+# %% slide="more" folded=true varies=true
 figure, axes = plt.subplots(1, 3, figsize=(9.5, 3), sharey=True)
 for ax, (count, epochs) in zip(axes, ((100, 30), (400, 15), (1200, 9))):
     model, seen, unseen = curves(count, epochs)
@@ -297,14 +301,16 @@ print("after all 1,200: more than 95 % for validation?", unseen[-1] > 0.95)
 
 # %% [markdown]
 # The distance between the two lines is the **gap**. The network on the left
-# knows its hundred digits by heart and misreads some others. More data closes
-# the gap, and it is the surest means. Others are a smaller network, dropout,
-# weight decay, changed pictures (chapter 09), and stopping in time.
+# knows its hundred digits by heart and misreads some others. More data makes the
+# gap smaller, and it is the most reliable means. Others are a smaller network,
+# dropout, weight decay, changed pictures (chapter 09), and stopping in time.
 #
-# By these curves we decide for the third network, and everything about it is
-# decided now. So the 360 test digits may be looked at, once. Which of them are
-# hard? A **confusion matrix** says it: in row `t` and column `a` it has the
-# number of digits `t` that were read as `a`.
+# By the validation digits we choose the third network. Nothing about it will be
+# changed from now on, so we may look at the test digits, once.
+#
+# The picture below reports how many of the 360 it reads right, and which ones it
+# confuses. It is a **confusion matrix**: in row `t` and column `a` it has the number
+# of digits `t` that were read as `a`.
 
 # %% [markdown] slide="subslide"
 # ## What is taken for what
@@ -327,12 +333,12 @@ viz.confusion(matrix)
 #
 # <details><summary>Answers</summary>
 #
-# Indexing with two tensors reads all places, adds 1, and writes all of them
-# back. A pair that occurs thirty times is written thirty times with the same
-# 1. The matrix holds nothing but zeros and ones.
+# Indexing with two tensors reads all places first, then adds 1, then writes all of
+# them back. A pair that occurs thirty times is written thirty times with the same
+# 1. So the matrix has only zeros and ones.
 #
-# `bincount` is as long as the largest number that occurs. If no 9 was read as
-# a 9, fewer than 100 counts come, and `reshape` fails.
+# The result of `bincount` ends at the largest value that occurs. If no 9 was read
+# as a 9, it has fewer than 100 elements, and `reshape` fails.
 #
 # Counts of several batches can be added up. Shares cannot, and for a class that
 # does not occur they are 0/0.
@@ -341,9 +347,10 @@ viz.confusion(matrix)
 #
 # ### Stopping in time
 #
-# Your `Patience` as a callback of the `Trainer`: after each epoch it looks at
-# the validation loss of the spirals. When it stops a training, the best epoch
-# is some time ago, so it keeps a copy of the network at its best.
+# Here your `Patience` is used in a callback of the `Trainer`. After each epoch it
+# gets the validation loss of the spirals. When it stops the training, the best
+# epoch is some epochs ago. So the callback keeps a copy of the network from the
+# best epoch.
 
 # %% [markdown] slide="subslide"
 # ## Your patience, in the Trainer
@@ -366,9 +373,10 @@ class StopInTime(Callback):
 
 
 # %% [markdown]
-# One training may be lucky, so there are four, which begin with other weights.
-# **Predict:** the best validation loss was *chosen*, as the smallest of many.
-# Will the loss on the test points be larger or smaller?
+# The result of one training depends on its random initial weights, so there are
+# four trainings with different ones. The best validation loss is *chosen*, as the
+# smallest of many. **Predict:** will the loss on the test points be larger or
+# smaller?
 
 # %% slide="more" varies=true
 found = []
@@ -385,22 +393,25 @@ for seed in range(4):
           f"validation {found[-1][0]:.3f}, test {found[-1][1]:.3f}")
 
 # %% [markdown]
-# The last column is what a report may say: points that took part in no
-# decision, and four trainings, so that one sees how much luck is in it.
+# A report should give the last column. Its points took part in no decision, and
+# the four rows show how much the result depends on the initial weights.
 #
-# It is *smaller* than the validation loss in each row. Choosing the smallest
-# of some eighty values makes the validation loss too good. But its 600 points
-# are a random sample as well, the same in all rows, and they happen to be
-# harder than the 3,000 of the test. With this seed, that is the larger effect.
-# Which points are in a set is a source of chance, too: the smaller the set,
-# the less the share of right answers says.
+# The test loss is *smaller* than the validation loss in each row. There are two
+# effects:
 #
-# ### Stopped, and gone on with
+# * Choosing the smallest of about sixty values makes the validation loss too small.
+# * The 600 validation points are a random sample, the same in all rows. They happen
+#   to be harder than the 3,000 test points, which makes the validation loss larger.
 #
-# Two runs with dropout, a schedule and a shuffled loader. One goes through its
-# six epochs. The other stops after three, writes your checkpoint, and a new
-# program with other seeds reads it and goes on. **Predict** whether their
-# weights are close, or the same.
+# With this seed the second effect is the larger one. So the result also depends on
+# which points are in a set. The smaller the set, the larger is this dependence.
+#
+# ### Stopped and continued
+#
+# Two trainings use dropout, a schedule and a shuffled loader. The first one has six
+# epochs. The second one stops after three epochs and saves your checkpoint. Then a
+# new program with other seeds loads it and continues. **Predict** whether the two
+# final weights are close, or exactly the same.
 
 # %% [markdown] slide="subslide"
 # ## Six epochs, or three and three
@@ -453,7 +464,7 @@ print("the same to the last bit:",
       all(torch.equal(one[name], other[name]) for name in one))
 
 # %% [markdown]
-# Not close: the same. What the file holds:
+# They are exactly the same. This is what the file holds:
 
 # %% [markdown] slide="subslide"
 # ## What a checkpoint holds
@@ -465,24 +476,28 @@ print("the same to the last bit:",
 viz.contents(torch.load(path), depth=1)
 
 # %% [markdown]
-# The optimizer's state is twice as large as the model. More of that below. And
-# with one level more:
+# The optimizer's state is twice as large as the model; the section *Measure* comes
+# back to it. Here is the file with one level more:
 
 # %%
 viz.contents(torch.load(path))
 
 # %% [markdown]
-# A checkpoint in the *middle* of an epoch needs one thing more: the place in
-# the epoch. The `Trainer` saves the state of all generators as they were when
-# the epoch began, and how many batches were done. To go on, it lets the loader
-# draw the same order again and skips those batches.
+# A checkpoint in the *middle* of an epoch also needs the position in the epoch. The
+# `Trainer` saves the states of all generators from the beginning of the epoch, and
+# the number of batches that were done. When it continues, the loader draws the same
+# order again, and the `Trainer` skips those batches.
 
 # %% [markdown] slide="slide"
-# ## Somebody else's network
+# ## Fine-tuning a trained network
 #
-# `lenet(weights="digits")` has learned the ten digits. Our question is another
-# one: **odd or even**, and we have only 60 examples. We keep its eyes, the
-# convolutions, and give it a new head.
+# `lenet(weights="digits")` has been trained to read the ten digits. Our question is
+# another one: is a digit **odd or even**? We have only 60 examples. We keep its
+# convolutions, which find the features, and give it a new last layer.
+#
+# Its weights were trained on all 1,437 training digits, our validation digits
+# included. Only the test digits are new to it. So the comparison uses these, and
+# all settings were fixed before.
 
 # %% [markdown] slide="notes"
 # Sixty examples are few. The convolutions are kept, and only the head is
@@ -517,14 +532,15 @@ tuned, numbers, share = odd_or_even(pretrained=True)
 print(f"with LeNet's eyes: {numbers:4} numbers learned, {share:.1%} right")
 
 # %% [markdown]
-# It trained 130 parameters and reads better. (One thing to watch:
-# `model.train()` in your loop wakes all parts up, the frozen ones, too. LeNet
-# has neither dropout nor batch normalisation, so nothing happens here. Where
-# there is some, call `.eval()` on the frozen parts again, after
-# `model.train()`.)
+# The second network has trained only 130 parameters, and it reads better.
 #
-# And training is cheaper: no gradient goes into the frozen part, so the graph
-# ends where that begins, and **nothing is saved** for it.
+# There is one danger: `model.train()` in your loop sets all parts to training mode,
+# also the frozen ones. LeNet has neither dropout nor batch normalisation, so this
+# changes nothing here. In a network that has them, call `.eval()` on the frozen
+# parts again after `model.train()`.
+#
+# Training is also cheaper. The frozen part gets no gradient, so it is not in the
+# graph, and **nothing is saved** for it.
 
 # %% [markdown] slide="subslide"
 # ## What the graph keeps for the backward pass
@@ -554,8 +570,9 @@ for name, model in (("all trained", alone), ("eyes frozen", tuned)):
 # %% [markdown] slide="slide"
 # ## Your own package: a convolution, and digits
 #
-# The last layer for pictures. Its windows are those of your `Layout` from
-# chapter 02, and it is a `Function` of chapter 06.
+# A convolution is the last layer that your package needs to read pictures. Its
+# windows come from your `Layout` of chapter 02, and it is a `Function` as in
+# chapter 06.
 
 # %% [markdown] slide="notes"
 # The convolution joins two earlier files: windows from the layout, and a
@@ -578,8 +595,9 @@ from mytorch.layout import Layout
 # %% [markdown] slide="subslide"
 # ## Milestone: digits on your own package
 #
-# Your convolution, loader, loss and optimizer, and NumPy. 1,200 images train, 300
-# are watched, and 297 are looked at once, at the end.
+# This program uses your convolution, loader, loss and optimizer, and NumPy. There
+# are 1,200 images for training, 300 for validation, and 297 for one test at the
+# end.
 
 # %% [markdown] slide="notes"
 # Predict the share of test digits. They are looked at once, at the end.
@@ -590,7 +608,8 @@ milestone(10)
 # %% [markdown] slide="slide"
 # ## Look inside
 #
-# How many sources of chance has a program? toytorch's `Trainer` saves four:
+# How many random generators can a program use? toytorch's `Trainer` saves the states
+# of four:
 
 # %% [markdown] slide="notes"
 # Four sources of chance: toytorch's, Python's, NumPy's, and the loader's own
@@ -602,7 +621,7 @@ from toytorch.trainer import random_state
 look(random_state.capture)
 
 # %% [markdown]
-# All it puts into a checkpoint, beside yours:
+# This is everything that it puts into a checkpoint, beside yours:
 
 # %%
 from toytorch.trainer import checkpoint
@@ -610,8 +629,8 @@ from toytorch.trainer import checkpoint
 look(checkpoint.collect, Checkpoint)
 
 # %% [markdown]
-# And its patience. There is more of it, because people want to stop at a good
-# value, too, and at a hopeless one:
+# And this is its early stopping. It has more conditions: it can also stop when a
+# good value is reached, or when a value is hopeless:
 
 # %%
 from toytorch.trainer import EarlyStopping
@@ -682,14 +701,14 @@ for name, make in (("SGD     ", lambda p: SGD(p, 0.1)),
     print(f"{name} {(weights + memory) / weights:.1f} times the model")
 
 # %% [markdown]
-# Momentum keeps one number for each parameter, Adam two. For a large model that
-# is most of what lies on disk, and in memory while it trains. If you only want
-# to *use* the model, save `model.state_dict()` alone.
+# Momentum keeps one element for each parameter, and Adam keeps two. For a large
+# model this state is most of the file, and much of the memory during training. If
+# you only want to *use* the model, save `model.state_dict()` alone.
 
 # %% [markdown] slide="slide"
 # ## Traps
 #
-# Run on purpose. You want to keep the best weights:
+# Run these on purpose. Somebody wants to keep the best weights:
 
 # %% [markdown] slide="notes"
 # The state shares memory with the model, so it has moved on. Only the copy is
@@ -706,8 +725,8 @@ print("best is as it was:", torch.equal(best["weight"], kept["weight"]))
 print("best is the model:", torch.equal(best["weight"], model.weight))
 
 # %% [markdown]
-# `state_dict()` copies nothing. Its tensors are views of the model's memory,
-# and go on learning with it. Save to a file, or `copy.deepcopy` it.
+# `state_dict()` copies nothing. Its tensors share the model's memory, so training
+# changes them too. Save to a file, or use `copy.deepcopy`.
 
 # %% [markdown] slide="subslide"
 # ## One network, two answers
@@ -725,9 +744,9 @@ twice = [model(few[:4]) for _ in range(2)]
 print("evaluation mode, the same twice:     ", torch.equal(*twice))
 
 # %% [markdown]
-# In training mode dropout draws at random. Batch normalization uses the mean and
-# variance of the batch, and updates its running averages, with or without
-# `no_grad`.
+# In training mode dropout sets other elements to 0 in each call. Batch
+# normalization uses the mean and variance of the batch, and updates its running
+# averages, with or without `no_grad`.
 
 # %% [markdown] slide="subslide"
 # ## A file for another network
@@ -743,8 +762,8 @@ lenet(size=8).load_state_dict(two.state_dict())
 # %% [markdown] slide="subslide"
 # ## A file from a stranger
 #
-# A `.pt` file is a zip with raw numbers and a pickle, and a pickle may say:
-# *call this function*.
+# A `.pt` file is a zip archive with the raw values and a pickle. A pickle can name a
+# function, which is called when the file is loaded.
 
 # %% [markdown] slide="notes"
 # A pickle can call any function. Show the names inside the file: numbers in
@@ -780,19 +799,232 @@ torch.load(io.BytesIO(changed.getvalue()))
 # off for a file from a stranger.
 
 # %% [markdown]
-# toytorch reads tensors, containers, numbers and strings, and refuses the rest.
-# So does PyTorch since 2.6, unless you tell it `weights_only=False`. Files of
-# the one open in the other. A `.safetensors` file has no pickle in it at all.
+# toytorch loads tensors, containers, numbers and strings, and raises an error for
+# everything else. PyTorch does the same since 2.6, unless you write
+# `weights_only=False`. Each can load the other's files. A `.safetensors` file
+# contains no pickle at all.
 
 # %%
 folder.cleanup()
 
+# %% [markdown]
+# ## Review
+#
+# Answer each question before you unfold its answer. Questions that begin with
+# a chapter's number are about that chapter.
+#
+# **1.** A network for 26 letters has not been trained. Its loss is 9.1. What should
+# it be, and what do you look at first?
+#
+# <details><summary>Answer</summary>
+#
+# About log 26 = 3.3, because a network that knows nothing should give all letters
+# about the same probability. With 9.1 it is sure of wrong answers: e⁻⁹·¹ is about
+# one in nine thousand. Look at the scores of the last layer. They are probably
+# too large, for example because inputs are bytes up to 255 or because the weights
+# start too large.
+#
+# </details>
+#
+# **2.** A thousand networks only guess yes or no. The one that is best on 50
+# validation examples is chosen. What does it reach there, and what on new data?
+#
+# ```python
+# draw = np.random.default_rng(0)
+# right = draw.random((1000, 50)) < 0.5
+# print(right.mean(1).max())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.72
+# ```
+#
+# It looks much better than a guess and is right in half of the cases on new data,
+# as all of them are. The maximum of many results that depend on chance is too
+# good. So the loss of the network that was chosen has to be measured on data that
+# took no part in the choice.
+#
+# </details>
+#
+# **3.** A network is judged under `no_grad`, but `eval()` is forgotten. What has
+# changed afterwards?
+#
+# ```python
+# norm = torch.nn.BatchNorm1d(1)
+# with torch.no_grad():
+#     norm(torch.tensor([[1.0], [3.0]]))
+# print(f"{norm.running_mean.item():.1f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.2
+# ```
+#
+# In training mode a batch norm moves its running mean by a tenth towards the
+# batch's mean, which is 2. `no_grad` does not prevent it, because the update is
+# not a gradient step. So the validation data have entered the model.
+#
+# </details>
+#
+# **4.** The rows of this confusion matrix are healthy and ill. What are the accuracy
+# and the share of ill people that are found?
+#
+# ```python
+# m = torch.tensor([[90.0, 0.0], [9.0, 1.0]])
+# print(f"{(m.diagonal().sum() / m.sum()).item():.2f}",
+#       f"{(m[1, 1] / m[1].sum()).item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.91 0.10
+# ```
+#
+# 91 of 100 answers are right, and nine of ten ill people are missed. A network
+# that always says *healthy* would be right in 90 % of the cases. If one class is
+# rare, the accuracy says little about it, and the rows of the matrix show it.
+#
+# </details>
+#
+# **5.** The validation losses are 1.0, 0.8, 0.9, 0.85, 0.6. When does a patience of
+# 2 stop, and what would a patience of 3 do?
+#
+# <details><summary>Answer</summary>
+#
+# With 2 it stops after the fourth epoch. The third and the fourth are both above
+# the best so far, 0.8, although the fourth is better than the third. A patience
+# of 3 would reach the fifth epoch, which is a new best and sets the count back.
+# A larger patience costs time, and a smaller one may stop too early.
+#
+# </details>
+#
+# **6.** A training goes on from a file that holds the weights only. Where is `p`
+# after the second step, with the old optimizer and with a fresh one?
+#
+# ```python
+# def step(p, optimizer):
+#     p.grad = torch.ones(1)
+#     optimizer.step()
+#
+#
+# for kept in (True, False):
+#     p = torch.ones(1, requires_grad=True)
+#     optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+#     step(p, optimizer)
+#     if not kept:
+#         optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+#     step(p, optimizer)
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.71
+# 0.80
+# ```
+#
+# The first step moves by 0.1. The old optimizer remembers the velocity 1 and
+# moves by 0.1 · (0.9 + 1) = 0.19. The fresh one has a velocity of 0 and moves by
+# 0.1 again. So the optimizer's state belongs to a checkpoint.
+#
+# </details>
+#
+# **7.** All parameters are frozen. Does the part still change in training mode?
+#
+# ```python
+# part = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+# part.requires_grad_(False)
+# before = part[1].running_mean.clone()
+# part(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
+# print(torch.equal(before, part[1].running_mean))
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# False
+# ```
+#
+# `requires_grad_(False)` concerns parameters. The running mean is a buffer, and a
+# batch norm updates it in every call in training mode. A frozen part therefore
+# needs `eval()` as well.
+#
+# </details>
+#
+# **8.** Network A reads 99 % of its training digits and 80 % of the validation
+# digits. Network B reads 62 % and 61 %. Which of these helps which network: more
+# data, a larger network, dropout, more epochs?
+#
+# <details><summary>Answer</summary>
+#
+# A has a large gap: it knows its training digits by heart. More data and dropout
+# make the gap smaller, a larger network or more epochs do not. B has no gap and
+# learns too little. It needs a larger network, more epochs or another learning
+# rate, and dropout would make it worse.
+#
+# </details>
+#
+# **9.** *Chapter 08.* The gradient is 0 and the decay is 0.5. Where do Adam and
+# AdamW move a parameter of 1?
+#
+# ```python
+# for kind in (torch.optim.Adam, torch.optim.AdamW):
+#     p = torch.ones(1, requires_grad=True)
+#     p.grad = torch.zeros(1)
+#     kind([p], lr=0.1, weight_decay=0.5).step()
+#     print(f"{p.item():.2f}")
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 0.90
+# 0.95
+# ```
+#
+# Adam adds the decay to the gradient, which becomes 0.5. Then it divides by the
+# root of the mean square, so the step has the length 0.1 whatever the decay is.
+# AdamW multiplies the parameter by 1 - 0.1 · 0.5 = 0.95, and Adam's own step is 0.
+#
+# </details>
+#
+# **10.** *Chapter 08.* A batch does not fit into memory, so two halves are sent
+# backward one after the other. Are the gradients equal?
+#
+# ```python
+# x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+# for parts in (x.split(4), x.split(2)):
+#     w = torch.ones(1, requires_grad=True)
+#     for part in parts:
+#         (w * part).mean().backward()
+#     print(w.grad.item())
+# ```
+#
+# <details><summary>Answer</summary>
+#
+# ```text
+# 2.5
+# 5.0
+# ```
+#
+# `backward` adds to `.grad`, so the means of the two halves, 1.5 and 3.5, are
+# added. The mean over all four is 2.5. Divide the loss of each half by 2, and
+# call `zero_grad` and `step` only once for both.
+#
+# </details>
+
 # %% [markdown] slide="slide"
 # ## Beyond
 #
-# * The best epoch was found by looking at the validation loss. Is the loss at
-#   that epoch a fair estimate for new data? Too good, or too bad?
-# * Freeze the eyes for ten epochs, then let everything learn with a small rate.
+# * You compare five optimizers on the validation digits and keep the best. Then
+#   you look at the test digits, and the fourth is better there. What do you report?
+# * Freeze the convolutions for ten epochs, then train everything with a small rate.
 #   Why in this order?
 # * Take the mean of the weights of the last ten epochs instead of the last.
 #   What about the buffers of batch normalisation?

@@ -10,7 +10,7 @@ function = Exercise(
     "extending.function",
     "A Function of your own",
     chapter=6,
-    minutes=35,
+    minutes=50,
     prompt="""
     Your package gets its own way of adding operations. A subclass writes `forward` and `backward` on
     NumPy arrays, and `apply` records the call in the graph of your `Tensor` (`mytorch/tensor.py`):
@@ -34,12 +34,15 @@ function = Exercise(
        for a single input. `None` means a gradient of zeros. `pull` passes on those of the tensors
        only. Too many or too few gradients, or one of the wrong shape, is a `RuntimeError` that names
        the class.
-    3. **Check.** `check(*inputs)` compares `backward` with central differences: weight the results by
-       fixed random numbers, sum, and move each element of each input that requires a gradient by
-       ±eps. It returns `True`, or raises an `AssertionError` that names the class, the input and the
-       element: `Square, input 0, (1,): …`. Inputs are counted from 0, those without a gradient too.
-       NaN is no agreement. `data` and `grad` of the inputs are afterwards what they were, also after
-       an error.
+    3. **Check.** `check(*inputs)` compares `backward` with central differences. It weights the
+       results by fixed random numbers and sums them. Then it moves each element of each input that
+       requires a gradient by ±eps.
+
+       It returns `True`, or raises an `AssertionError` that names the class, the input and the
+       element: `Square, input 0, (1,): …`. Inputs are counted from 0, including those without a
+       gradient. NaN never agrees.
+
+       Afterwards `data` and `grad` of the inputs are what they were before, also after an error.
 
     A trace of `Square.apply(Tensor(3.0, requires_grad=True)).backward()`:
 
@@ -310,8 +313,8 @@ function.changed(
 function.changed(
     "a wrong number of gradients goes through",
     """
-    A `backward` that forgets an input was accepted in silence, since `zip` stops at the shorter
-    one. Count them first.
+    A `backward` that forgets an input was accepted without an error, because `zip` stops at the
+    shorter list. Count the gradients first.
     """,
     ("if len(parts) != len(inputs):", "if False:"),
 )
@@ -319,8 +322,8 @@ function.changed(
 function.changed(
     "a wrong shape goes through",
     """
-    A gradient has exactly the shape of its input. Without this check the mistake shows far away
-    from its cause, or broadcasts and is never seen.
+    A gradient has exactly the shape of its input. Without this check the error comes much later. If
+    the wrong shape broadcasts, there is no error at all.
     """,
     ("if np.shape(part) != x.data.shape:", "if False:"),
 )
@@ -380,8 +383,8 @@ function.changed(
 function.changed(
     "leaves its gradients behind",
     """
-    The check called `backward`, and its gradient stayed in `grad` of the inputs. The user's own is
-    lost, or added to. Keep it and put it back.
+    The check called `backward`, and its gradient stayed in `grad` of the inputs. The user's own
+    gradient is lost or changed. Save it first and put it back afterwards.
     """,
     ("                x.grad = old\n", "                pass\n"),
 )
@@ -411,7 +414,8 @@ function.changed(
 function.changed(
     "compares the number of elements only",
     """
-    An array of shape (3, 2) has as many elements as one of (2, 3), and they lie elsewhere. Compare shapes.
+    An array of shape (3, 2) has as many elements as one of (2, 3), but they belong to other places.
+    Compare shapes.
     """,
     ("if np.shape(part) != x.data.shape:", "if np.size(part) != x.data.size:"),
 )
@@ -444,8 +448,8 @@ function.changed(
 function.changed(
     "puts gradients back only if all goes well",
     """
-    After an error, the inputs kept the gradient of the check. What is borrowed is given back under `finally`,
-    or before anything can fail.
+    After an error, the inputs kept the gradient of the check. Put back what you have changed under
+    `finally`. That code runs after an error as well.
     """,
     (
         "        finally:\n            for (_, x), old in zip(wanting, kept):\n                x.grad = old\n",
@@ -460,8 +464,8 @@ function.changed(
 function.changed(
     "counts only inputs that want a gradient",
     """
-    The input was named by its place among those that want a gradient. Who reads the message counts the
-    arguments of `forward`: number all inputs, and then leave some out.
+    The input was named by its place among those that want a gradient. The reader of the message
+    counts the arguments of `forward`. So number all inputs first, and then leave some out.
     """,
     (
         "for (number, x), g in zip(wanting, found):",

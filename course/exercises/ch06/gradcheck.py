@@ -12,10 +12,10 @@ gradcheck = Exercise(
     "extending.gradcheck",
     "Is a gradient right?",
     chapter=6,
-    minutes=20,
+    minutes=25,
     prompt="""
-    Write `gradients_agree(f, *inputs)`: `True` if what autograd says of `f` agrees with what
-    happens when you **move the inputs a little**, one number at a time.
+    Write `gradients_agree(f, *inputs)`. It returns `True` if autograd's gradient of `f` agrees with
+    difference quotients, for which you **move the inputs a little**, one element at a time.
 
     * `f(*inputs)` gives a tensor of any shape. Make one number of it with random weights:
       `(result * weights).sum()`. A plain sum would not do: errors can cancel in it.

@@ -12,9 +12,9 @@ hessian = Exercise(
     chapter=6,
     minutes=10,
     prompt="""
-    The Hessian holds all second derivatives: for a million parameters, a million rows of a million.
-    Nobody can store it. But its product with a *vector* is one backward pass through a backward
-    pass:
+    The Hessian holds all second derivatives. For a million parameters it has a million rows of a
+    million entries, too many to store. Its product with a *vector* needs only one backward pass
+    through a backward pass:
 
     $$H v = \\frac{\\partial}{\\partial x}
       \\,\\Big(\\frac{\\partial f}{\\partial x} \\cdot v\\Big).$$
@@ -31,8 +31,10 @@ hessian = Exercise(
         """
         A gradient is a tensor like any other, if autograd recorded how it was computed. So take the
         gradient of `f`, make *one number* of it with the help of `v`, and take the gradient of that
-        number. Row `i` of the Hessian is the derivative of `slope[i]`, and a weighted sum of the
-        entries of the gradient gives the same weighted sum of the rows.
+        number.
+
+        Row `i` of the Hessian is the derivative of `slope[i]`, and a weighted sum of the entries of
+        the gradient gives the same weighted sum of the rows.
         """,
         """
         $f(x) = x_0^2\\,x_1$ at $x = [2, 3]$, with $v = [1, 10]$:
@@ -92,9 +94,9 @@ def hvp(f, x, v):
 @hessian.mutant(
     "multiplies too late",
     why="""
-    `slope.sum()` adds up the rows of the Hessian before `v` had a say, and then `v` was multiplied
-    number by number. That is right only where the Hessian is diagonal, as for a sum of powers. `v`
-    has to be in the sum.
+    `slope.sum()` adds up the rows of the Hessian, and only afterwards the result was multiplied by
+    `v`, element by element. That is right only where the Hessian is diagonal, as for a sum of
+    powers. Multiply by `v` before you take the sum.
     """,
 )
 def hvp(f, x, v):

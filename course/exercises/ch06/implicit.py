@@ -11,11 +11,11 @@ implicit = Exercise(
     "extending.implicit",
     "The gradient of a search",
     chapter=6,
-    minutes=18,
+    minutes=25,
     prompt="""
-    On the unit circle, $f(x, y) = x^2 + y^2 - 1 = 0$. Given `x`, somebody *searches* for a `y`:
-    with Newton's method, by trial and error, in another language. No graph leads through a search,
-    and none is needed. Moving along the curve, `f` stays 0, so
+    On the unit circle, $f(x, y) = x^2 + y^2 - 1 = 0$. Given `x`, a program *searches* for a `y`:
+    with Newton's method, by trial and error, in another language. The search is not in the graph,
+    and its derivative is known without it. Along the curve `f` stays 0, so
 
     $$\\frac{\\partial f}{\\partial x}\\,dx + \\frac{\\partial f}{\\partial y}\\,dy = 0
       \\qquad\\Longrightarrow\\qquad
@@ -29,8 +29,8 @@ implicit = Exercise(
       `with torch.enable_grad():`;
     * then `torch.autograd.grad(f(x, y).sum(), (x, y))` gives both derivatives.
 
-    `f` and `search` are functions: put `f` on `ctx` itself. They get no gradient. Only a first
-    derivative is asked for.
+    `f` and `search` are functions: store `f` as an attribute of `ctx`. They get no gradient. Only a
+    first derivative is asked for.
     """,
     optional=True,
     hints=(
@@ -184,8 +184,8 @@ class Implicit(Function):
 @implicit.mutant(
     "forgets the gradient that comes in",
     why="""
-    This is dy/dx. The loss depends on `y` in turn, and how much is what `grad` says: multiply by
-    it.
+    This is dy/dx. `backward` is asked for the gradient of the loss, and `grad` is the gradient of
+    the loss with respect to `y`. Multiply by it.
     """,
 )
 class Implicit(Function):
@@ -294,8 +294,8 @@ def _(kind):
 implicit.changed(
     "keeps x and y where nobody guards them",
     """
-    What lies on `ctx` itself goes around the version check: if `x` is written over before backward,
-    the derivative is taken at another point, and no error is raised. Tensors go through
+    The versions of attributes of `ctx` are not checked. If `x` is overwritten before backward, the
+    derivative is computed at another point, and no error is raised. Tensors go through
     `save_for_backward`.
     """,
     ("ctx.save_for_backward(x, y)", "ctx.kept = x, y"),

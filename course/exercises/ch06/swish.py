@@ -13,7 +13,7 @@ swish = Exercise(
     "extending.swish",
     "A Function of two inputs: Swish",
     chapter=6,
-    minutes=20,
+    minutes=25,
     prompt="""
     Swish is $y = x\\,\\sigma(\\beta x)$ with $\\sigma(u) = 1/(1 + e^{-u})$. The number $\\beta$ can
     be learned; it is a tensor of no dimension, and all elements of `x` use it. With
@@ -145,9 +145,9 @@ swish.changed(
 swish.changed(
     "keeps x where nobody guards it",
     """
-    `ctx.x = x` works, and goes around the version check. If `x` is written over before backward,
-    the derivative is taken at the wrong point, without a word. What `save_for_backward` keeps is
-    guarded, freed after backward, and seen by hooks.
+    `ctx.x = x` works, but its version is not checked. If `x` is overwritten before backward, the
+    derivative is computed at another point, and no error is raised. A tensor that is saved with
+    `save_for_backward` is checked, and it is freed after backward.
     """,
     ("ctx.save_for_backward(x, beta)", "ctx.x, ctx.beta = x, beta"),
     ("ctx.saved_tensors", "ctx.x, ctx.beta"),
@@ -158,8 +158,8 @@ swish.changed(
     """
     `s` was computed in `forward`, where nothing is recorded, and kept. To autograd it is a constant
     that has nothing to do with `x`. The first derivative is right; the second takes `s` for a
-    number that never changes, and is wrong without a word. Keep inputs and outputs, and compute the
-    rest again in `backward`.
+    constant and is wrong, without an error. Save inputs and outputs, and compute the rest again in
+    `backward`.
     """,
     ("ctx.save_for_backward(x, beta)", "ctx.save_for_backward(x, beta, (beta * x).sigmoid())"),
     ("x, beta = ctx.saved_tensors", "x, beta, s = ctx.saved_tensors"),
@@ -169,8 +169,9 @@ swish.changed(
 swish.changed(
     "cuts its own history",
     """
-    The derivative was computed on a detached `x`, or under `no_grad`. It is right, and nobody can take
-    *its* derivative. Use `x` as `saved_tensors` gives it: it comes back with its history.
+    The derivative was computed on a detached `x`, or under `no_grad`. Its value is right, but it
+    has no history, so a second derivative is impossible. Use `x` as `saved_tensors` gives it, with
+    its history.
     """,
     ("x, beta = ctx.saved_tensors", "x, beta = (t.detach() for t in ctx.saved_tensors)"),
 )
@@ -178,8 +179,8 @@ swish.changed(
 swish.changed(
     "computes what nobody needs",
     """
-    Both gradients were computed, and the engine threw one away. The numbers are right. In the first
-    layer of a network, where `x` is data, this doubles the work of backward for nothing: ask
+    Both gradients were computed, and the engine did not use one of them. The results are right. But
+    in the first layer of a network, where `x` is data, this doubles the work of backward. Ask
     `ctx.needs_input_grad`.
     """,
     ("        if ctx.needs_input_grad[0]:\n            for_x", "        if True:\n            for_x"),
@@ -193,8 +194,8 @@ swish.changed(
     "leaves out those that are not needed",
     """
     The list that came back had no place for the input that needs nothing, so the other one moved
-    up. The engine goes by position: return one entry for *every* input of `forward`, and `None`
-    where there is nothing to say.
+    up. The engine goes by position: return one entry for *every* input of `forward`, and `None` for
+    an input without a gradient.
     """,
     (
         "return for_x, for_beta",
@@ -205,8 +206,8 @@ swish.changed(
 swish.changed(
     "the gradients in another order",
     """
-    The gradients came in another order than the inputs of `forward`. Nothing in a gradient says
-    whose it is; the engine goes by position.
+    The gradients came in another order than the inputs of `forward`. The engine pairs gradients
+    with inputs by position, so each input got another one's gradient.
     """,
     ("return for_x, for_beta", "return for_beta, for_x"),
 )
@@ -223,8 +224,9 @@ swish.changed(
 swish.changed(
     "writes into the gradient that comes in",
     """
-    `grad` is not yours: another node may have been handed the same tensor, and the caller of
-    `backward(grad)` still holds it. In place, it is changed for all of them. Make a new tensor.
+    Others may use `grad` as well: another node may have got the same tensor, and the caller of
+    `backward(grad)` still holds it. A change in place changes it for all of them. Make a new
+    tensor.
     """,
     ("for_x = grad * (s +", "for_x = grad.mul_(s +"),
     ("(grad * x * x * s", "(grad.clone() * x * x * s"),

@@ -10,13 +10,14 @@ norm = Exercise(
     "modules.batchnorm",
     "Batch norm, in training and after",
     chapter=7,
-    minutes=18,
+    minutes=20,
     prompt="""
-    A batch norm shifts and scales every feature so that a layer always gets numbers of about the
-    same size. While **training** it uses the mean and variance of the batch, and keeps running
-    averages of both. In **evaluation** it uses the averages, so that one example's result does not
-    depend on who else is in the batch. Write `BatchNorm(features, momentum=0.1, eps=1e-5)` for
-    inputs of shape `(n, features)`:
+    A batch norm shifts and scales every feature, so that a layer always gets inputs of about the
+    same size. In **training** it uses the mean and variance of the batch, and keeps running
+    averages of both. In **evaluation** it uses the averages, so the result of one example does not
+    depend on the other examples of the batch.
+
+    Write `BatchNorm(features, momentum=0.1, eps=1e-5)` for inputs of shape `(n, features)`:
 
     $$y = \\frac{x - \\text{mean}}{\\sqrt{\\text{var} + \\varepsilon}} \\cdot \\text{weight}
       + \\text{bias}$$
@@ -175,9 +176,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "momentum the other way round",
     why="""
-    The average kept a tenth of itself and took nine tenths from the batch, so it is the last batch,
-    more or less. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it
-    is the share of the old one. The two names were given by different people.)
+    The average kept a tenth of itself and took nine tenths from the batch, so it is nearly the last
+    batch alone. In a batch norm, `momentum` is the share of the *new* value. (In an optimizer it is
+    the share of the old one.)
     """,
 )
 class BatchNorm(nn.Module):
@@ -259,9 +260,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "the averages keep their graph",
     why="""
-    The running mean was computed with autograd looking on, so it carries the graph of the batch, of
-    the batch before, and of all others since the start: memory grows with every step, and the
-    second `backward` fails. Bookkeeping belongs under `torch.no_grad()`.
+    The update of the running mean was recorded. So the buffer keeps the graphs of all batches since
+    the start: memory grows with every step, and the second `backward` fails. Update the buffers
+    under `torch.no_grad()`.
     """,
 )
 class BatchNorm(nn.Module):
@@ -286,9 +287,9 @@ class BatchNorm(nn.Module):
 @norm.mutant(
     "eps outside the root",
     why="""
-    `sqrt(var) + eps` instead of `sqrt(var + eps)`. For ordinary features nobody sees a difference;
-    for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative, which
-    is what the eps inside prevents.
+    `sqrt(var) + eps` instead of `sqrt(var + eps)`. For most features the difference is tiny, but
+    for one that hardly varies it is large. And the root of exactly 0 has an infinite derivative,
+    which is what the eps inside prevents.
     """,
 )
 class BatchNorm(nn.Module):

@@ -121,9 +121,9 @@ class Linear(nn.Module):
 @linear.mutant(
     "plain tensors",
     why="""
-    The weights are tensors, perhaps ones that require a gradient, and not `nn.Parameter`s: the
-    module never heard of them. The same happens to `nn.Parameter(torch.rand(…)) * k`, which is the
-    *product* of a parameter and a number, and so no parameter any more.
+    The weights are tensors, perhaps ones that require a gradient, and not `nn.Parameter`s, so the
+    module does not register them. The same happens to `nn.Parameter(torch.rand(…)) * k`, which is
+    the *product* of a parameter and a number, and so no parameter any more.
     """,
 )
 class Linear(nn.Module):
@@ -199,9 +199,9 @@ class Linear(nn.Module):
 @linear.mutant(
     "starts at zero",
     why="""
-    With all weights equal, all hidden units compute the same, get the same gradient, and stay the
-    same for ever. Whatever the size of the layer, it is then one unit. Random numbers are there to
-    make the units differ.
+    With all weights equal, all hidden units compute the same, get the same gradient, and stay equal
+    for ever. The whole layer then computes no more than a single unit. Random initial weights make
+    the units differ.
     """,
 )
 class Linear(nn.Module):

@@ -11,7 +11,7 @@ own_linear = Exercise(
     "modules.layer",
     "A linear layer for your package",
     chapter=7,
-    minutes=12,
+    minutes=10,
     prompt="""
     The first layer on your `Module`: `Linear(inputs, outputs)` computes `x @ weight + bias` for `x` of
     shape `(..., inputs)`.

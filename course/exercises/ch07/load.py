@@ -45,9 +45,10 @@ load = Exercise(
     without=("torch.nn.Module.load_state_dict",),
     hints=(
         """
-        Three questions come before a single number is written: which names are missing, which are
-        unexpected, and do the shapes agree? When all is well, `copy_` writes each value into the tensor of
-        the same **name** that `module.state_dict()` gives; that tensor shares its memory with the module.
+        Answer three questions before you write any value: which names are missing, which are
+        unexpected, and do the shapes agree? When all is well, `copy_` writes each value into the
+        tensor of the same **name** that `module.state_dict()` gives; that tensor shares its memory
+        with the module.
         """,
         """
         The module has `weight` (2, 3) and `bias` (2,). The state has `weight` (2, 3) and `scale` (1,).
@@ -159,9 +160,9 @@ def load_state(module, state, strict=True):
 @load.mutant(
     "ignores what it does not know",
     why="""
-    Names that the module lacks were passed over in silence. They mostly mean that the file belongs
-    to another network, or that a layer was renamed, in which case the values you wanted are the
-    ones that were ignored. That is what `strict` is for.
+    Names that the module lacks were ignored without an error. Mostly they mean that the file
+    belongs to another network, or that a layer was renamed. Then the values that you need are not
+    loaded. `strict` is there to report this.
     """,
 )
 def load_state(module, state, strict=True):
@@ -181,8 +182,8 @@ def load_state(module, state, strict=True):
 @load.mutant(
     "ignores what is missing",
     why="""
-    A parameter that the file lacks kept its random start, and nobody was told. Half a network is
-    trained then and half is noise, and the only sign is that the results are poor.
+    A parameter that the file lacks kept its random start, and no error was raised. Then one part of
+    the network is trained and another is random, and the only sign of it is a poor result.
     """,
 )
 def load_state(module, state, strict=True):

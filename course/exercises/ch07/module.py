@@ -10,7 +10,7 @@ module = Exercise(
     "modules.module",
     "A Module of your own",
     chapter=7,
-    minutes=40,
+    minutes=50,
     prompt="""
     Networks of your package are built from a class `Module`. It has no registries: it looks at its
     own attributes, in `vars(self)`, whenever it is asked. What is there counts:
@@ -28,11 +28,13 @@ module = Exercise(
        module's own first, then its children's. A tensor that is used twice comes once.
        `parameters()` is the list of tensors.
     3. **Modes.** `train()` and `eval()` set `training` of the whole tree and return the module.
-    4. **State.** `state_dict()` gives copies of all parameters and buffers as NumPy arrays, by dotted
-       names. A tensor that is used twice stands under both of its names. `load_state_dict(state)` takes
-       over copies: of all of them, or, if a key is missing or unexpected or a shape differs, none, with a
-       `RuntimeError` that names the key. A parameter stays the same tensor, since an optimizer holds it:
-       only its `data` changes.
+    4. **State.** `state_dict()` gives copies of all parameters and buffers as NumPy arrays, by
+       dotted names. A tensor that is used twice is in it under both of its names.
+
+       `load_state_dict(state)` copies the values into the module. If a key is missing or
+       unexpected, or a shape differs, it copies nothing and raises a `RuntimeError` that names the
+       key. A parameter stays the same tensor, because an optimizer holds it. Only its `data`
+       changes.
 
     A trace, for a network with `self.scale` (a parameter), `self.layers = [Linear(2, 3), Linear(3, 1)]`:
 
@@ -375,8 +377,8 @@ module.changed(
 module.changed(
     "loads what fits",
     """
-    Keys that are missing or unexpected were passed over in silence. A spelling mistake then leaves
-    a layer at its random start.
+    Keys that are missing or unexpected were ignored without an error. A spelling mistake then
+    leaves a layer at its random start.
     """,
     ("if missing or strange:", "if False:"),
     (

@@ -205,8 +205,8 @@ def named_parameters(module, prefix="", seen=None):
 @walk.mutant(
     "children first",
     why="""
-    The children's parameters came before the module's own. The order is a promise: an optimizer
-    saves its state by *number*, and a checkpoint is read in the order it was written.
+    The children's parameters came before the module's own. The order matters: an optimizer saves
+    its state by *position*, and a checkpoint is read in the order in which it was written.
     """,
 )
 def named_parameters(module, prefix="", seen=None):

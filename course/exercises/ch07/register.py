@@ -11,7 +11,7 @@ registering = Exercise(
     "modules.register",
     "The assignment that registers",
     chapter=7,
-    minutes=14,
+    minutes=18,
     inject=lambda f: using(__setattr__=f),
     prompt="""
     Python turns `self.layer = value` into `__setattr__(self, "layer", value)`. There a module looks
@@ -178,9 +178,9 @@ def register(self, name, value):
 @registering.mutant(
     "every tensor is a parameter",
     why="""
-    Any tensor was taken for a parameter. A module may well keep a tensor that nobody should train:
-    a mask, a table, the last output. Only an `nn.Parameter` says *learn me*; that is the whole
-    reason for the class.
+    Every tensor was registered as a parameter. A module may keep a tensor that is not to be
+    trained: a mask, a table, the last output. Only an `nn.Parameter` is to be learned. That is the
+    purpose of the class.
     """,
 )
 def register(self, name, value):
@@ -213,8 +213,8 @@ def register(self, name, value):
     "a plain value hides the parameter",
     why="""
     After `net.weight = torch.zeros(2)` there were two: a plain attribute that `forward` reads, and
-    behind it the parameter that the optimizer trains. Nothing would be learned, without a word.
-    That is why a parameter's name takes parameters (or None) only.
+    behind it the parameter that the optimizer trains. Nothing would be learned, and no error would
+    say so. Therefore a parameter's name accepts only a parameter or None.
     """,
 )
 def register(self, name, value):
@@ -304,9 +304,9 @@ def register(self, name, value):
 @registering.mutant(
     "does not ask whether the tables are there",
     why="""
-    Without `super().__init__()` there are no tables, and this fails with an error about a name the
-    author of the network has never heard of. The forgotten call is the commonest mistake of all, so
-    the message should say what to do.
+    Without `super().__init__()` there are no dictionaries, and the error is about a name that the
+    author of the network does not know. The call is often forgotten, so the message should say what
+    to do.
     """,
 )
 def register(self, name, value):
@@ -460,8 +460,8 @@ registering.changed(
     "a new value goes to the end",
     """
     The name was removed from *all* places and added again, so that it is now the last one. The
-    order of the parameters is a promise: an optimizer saves its state by position. Leave the name
-    where it is, if it is in the right dictionary already.
+    order of the parameters matters, because an optimizer saves its state by position. Leave the
+    name where it is, if it is in the right dictionary already.
     """,
     (
         "            if place is not own[kind]:\n                place.pop(name, None)",

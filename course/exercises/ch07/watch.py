@@ -12,7 +12,7 @@ watch = Exercise(
     "modules.watch",
     "Watching a network with hooks",
     chapter=7,
-    minutes=12,
+    minutes=15,
     prompt="""
     A **forward hook** is a function that a module calls after its own `forward`:
     `handle = layer.register_forward_hook(hook)` has `hook(layer, args, output)` called each time,
@@ -180,8 +180,8 @@ def sizes(model, x):
     "the hook changes the output",
     why="""
     The hook returned something, and that replaced the layer's output: the next layer was given the
-    *size* of its input instead of the input. `setdefault` and the short form of `def`, `lambda`,
-    are good at returning things by accident. A hook that only looks returns `None`.
+    *size* of its input instead of the input. `setdefault` returns a value, and so does every
+    `lambda`, so this happens easily. A hook that only looks returns `None`.
     """,
 )
 def sizes(model, x):
@@ -304,7 +304,8 @@ watch.changed(
     "clears other people's hooks",
     """
     All hooks of the model were removed, those that somebody else had added as well. A profiler or a
-    plot would stop working without a word. Remove what you added: each handle knows its own hook.
+    plot would stop working, without an error. Remove only what you added: each handle removes its
+    own hook.
     """,
     (
         "        for handle in handles:\n            handle.remove()",
@@ -315,8 +316,8 @@ watch.changed(
 watch.changed(
     "leaves the model in evaluation mode",
     """
-    `model.eval()` was called and never taken back. Dropout and batch norm are switched off for all
-    the training that follows. Looking must not change what is looked at.
+    `model.eval()` was called and never taken back. Dropout and batch norm are then in evaluation
+    mode for all the training that follows. `sizes` has to leave the model as it was.
     """,
     ("    try:\n        model(x)", "    try:\n        model.eval()\n        model(x)"),
 )

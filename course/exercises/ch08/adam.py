@@ -13,8 +13,8 @@ adam = Exercise(
     minutes=18,
     prompt="""
     Adam keeps two running means for each element: of the gradient, and of its square. It steps by
-    the first, divided by the root of the second, so that numbers with large and with small
-    gradients move at the same pace:
+    the first, divided by the root of the second, so that elements with large and with small
+    gradients take steps of about the same length:
 
     $$m \\leftarrow \\beta_1 m + (1 - \\beta_1)\\, g \\qquad
       v \\leftarrow \\beta_2 v + (1 - \\beta_2)\\, g^2$$
@@ -244,8 +244,8 @@ class Adam(torch.optim.Optimizer):
 @adam.mutant(
     "the betas change places",
     why="""
-    The gradient was averaged over about a thousand steps and its square over ten. It is meant the
-    other way round: the direction should be fresh, the scale steady.
+    The gradient was averaged over about a thousand steps and its square over ten. It should be the
+    other way round: a short average for the direction, and a long one for the scale.
     """,
 )
 class Adam(torch.optim.Optimizer):

@@ -14,9 +14,9 @@ adamw = Exercise(
     optional=True,
     prompt="""
     Weight decay pulls every weight a little towards 0. `torch.optim.Adam(weight_decay=…)` adds it
-    to the gradient, and there Adam divides it away: weights with large gradients hardly decay.
-    **AdamW** (Loshchilov and Hutter, 2019) lets each weight shrink by itself, and *then* Adam
-    steps:
+    to the gradient, and Adam divides the sum by the root of the mean square. So weights with large
+    gradients hardly decay. **AdamW** (Loshchilov and Hutter, 2019) multiplies each weight by a
+    factor first, and *then* takes Adam's step:
 
     $$p \\leftarrow p \\cdot (1 - \\eta \\lambda), \\quad\\text{then Adam's step.}$$
 
@@ -211,8 +211,8 @@ class AdamW(torch.optim.Adam):
 @adamw.mutant(
     "shrinks and does not step",
     why="""
-    The weights decayed, and Adam was never called: `super().step()` is missing. A network trained
-    like this forgets what it knows, slowly.
+    The weights decayed, and Adam was never called: `super().step()` is missing. With this, all
+    weights go slowly to 0.
     """,
 )
 class AdamW(torch.optim.Adam):

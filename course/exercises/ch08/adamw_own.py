@@ -57,9 +57,11 @@ own_adam = Exercise(
         | no g | 2 | 0.4 | 0.016 | | | | 0.85 |
         | g = 2 | 3 | 0.56 | 0.019984 | 2.066 | 6.668 | 0.8 | 0.85 − 0.1 · (0.8 + 0.5 · 0.85) = 0.7275 |
 
-        In the last row t is 3, though this parameter has moved only once before: m̂ is 0.56 / 0.271, with
-        0.271 = 1 − 0.9³, and v̂ is 0.019984 / 0.002997, with 0.002997 = 1 − 0.999³. A state that is saved
-        after it holds t = 3, lr = 0.1, m = 0.56 and v = 0.019984. p belongs to the network, not to the state.
+        In the last row t is 3, although this parameter has moved only once before. So m̂ is 0.56 /
+        0.271, with 0.271 = 1 − 0.9³, and v̂ is 0.019984 / 0.002997, with 0.002997 = 1 − 0.999³.
+
+        A state that is saved after it holds t = 3, lr = 0.1, m = 0.56 and v = 0.019984. p belongs
+        to the network, not to the state.
         """,
         """
         ```python

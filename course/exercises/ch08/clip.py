@@ -12,16 +12,16 @@ clip = Exercise(
     minutes=10,
     optional=True,
     prompt="""
-    Now and then a batch gives a gradient that is a hundred times as long as usual, and one step of
-    it ruins the work of an hour. Write `clip_grad_norm(parameters, max_norm)`: if the gradient is
-    longer than `max_norm`, all of it is scaled down to that length. Its **direction** stays.
+    Sometimes a batch gives a gradient that is a hundred times as long as usual, and one step along
+    it can undo an hour of training. Write `clip_grad_norm(parameters, max_norm)`: if the gradient
+    is longer than `max_norm`, all of it is scaled down to that length. Its **direction** stays.
 
     * *The* gradient is that of all parameters together. Its norm is the root of the sum of the
       squares of **all** elements.
     * Multiply every `p.grad`, in place, by `max_norm / (norm + 1e-6)`, but never by more than 1.
     * Parameters without gradient are passed by. `parameters` may be a generator, as
       `model.parameters()` is: you can go through it once.
-    * Return the norm **before** clipping, as a tensor of no dimension: it is worth a look.
+    * Return the norm **before** clipping, as a tensor of no dimension. It is useful for a plot.
     """,
     without=(
         "torch.nn.utils.clip_grad_norm_",
@@ -181,8 +181,9 @@ def clip_grad_norm(parameters, max_norm):
 @clip.mutant(
     "returns the norm afterwards",
     why="""
-    The norm was taken after clipping, so it is never more than `max_norm`, and nobody learns how
-    wild the gradient was. People plot the norm *before*: its peaks tell which batches are trouble.
+    The norm was taken after clipping, so it is never more than `max_norm`, and does not say how
+    long the gradient was. People plot the norm *before* clipping: its peaks show which batches
+    cause trouble.
     """,
 )
 def clip_grad_norm(parameters, max_norm):

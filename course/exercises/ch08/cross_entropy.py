@@ -39,10 +39,12 @@ entropy = Exercise(
     ),
     hints=(
         """
-        Work on all examples at once. Throw the ignored rows away first; then the rest of the function does
-        not have to think of them. For each row you need two numbers: the logarithm of the sum of the
-        exponentials, with the row's own maximum taken out and added again, and the score of the right
-        class. Their difference is the loss of the row.
+        Work on all examples at once. Remove the ignored rows first. Then the rest of the function
+        does not have to treat them.
+
+        For each row you need two numbers: the logarithm of the sum of the exponentials, with the
+        row's own maximum taken out and added again, and the score of the right class. Their
+        difference is the loss of the row.
         """,
         """
         Two examples, three classes: scores [[1000, 998, 990], [0, 1, 2]], labels [1, 2].
@@ -111,9 +113,9 @@ def cross_entropy(scores, labels, ignore=-100):
 @entropy.mutant(
     "takes the logarithm of a softmax",
     why="""
-    The softmax is right, but a class that is 200 behind has a probability of exactly 0 in float32,
-    and the logarithm of 0 is minus infinity. Logarithm and exponential have to be cancelled on
-    paper, before anything is rounded: that is the second form of the formula.
+    The softmax is right. But a class whose score is 200 below the largest has a probability of
+    exactly 0 in float32, and the logarithm of 0 is minus infinity. Cancel the logarithm and the
+    exponential in the formula first: that is its second form.
     """,
 )
 def cross_entropy(scores, labels, ignore=-100):
@@ -144,7 +146,7 @@ def cross_entropy(scores, labels, ignore=-100):
     "divides by the wrong count",
     why="""
     The ignored examples added nothing to the sum, but they were counted when it was divided. A
-    batch that is half filling would have half the loss, and learn half as fast, for no reason.
+    batch in which half of the labels are ignored would have half the loss and half the gradient.
     """,
 )
 def cross_entropy(scores, labels, ignore=-100):
@@ -176,9 +178,9 @@ def cross_entropy(scores, labels, ignore=-100):
 @entropy.mutant(
     "picks a table instead of a column",
     why="""
-    `scores[:, labels]` takes the columns of *all* labels for every row: a table of n × n, whose
-    mean is a number like any other. One entry for each row is `scores[torch.arange(n), labels]`, or
-    `gather`.
+    `scores[:, labels]` takes the columns of *all* labels for every row: a table of n × n. Its mean
+    is one number as well, so no error is raised. One entry for each row is `scores[torch.arange(n),
+    labels]`, or `gather`.
     """,
 )
 def cross_entropy(scores, labels, ignore=-100):
@@ -209,9 +211,8 @@ def cross_entropy(scores, labels, ignore=-100):
 @entropy.mutant(
     "cuts the gradient off",
     why="""
-    The value is right, and it does not know where it came from: somewhere in between, the tensors
-    became Python numbers (`.item()`, `.tolist()`) or were detached. A loss that has no graph
-    teaches nothing.
+    The value is right, but it has no graph: somewhere in between, the tensors became Python numbers
+    (`.item()`, `.tolist()`) or were detached. Without a graph no parameter gets a gradient.
     """,
 )
 def cross_entropy(scores, labels, ignore=-100):

@@ -15,7 +15,7 @@ own_entropy = Exercise(
     "optim.loss",
     "A loss for your package",
     chapter=8,
-    minutes=18,
+    minutes=15,
     prompt="""
     A `Function` (`mytorch/function.py`) with `forward(scores, labels)` and `backward(g)`: scores
     (n, c), labels n integers, and the mean over n of −log p[label], where p is the softmax of a row:

@@ -10,7 +10,7 @@ schedule = Exercise(
     "optim.schedule",
     "Warm-up, then a cosine",
     chapter=8,
-    minutes=10,
+    minutes=8,
     prompt="""
     Most large networks are trained like this: for the first steps the learning rate **grows** along
     a line, then it **falls** along half a wave of a cosine. Write `rate_at(step, warmup, total,
@@ -73,8 +73,8 @@ def rate_at(step, warmup, total, floor=0.0):
 @schedule.mutant(
     "begins with nothing",
     why="""
-    In step 0 the share was 0: the whole first batch, forward and backward, for a step of no length.
-    With `step + 1` the first step is one part of the full rate.
+    In step 0 the share was 0. So the first batch goes forward and backward, and no weight changes.
+    With `step + 1` the first share is 1/warmup.
     """,
 )
 def rate_at(step, warmup, total, floor=0.0):
@@ -116,8 +116,8 @@ def rate_at(step, warmup, total, floor=0.0):
 @schedule.mutant(
     "rises again after the end",
     why="""
-    Beyond `total` the wave went on, and up. Somebody who trains a little longer than planned would
-    suddenly have a large rate on a finished network. Hold x at 1.
+    Beyond `total` the wave went on, and up. A training that goes on longer than planned would
+    suddenly have a large rate again. Hold x at 1.
     """,
 )
 def rate_at(step, warmup, total, floor=0.0):
@@ -131,7 +131,7 @@ def rate_at(step, warmup, total, floor=0.0):
     "the floor on top",
     why="""
     The floor was added to the whole wave, so the rate begins at 1 + floor. It should go *from* 1
-    *to* the floor: shrink the wave to 1 - floor before you lift it.
+    *to* the floor. Multiply the wave by 1 - floor before you add the floor.
     """,
 )
 def rate_at(step, warmup, total, floor=0.0):
@@ -210,8 +210,8 @@ schedule.changed(
 schedule.changed(
     "the floor cuts the wave off",
     """
-    The wave went down to 0 and was cut off at the floor: `max(floor, …)`. It should *arrive* at the
-    floor at the end: shrink the wave to 1 - floor and lift it.
+    The wave went down to 0 and was cut off at the floor: `max(floor, …)`. It should reach the floor
+    only at the end. Multiply the wave by 1 - floor and add the floor.
     """,
     (
         "return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2",

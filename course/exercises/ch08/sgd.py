@@ -21,13 +21,13 @@ sgd = Exercise(
     $\\eta$ is `group["lr"]`, $\\mu$ `group["momentum"]`, $\\lambda$ `group["weight_decay"]`. With
     `group["nesterov"]`, the last step is $p \\leftarrow p - \\eta\\,(g + \\mu v)$.
 
-    * Go over `self.param_groups`, and in each over `group["params"]`. Numbers come from *the
+    * Go over `self.param_groups`, and in each over `group["params"]`. Settings come from *the
       group*: groups may differ, and a schedule may change them between steps.
     * A parameter whose `.grad` is `None` took no part: leave it alone.
-    * `self.state[p]` is a dictionary of this parameter's own, empty at first, where $v$ can wait
-      for the next step. $v$ starts at 0. It must be memory of its own, not the gradient's.
-    * Write into `p` in place (`p.sub_(…)`): everybody else holds that very tensor. The gradient is
-      not yours: leave it as it is.
+    * `self.state[p]` is a dictionary of this parameter's own, empty at first, where $v$ is kept for
+      the next step. $v$ starts at 0. It must be memory of its own, not the gradient's.
+    * Write into `p` in place (`p.sub_(…)`), because the network holds this very tensor. Do not
+      change the gradient.
     """,
     without=("torch.optim.SGD",),
     hints=(
@@ -272,7 +272,7 @@ class SGD(torch.optim.Optimizer):
     "stumbles over a parameter without gradient",
     why="""
     `p.grad` is `None` for a parameter that took no part in the loss: a layer that was frozen, or a
-    branch not taken. That is no mistake, and the optimizer passes it by.
+    branch not taken. That is no mistake. Skip such a parameter.
     """,
 )
 class SGD(torch.optim.Optimizer):
@@ -293,8 +293,8 @@ class SGD(torch.optim.Optimizer):
 @sgd.mutant(
     "one rate for all groups",
     why="""
-    The numbers came from the first group, or from `self.defaults`. Groups exist to differ: a small
-    rate for what was trained before, no weight decay for biases. Read them from the group that the
+    The numbers came from the first group, or from `self.defaults`. Groups may differ: a small rate
+    for what was trained before, no weight decay for biases. Read them from the group that the
     parameter is in.
     """,
 )
@@ -344,7 +344,7 @@ class SGD(torch.optim.Optimizer):
     "one velocity for all parameters",
     why="""
     The velocity was kept in the optimizer and not in `self.state[p]`, so each parameter went on
-    with the velocity of the one before it. If the shapes happen to fit, nobody notices.
+    with the velocity of the one before it. If the shapes happen to fit, no error is raised.
     """,
 )
 class SGD(torch.optim.Optimizer):

@@ -14,8 +14,8 @@ batches = Exercise(
     `Batches(sampler, size, drop_last=False)` gathers what a sampler yields into lists of `size`
     numbers:
 
-    * `list(Batches(range(5), 2))` is `[[0, 1], [2, 3], [4]]`. The last batch is shorter where the
-      numbers do not come out even, and with `drop_last=True` it is left out.
+    * `list(Batches(range(5), 2))` is `[[0, 1], [2, 3], [4]]`. The last batch is shorter if `size`
+      does not divide the count. With `drop_last=True` it is left out.
     * `len(batches)` is how many lists there are. Compute it from `len(sampler)`.
     * A sampler is gone through anew in every epoch, and it cannot be sliced: it only has `iter` and
       `len`.
@@ -283,8 +283,8 @@ class Batches(torch.utils.data.Sampler):
 @batches.mutant(
     "slices the sampler",
     why="""
-    `sampler[i : i + size]` works for a `range` and for a list. A sampler has no places to look up:
-    it is something to go through, and it decides while running what comes next.
+    `sampler[i : i + size]` works for a `range` and for a list. A sampler has no indices. You can
+    only iterate over it, and it may decide during the iteration what comes next.
     """,
 )
 class Batches(torch.utils.data.Sampler):

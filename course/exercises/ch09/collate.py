@@ -22,11 +22,14 @@ collate = Exercise(
     | a number | one tensor, `torch.tensor(list(batch))` |
     | a tensor | the tensors stacked along a new first dimension |
 
-    Examples may be nested, so the function calls itself. One thing more, which PyTorch leaves to
-    you: tensors of **different length** are padded at their end with zeros up to the longest, so
-    that they can be stacked. `first.new_zeros(*sizes)` makes zeros of the same dtype. The batch is
-    always a memory of its own, also where it holds a single example, and gradients flow back
-    through it.
+    Examples may be nested, so the function calls itself.
+
+    PyTorch leaves one thing to you that this function does: tensors of **different length** are
+    padded at their end with zeros up to the longest, so that they can be stacked.
+    `first.new_zeros(*sizes)` makes zeros of the same dtype.
+
+    The batch always has its own memory, also where it holds a single example, and gradients flow
+    back through it.
     """,
     without=("torch.utils.data.default_collate", "torch.nn.utils.rnn.pad_sequence",),
     hints=(
@@ -312,8 +315,8 @@ collate.changed(
 collate.changed(
     "cuts the gradient off",
     """
-    The examples were detached. Data rarely want a gradient; where they do (an embedding that is
-    learned, an attack on the input), it ends here without a word.
+    The examples were detached. Data rarely require a gradient. Where they do (an embedding that is
+    learned, an attack on the input), it is lost here, without an error.
     """,
     ("return torch.stack(list(batch))", "return torch.stack([one.detach() for one in batch])"),
 )

@@ -11,10 +11,11 @@ ordered = Exercise(
     "data.in_order",
     "Fetch ahead, and keep the order",
     chapter=9,
-    minutes=20,
+    minutes=25,
     prompt="""
-    Workers fetch batches while your loop computes, and finish when they finish. Your loop wants
-    them **in the order of the indices**. Write the generator `in_order(pool, indices, ahead)`:
+    Workers fetch batches while your loop computes, and they may finish in any order. Your loop
+    needs the batches **in the order of the indices**. Write the generator `in_order(pool, indices,
+    ahead)`:
 
     | tool | what it does |
     | --- | --- |
@@ -25,8 +26,8 @@ ordered = Exercise(
 
     `order` is the batch's running number, 0, 1, 2, …
 
-    1. Ask every worker in turn, `ahead` times around: each then has `ahead` jobs.
-    2. Listen. What comes too early waits in a dictionary.
+    1. Ask every worker in turn, `ahead` times around: each then has `ahead` jobs. 2. Call `hear`.
+       Keep a batch that comes too early in a dictionary.
     3. When the next batch in order is there, ask **its** worker for one more, then yield it. So
        at most `ahead` batches per worker are ever under way or waiting.
     4. Stop when everything that was asked for has been yielded.
@@ -47,10 +48,12 @@ ordered = Exercise(
     without=("toytorch.utils.data.pool.batches",),
     hints=(
         """
-        Three counters and a dictionary are all that is needed: what to ask for next (an iterator of pairs,
-        order and index), how many were asked for, how many were yielded, and what arrived too early. A
-        small inner function that asks one worker for one more, if there is more, is used in two places: at
-        the beginning and each time a batch is handed over.
+        You need four things: an iterator of pairs (order, index) for what to ask next, the number
+        of jobs that were asked for, the number of batches that were yielded, and a dictionary for
+        batches that arrived too early.
+
+        Write a small inner function that asks one worker for one more job, if there is one. Use it
+        in two places: at the beginning, and each time a batch is yielded.
         """,
         """
         Two workers, `ahead = 1`, four indices a, b, c, d; a takes 5 to fetch, the others 1:
@@ -178,8 +181,8 @@ def in_order(pool, indices, ahead):
     "asks again as soon as a batch arrives",
     why="""
     A worker got its next job when its batch *arrived*, not when the batch was used. As long as the
-    oldest batch is late, the other workers go on and on, and everything they fetch waits in memory.
-    Ask for more when a batch is handed over.
+    oldest batch is late, the other workers go on, and everything they fetch waits in memory. Ask
+    for more when a batch is handed over.
     """,
 )
 def in_order(pool, indices, ahead):
@@ -208,8 +211,8 @@ def in_order(pool, indices, ahead):
 @ordered.mutant(
     "asks for one, waits for it, asks for the next",
     why="""
-    Only one batch was ever under way, so while your loop computes nobody fetches, and while a
-    worker fetches the others sit idle. Everything is right and nothing is gained. Hand out `ahead`
+    Only one batch was fetched at a time. While your loop computes, no worker fetches, and while one
+    worker fetches, the others wait. The batches are right, but no time is saved. Hand out `ahead`
     jobs per worker **before** you listen for the first time.
     """,
 )
@@ -247,8 +250,8 @@ def in_order(pool, indices, ahead):
     "waits for the whole round",
     why="""
     A round of jobs was handed out, all of it awaited and used, and only then the next round handed
-    out. So at the end of each round every worker stands idle, and at its beginning your loop does.
-    Ask for one more each time one is handed over, and the stream never stops.
+    out. So at the end of each round the workers wait, and at its beginning your loop waits. Ask for
+    one more each time one is handed over. Then all workers stay busy.
     """,
 )
 def in_order(pool, indices, ahead):

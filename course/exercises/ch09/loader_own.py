@@ -10,7 +10,7 @@ own_loader = Exercise(
     "data.package",
     "A loader for your package",
     chapter=9,
-    minutes=35,
+    minutes=30,
     prompt="""
     A class `Loader` that goes over a dataset in batches. A dataset is anything with `len(dataset)` and
     `dataset[i]`, where `dataset[i]` is a sample: a number, an array, or a tuple, list or dictionary of
@@ -41,10 +41,13 @@ own_loader = Exercise(
     ),
     hints=(
         """
-        Only the order is random; the rest of the loader goes through an array of indices. Batch number n
-        is a slice of that array. Let `__iter__` be a generator: what stands before its `yield` runs when
-        that batch is asked for, and each loop gets a generator of its own. `collate` asks what kind its
-        first sample is, and for a container it calls itself, once for each field.
+        Only the order is random. The rest of the loader goes through an array of indices, and batch
+        number n is a slice of that array.
+
+        Let `__iter__` be a generator. The code before a `yield` runs when that batch is asked for,
+        and each loop gets a generator of its own.
+
+        `collate` looks at its first sample. For a container it calls itself, once for each field.
         """,
         """
         `Loader(dataset, batch_size=2)` with 5 samples: `divmod(5, 2)` is 2 and 1, so there are 2 full

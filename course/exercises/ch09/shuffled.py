@@ -8,7 +8,7 @@ shuffled = Exercise(
     "data.shuffled",
     "A sampler: every example once, in random order",
     chapter=9,
-    minutes=10,
+    minutes=8,
     prompt="""
     A sampler says **which** example comes next. It never sees the data, only how many there are.
 
@@ -105,8 +105,8 @@ class Shuffled(torch.utils.data.Sampler):
 @shuffled.mutant(
     "the same order in every epoch",
     why="""
-    The order was drawn once, when the sampler was made. Then each batch has the same company in
-    every epoch. Draw in `__iter__`: that is what runs when an epoch begins.
+    The order was drawn once, when the sampler was made. Then the same examples are together in a
+    batch in every epoch. Draw in `__iter__`, which runs when an epoch begins.
     """,
 )
 class Shuffled(torch.utils.data.Sampler):
@@ -124,8 +124,8 @@ class Shuffled(torch.utils.data.Sampler):
     "has one epoch and then nothing",
     why="""
     `iter(sampler)` gave the same iterator again, and an iterator that has come to its end stays
-    there. The second epoch is empty, the loop runs over nothing, and nobody complains: the loss
-    just stands still. `__iter__` has to make a **new** iterator each time.
+    there. The second epoch is empty, so the loop does nothing, and no error is raised. `__iter__`
+    has to make a **new** iterator each time.
     """,
 )
 class Shuffled(torch.utils.data.Sampler):
@@ -162,9 +162,9 @@ class Shuffled(torch.utils.data.Sampler):
 @shuffled.mutant(
     "yields tensors",
     why="""
-    Going through a tensor gives tensors of one number each. They index other tensors well, and a
-    plain list by luck. But two tensors with the same number are not the same key of a dictionary,
-    and sets of them count wrong. `.tolist()` gives plain ints, and it is faster.
+    Going through a tensor gives tensors of one number each. They can index other tensors and lists.
+    But two tensors with the same number are not the same key of a dictionary, and sets of them
+    count wrong. `.tolist()` gives plain ints, and it is faster.
     """,
 )
 class Shuffled(torch.utils.data.Sampler):
@@ -284,7 +284,7 @@ class Shuffled(torch.utils.data.Sampler):
     "the number of the epoch decides",
     why="""
     The order depends on the number of the epoch alone. Two generators with different seeds give the
-    same orders, and so do all programs: nobody can repeat an experiment with other chances.
+    same orders, and so does every program. So an experiment cannot be repeated with another seed.
     """,
 )
 class Shuffled(torch.utils.data.Sampler):

@@ -11,9 +11,9 @@ standardised = Exercise(
     chapter=9,
     minutes=12,
     prompt="""
-    A penguin weighs 4000 g and its bill is 17 mm deep. In a network the first number would count
-    some two hundred times as much as the second. So each column is *standardised*: subtract its
-    mean, divide by its standard deviation.
+    A penguin weighs 4000 g and its bill is 17 mm deep. In a network the first value would have some
+    two hundred times as much influence as the second. So each column is *standardised*: subtract
+    its mean, divide by its standard deviation.
 
     Write a dataset `Standardised(features, labels, like=None)`:
 
@@ -97,10 +97,10 @@ class Standardised(torch.utils.data.Dataset):
 @standardised.mutant(
     "standardises every set by itself",
     why="""
-    The test data were standardised with their *own* mean. So the same penguin becomes other numbers
-    in another company, and what the network learned about 0.7 no longer holds. It also peeks: in
-    the end you want to judge a single penguin, and one row has no deviation at all. Statistics are
-    taken from the training data and travel with them (`like`).
+    The test data were standardised with their *own* mean and deviation. Then the values of a
+    penguin depend on the other penguins of its set, and 0.7 means something else than in training.
+    A single new penguin could not be standardised at all. Take both statistics from the training
+    data (`like`).
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -162,9 +162,9 @@ class Standardised(torch.utils.data.Dataset):
 @standardised.mutant(
     "divides by nothing",
     why="""
-    A column that is the same everywhere has the deviation 0, and 0 / 0 is `nan`. One such number is
-    enough: it spreads through every sum of the network, and after one step all weights are `nan`.
-    Divide by 1 where the deviation is 0.
+    A column that is the same everywhere has the deviation 0, and 0 / 0 is `nan`. One such value is
+    enough: it enters every sum of the network, and after one step all weights are `nan`. Divide by
+    1 where the deviation is 0.
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -184,8 +184,8 @@ class Standardised(torch.utils.data.Dataset):
     "writes into the tensor it was given",
     why="""
     `features -= mean` changes the caller's table. Whoever makes a second dataset of it, or draws
-    it, finds other numbers than they put in. A dataset reads: compute what is new, `features -
-    mean`, and leave the original alone.
+    it, finds other values in it. Compute a new tensor, `features - mean`, and leave the original
+    alone.
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -208,8 +208,8 @@ class Standardised(torch.utils.data.Dataset):
     "counts columns",
     why="""
     `len(data)` was the number of columns. It has to be the number of *examples*: samplers draw from
-    `range(len(data))`, so with four columns nobody would ever see more than four penguins, and
-    nothing would raise.
+    `range(len(data))`, so with four columns only the first four penguins would be used, and no
+    error would be raised.
     """,
 )
 class Standardised(torch.utils.data.Dataset):
@@ -292,9 +292,9 @@ standardised.changed(
 standardised.changed(
     "small deviations count as none",
     """
-    A column that varies by less than a hundredth was not divided by its deviation. The unit decides
-    whether numbers are small; a column in kilometres varies as truly as one in metres. Only a
-    deviation of exactly 0 is replaced.
+    A column that varies by less than a hundredth was not divided by its deviation. Whether values
+    are small depends on the unit: the same lengths in kilometres have a thousandth of the
+    deviation. Only a deviation of exactly 0 is replaced.
     """,
     ("std.where(std > 0, 1.0)", "std.where(std > 1e-2, 1.0)"),
 )

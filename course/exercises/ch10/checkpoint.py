@@ -12,7 +12,7 @@ checkpoint = Exercise(
     "training.checkpoint",
     "A checkpoint from which training goes on exactly",
     chapter=10,
-    minutes=15,
+    minutes=12,
     prompt="""
     Training was stopped, and goes on tomorrow from a file. If the file holds **all** of the state,
     the result has the same bits as if nothing had happened. Write `Checkpoint(model, optimizer,
@@ -110,8 +110,8 @@ class Checkpoint:
     "forgets the optimizer",
     why="""
     Adam and momentum remember what the last gradients were like. Without their state the first
-    steps after loading are those of a beginner, often large ones, and you see a bump in the loss.
-    The learning rate is in there, too.
+    steps after loading are those of a new optimizer. They are often large, and the loss rises for a
+    while. The learning rate is in there, too.
     """,
 )
 class Checkpoint:
@@ -137,7 +137,7 @@ class Checkpoint:
     "forgets the scheduler",
     why="""
     A schedule counts epochs, and it began to count anew. The learning rate itself came back with
-    the optimizer, so at first nothing is to be seen; but every later change comes too late.
+    the optimizer, so at first there is no difference. But every later change comes too late.
     """,
 )
 class Checkpoint:
@@ -186,9 +186,9 @@ class Checkpoint:
 @checkpoint.mutant(
     "forgets the default generator",
     why="""
-    Dropout draws from the default generator, and that was somewhere else after loading. All else is
-    right, so training goes on well, and yet not as it would have. If you ever have to find out why
-    two runs differ, you will want this last source of chance to be gone.
+    Dropout draws from the default generator, and that was somewhere else after loading. Everything
+    else is right, so training goes on well, but not as it would have without the break. Then two
+    runs cannot be compared bit by bit.
     """,
 )
 class Checkpoint:
@@ -212,8 +212,8 @@ class Checkpoint:
     "saves parameters and no buffers",
     why="""
     A model is more than its parameters. Batch normalisation keeps running means and variances in
-    *buffers*: nobody learns them, and without them `model.eval()` gives nonsense. `state_dict()`
-    has both. (And `strict=False` is the switch that keeps such a mistake quiet.)
+    *buffers*: they are not learned, and without them the results in evaluation are wrong.
+    `state_dict()` has both. (With `strict=False` such a mistake raises no error.)
     """,
 )
 class Checkpoint:
@@ -335,7 +335,8 @@ checkpoint.changed(
     "loads whatever fits",
     """
     The model was loaded with `strict=False`: names that are missing or unexpected are passed over.
-    A checkpoint of another network then loads without a word, and what did not fit stays random.
+    A checkpoint of another network is then loaded without an error, and what did not fit stays
+    random.
     """,
     (
         "            part.load_state_dict(state[name])",

@@ -21,20 +21,23 @@ own_conv = Exercise(
     The last layer that a reader of digits needs. `Conv2d` is a `Function`: images (n, c, h, w) and
     filters (o, c, k, k) give (n, o, h', w'), where h' = (h + 2·padding − k) // step + 1.
 
-    1. **Forward.** Pad the images with zeros. The windows come from chapter 2: `Layout(shape)`, with
-       `windows` along dimensions 2 and 3, and `.of(memory)` shows them as an array
-       (n, c, h', w', k, k) without a copy. `memory` is the padded images, flattened. Then each result
-       is a sum over c and the two places inside a window: `np.tensordot(windows, filters, axes)`
-       sums over the listed dimensions of both, and puts what is left of both side by side.
+    1. **Forward.** Pad the images with zeros. The windows come from chapter 2: `Layout(shape)`,
+       with `windows` along dimensions 2 and 3, and `.of(memory)` shows them as an array (n, c, h',
+       w', k, k) without a copy. `memory` is the padded images, flattened.
+
+       Each result is a sum over c and the two places inside a window: `np.tensordot(windows,
+       filters, axes)` sums over the listed dimensions of both, and puts what is left of both side
+       by side.
     2. **The filters' gradient.** Filter o met every window of every image, with g of that place:
 
        $$\\frac{\\partial L}{\\partial F_{ocuv}} = \\sum_{n,i,j} g_{noij}\\, W_{ncijuv}.$$
 
-    3. **The images' gradient.** A pixel lies in several windows, and each adds its part:
-       $\\sum_o g_{noij} F_{ocuv}$ belongs to pixel (i·step + u, j·step + v). Go over the k · k places
-       (u, v) and add all windows' parts at once, into `[:, :, u : … : step, v : … : step]`. Take the
-       padding off in the end. What `backward` needs belongs to `self`, and a second `backward` gives
-       the same again.
+    3. **The images' gradient.** A pixel lies in several windows, and each adds its part: $\\sum_o
+       g_{noij} F_{ocuv}$ belongs to pixel (i·step + u, j·step + v).
+
+       Go over the k · k places (u, v) and add all windows' parts at once, into `[:, :, u : … :
+       step, v : … : step]`. Remove the padding at the end. Keep what `backward` needs in `self`. A
+       second `backward` has to give the same result.
 
     In one dimension, with x = [1, 2, 3], filter [10, 1], step 1 and g = [1, 2]:
 
@@ -54,11 +57,14 @@ own_conv = Exercise(
     ),
     hints=(
         """
-        Write down the shapes first. Windows are (n, c, h', w', k, k) and filters (o, c, k, k): what both
-        have, c and the two places inside a window, is summed. For the filters' gradient, g (n, o, h', w')
-        and the windows share n, h' and w'. For the images', g and the filters share o, and what comes out
-        has a number for every cell of every window. `tensordot` puts what is left of the first array
-        before what is left of the second.
+        Write down the shapes first. Windows are (n, c, h', w', k, k) and filters (o, c, k, k): what
+        both have, c and the two places inside a window, is summed.
+
+        For the filters' gradient, g (n, o, h', w') and the windows share n, h' and w'. For the
+        images' gradient, g and the filters share o, and the result has an element for every cell of
+        every window.
+
+        `tensordot` puts what is left of the first array before what is left of the second.
         """,
         """
         Two images of 3 channels, 5 × 4, two filters of 3 × 3, step 1, no padding: h' = 3, w' = 2.
@@ -71,10 +77,12 @@ own_conv = Exercise(
         | filters' gradient, g · windows | (2, 3, 3, 3): o, c, u, v | n, h', w' |
         | parts, g · filters | (2, 3, 2, 3, 3, 3): n, h', w', c, u, v | o |
 
-        `parts[..., 0, 1]` is what every window hands to its cell in row 0, column 1. For the window at
-        (i, j) that is pixel (i + 0, j + 1). So all of them together belong into rows 0, 1, 2 and columns
-        1, 2 of the image: the slice `[:, :, 0:3, 1:3]`, and with step 2 it would be `[:, :, 0:6:2, 1:5:2]`.
-        With `padding` 1 everything happens in the larger image, and rows 1 to h are the answer.
+        `parts[..., 0, 1]` is what every window hands to its cell in row 0, column 1. For the window
+        at (i, j) that is pixel (i + 0, j + 1).
+
+        So all of them together are added to rows 0, 1, 2 and columns 1, 2 of the image: the slice
+        `[:, :, 0:3, 1:3]`, and with step 2 it would be `[:, :, 0:6:2, 1:5:2]`. With `padding` 1
+        everything happens in the larger image, and rows 1 to h are the answer.
         """,
         """
         ```python
@@ -266,8 +274,8 @@ own_conv.changed(
 own_conv.changed(
     "the padding stays on",
     """
-    The gradient has the padded images' shape. What fell on the edge of zeros is dropped: nobody can
-    change those.
+    The gradient has the padded images' shape. The gradient of the zeros in the padding is dropped,
+    because they are constants.
     """,
     ("inside = g_padded[:, :, edge : high - edge, edge : wide - edge]", "inside = g_padded"),
 )

@@ -113,8 +113,8 @@ def fit(model, training, validation, optimizer, epochs):
     "never forgets a gradient",
     why="""
     `backward` *adds* to `.grad`. Without `zero_grad()` each step goes along the sum of all
-    gradients since the beginning. It often learns something at first, like a momentum that never
-    fades, and then runs away.
+    gradients since the beginning. That is a momentum of 1. The network often learns at first, and
+    later the steps become too long.
     """,
 )
 def fit(model, training, validation, optimizer, epochs):
@@ -141,9 +141,10 @@ def fit(model, training, validation, optimizer, epochs):
 @training.mutant(
     "judges in training mode",
     why="""
-    `model.eval()` is missing. Dropout goes on throwing away numbers while the network is judged,
-    and batch normalisation uses the statistics of the batch at hand, and even learns from it: the
-    validation data leak into the model. The accuracy then depends on who else is in the batch.
+    `model.eval()` is missing. Dropout goes on setting elements to 0 while the network is judged.
+    Batch normalisation uses the statistics of the validation batch, so the accuracy depends on the
+    other examples in it. It also updates its running averages, so the validation data enter the
+    model.
     """,
 )
 def fit(model, training, validation, optimizer, epochs):
@@ -171,8 +172,8 @@ def fit(model, training, validation, optimizer, epochs):
     "trains in evaluation mode from the second epoch on",
     why="""
     `model.train()` was called once, before the first epoch, and `model.eval()` after it: from then
-    on dropout and batch normalisation sleep, for the rest of the training. Switch back at the
-    beginning of *every* epoch.
+    on dropout and batch normalisation are in evaluation mode for the rest of the training. Switch
+    back at the beginning of *every* epoch.
     """,
 )
 def fit(model, training, validation, optimizer, epochs):
@@ -200,9 +201,8 @@ def fit(model, training, validation, optimizer, epochs):
 @training.mutant(
     "judges on the training data",
     why="""
-    The accuracy was taken from `training`. A network can know those by heart and have understood
-    nothing. What you want to know is what it says of data it has *never* learned from: go through
-    `validation`.
+    The accuracy was taken from `training`. A network can know these by heart and be wrong on all
+    others. Judge it on data that it has *not* been trained on: go through `validation`.
     """,
 )
 def fit(model, training, validation, optimizer, epochs):
@@ -259,8 +259,8 @@ def fit(model, training, validation, optimizer, epochs):
 @training.mutant(
     "records a graph while judging",
     why="""
-    Nobody calls backward when the network is judged, and yet every layer saved what it would need.
-    That costs memory and time, and on large validation batches it is where the memory ends. Judge
+    No backward follows when the network is judged, but every layer saved what it would need for
+    one. That costs memory and time, and a large validation batch may not fit into memory. Judge
     under `torch.no_grad()`.
     """,
 )
@@ -385,8 +385,8 @@ training.changed(
 training.changed(
     "keeps the graphs of all batches",
     """
-    The loss was added up as a *tensor*. It carries its graph, so the graphs of all batches of an
-    epoch stay in memory, and the history holds tensors. `loss.item()` is the number.
+    The loss was added up as a *tensor*. It has a graph, so the graphs of all batches of an epoch
+    stay in memory, and the history holds tensors. `loss.item()` gives a Python number.
     """,
     ("total += loss.item() * len(labels)", "total = total + loss * len(labels)"),
 )

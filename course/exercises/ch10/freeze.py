@@ -9,7 +9,7 @@ freezing = Exercise(
     "training.freeze",
     "Freeze the rest",
     chapter=10,
-    minutes=10,
+    minutes=8,
     prompt="""
     Somebody has trained a network on a lot of data. You have little data and another question, so
     you keep what it has learned and train only one part anew.

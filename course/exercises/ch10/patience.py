@@ -8,10 +8,11 @@ patience = Exercise(
     "training.patience",
     "When to stop",
     chapter=10,
-    minutes=10,
+    minutes=8,
     prompt="""
-    The validation loss falls, and one day it does not. Write `Patience(patience, min_delta=0.0)`
-    with one method, `stop(loss)`, which is told the loss of each epoch and says whether to stop:
+    At first the validation loss falls, and later it does not fall any more. Write
+    `Patience(patience, min_delta=0.0)` with one method, `stop(loss)`, which is told the loss of
+    each epoch and says whether to stop:
 
     * An epoch is an improvement if its loss is **below the best so far by more than `min_delta`**.
     * After `patience` epochs *in a row* without an improvement the answer is `True`, otherwise
@@ -169,9 +170,8 @@ class Patience:
 @patience.mutant(
     "equal is good enough",
     why="""
-    A loss that stays exactly the same was taken for an improvement. A network whose gradients have
-    died gives the same loss for ever, and it is the very case that should be stopped. Ask `<`, not
-    `<=`.
+    A loss that stays exactly the same was taken for an improvement. A network whose gradients are
+    all 0 has the same loss for ever, and its training should be stopped. Ask `<`, not `<=`.
     """,
 )
 class Patience:

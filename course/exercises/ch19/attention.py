@@ -13,7 +13,7 @@ attention = Exercise(
     "capstone.attention",
     "Attention",
     chapter=19,
-    minutes=40,
+    minutes=45,
     prompt="""
     Each place of a text looks back at the places before it and takes over what it finds useful
     (Vaswani et al. 2017). From x of shape (batch, time, size) three linear layers make queries,
@@ -63,10 +63,17 @@ attention = Exercise(
         | exchanged back | (2, 5, 3, 2) |
         | reshaped, and after `out` | (2, 5, 6) |
 
-        One head of it, in numbers, for three places. Scores [[1, 2, 0], [0, 1, 3], [1, 1, 2]]; with the
-        mask [[1, −∞, −∞], [0, 1, −∞], [1, 1, 2]]; the maximum of each row, 1, 1 and 2, taken off:
-        [[0, −∞, −∞], [−1, 0, −∞], [−1, −1, 0]]; exp of it: [[1, 0, 0], [0.37, 1, 0], [0.37, 0.37, 1]];
-        divided by the sums 1, 1.37 and 1.74: [[1, 0, 0], [0.27, 0.73, 0], [0.21, 0.21, 0.58]].
+        The numbers of one head, for three places:
+
+        * Scores: [[1, 2, 0], [0, 1, 3], [1, 1, 2]].
+
+        * With the mask: [[1, −∞, −∞], [0, 1, −∞], [1, 1, 2]].
+
+        * Each row's maximum subtracted: [[0, −∞, −∞], [−1, 0, −∞], [−1, −1, 0]].
+
+        * The exponentials: [[1, 0, 0], [0.37, 1, 0], [0.37, 0.37, 1]].
+
+        * Divided by each row's sum: [[1, 0, 0], [0.27, 0.73, 0], [0.21, 0.21, 0.58]].
         """,
         """
         ```python
@@ -162,8 +169,9 @@ class Attention(Module):
 attention.changed(
     "looks ahead",
     """
-    Nothing was masked, so each place sees the letters that it is to predict. Training looks
-    splendid, and the model cannot write.
+    Nothing was masked, so each place sees the letters that it is to predict. The training loss
+    becomes very small. But when the model writes, there are no later letters to look at, and it
+    fails.
     """,
     ("scores = scores + future", "pass"),
 )
@@ -179,8 +187,8 @@ attention.changed(
 attention.changed(
     "does not see itself",
     """
-    The mask begins one place above the diagonal. On the diagonal it takes a place's own value away,
-    and the first place has nothing left.
+    The mask covers the diagonal as well. So no place can look at itself, and in the first row every
+    score is −∞.
     """,
     ("np.triu(np.full((time, time), -np.inf), 1)", "np.triu(np.full((time, time), -1e9), 0)"),
 )
@@ -316,8 +324,8 @@ attention.changed(
 attention.changed(
     "the weights without their gradient",
     """
-    The weights were computed from `.data`, as plain numbers. So the gradient reaches the values, and never
-    the queries and keys: what to look at cannot be learned.
+    The weights were computed from `.data`, which have no graph. So the gradient reaches the values,
+    but not the queries and keys, and these are never trained.
     """,
     (
         "p = e / e.sum(-1, keepdims=True)",

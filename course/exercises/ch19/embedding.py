@@ -16,8 +16,8 @@ embedding = Exercise(
     chapter=19,
     minutes=15,
     prompt="""
-    A network computes with numbers, and a letter is an index. An *embedding* is a table with a row of
-    `size` numbers for each of `count` letters, and the rows are trained.
+    A letter is given as an index, and a network needs vectors. An *embedding* is a table with a row
+    of `size` numbers for each of `count` letters, and the rows are trained.
 
     * `Embedding(count, size)` has one parameter, `weight` of shape `(count, size)`, from a normal
       distribution: `np.random.default_rng(seed).normal(size=(count, size))`.

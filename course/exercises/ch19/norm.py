@@ -12,11 +12,11 @@ norm = Exercise(
     "capstone.norm",
     "Layer normalization",
     chapter=19,
-    minutes=15,
+    minutes=12,
     prompt="""
-    Deep networks train better when the numbers between layers keep their size. *Layer
-    normalization* (Ba, Kiros and Hinton 2016) brings every vector to mean 0 and variance 1, then
-    scales and shifts each of its elements by trained numbers:
+    Deep networks train better when the values between layers keep their size. *Layer normalization*
+    (Ba, Kiros and Hinton 2016) brings every vector to mean 0 and variance 1, then scales and shifts
+    each of its elements by trained numbers:
 
     $$y = \\frac{x - \\mathrm{mean}(x)}{\\sqrt{\\mathrm{var}(x) + \\epsilon}} \\cdot
     \\mathrm{weight} + \\mathrm{bias}.$$
