@@ -7,6 +7,10 @@ instance of its annotation is written down.
     python -m pytest -p tests.annotations --annotations FILE tests/nn -p no:xdist
 
 runs tests and writes what was found to a file, a line each.
+
+    python -m tests.annotations
+
+looks at the programs of tests/compat/programs.
 """
 
 from __future__ import annotations
@@ -15,12 +19,16 @@ import ast
 import builtins
 import collections
 import collections.abc
+import contextlib
 import gc
 import inspect
+import io
+import runpy
 import sys
 import threading
 import types
 import typing
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +55,8 @@ def fits(value: Any, hint: Any, depth: int = 0) -> bool:
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is np.ndarray or origin is np.ndarray:
         return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_priority__")
+    if origin is typing.IO:
+        return hasattr(value, "read") or hasattr(value, "write")
     if origin is None:
         if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
             return True  # a type variable, for one
@@ -90,7 +100,8 @@ class Names(dict[str, Any]):
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 for line in node.body:
                     if isinstance(line, (ast.Import, ast.ImportFrom)):
-                        exec(ast.unparse(line), self)
+                        with contextlib.suppress(ImportError):  # of a module half loaded: any type
+                            exec(ast.unparse(line), self)
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, Any)
@@ -165,7 +176,7 @@ class Watch:
             self.names[function.__module__] = Names(sys.modules[function.__module__])
         names = self.names[function.__module__]
         return {
-            name: eval(hint, names) if isinstance(hint, str) else hint
+            name: known(hint, names) if isinstance(hint, str) else hint
             for name, hint in function.__annotations__.items()
         }
 
@@ -175,6 +186,14 @@ class Watch:
             f"{file}:{line} {function}({name}: {hint}) was given {kind}, {count} times"
             for (file, line, function, name, hint, kind), count in sorted(self.found.items())
         ]
+
+
+def known(hint: str, names: Names) -> Any:
+    """The type that an annotation names; Any for a recursive one, whose alias is a string."""
+    try:
+        return eval(hint, names)
+    except TypeError:
+        return Any
 
 
 NO_RESULT = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -214,3 +233,28 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if found:
         watch.__exit__()
         Path(found).write_text("".join(line + "\n" for line in watch.lines()))
+
+
+# -- programs -------------------------------------------------------------------------------------
+
+
+def main() -> list[str]:
+    """What was found while the programs of tests/compat ran."""
+    import toytorch
+    from toytorch.alias import install
+
+    install()
+    folder = Path(__file__).parent / "compat" / "programs"
+    sys.path.insert(0, str(folder))
+    with Watch() as watched, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for program in sorted(folder.glob("*.py")):
+            with contextlib.redirect_stdout(io.StringIO()):
+                runpy.run_path(str(program), run_name="__main__")
+            toytorch.set_default_dtype(toytorch.float32)  # some programs want float64
+            toytorch.manual_seed(0)
+    return watched.lines()
+
+
+if __name__ == "__main__":
+    print(*main(), sep="\n")

@@ -16,7 +16,7 @@ from toytorch.ops import registry
 from toytorch.ops.creation.create import eye, zeros_like
 
 
-def lift(tree: Tensor | tuple[Tensor, ...]) -> tuple[Any, list[Tensor], bool]:
+def lift(tree: object) -> tuple[Any, list[Tensor], bool]:
     """A tree with lifted tensors, these tensors, and whether any was tracked already."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:

@@ -207,9 +207,7 @@ def examine(
     return leaves, spec, dims, sizes.pop()
 
 
-def collect(
-    func: Callable[..., Any], mode: Batch, result: Tensor | tuple[Tensor, ...], out_dims: int
-) -> Any:
+def collect(func: Callable[..., Any], mode: Batch, result: object, out_dims: int) -> Any:
     """The results with the batch where `out_dims` wants it."""
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(result)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.facts.device import device
@@ -33,7 +32,7 @@ from toytorch.serialization.atomic import replacing
 FORMAT = b"toytorch.jit 1\n"
 
 
-def save(m: Any, f: Callable[..., Any], _extra_files: dict[str, Any] | None = None) -> None:
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Writes a compiled function or module to a path or a binary file.
 
     A path leads to the old file or the whole new one at any moment. Raises AttributeError for what

@@ -102,7 +102,7 @@ def call_op(node: Node, args: list[Any]) -> Any:
     return dispatch.call(op, tuple(args))
 
 
-def results_of(node: Node, result: Any) -> Sequence[Any]:
+def results_of(node: Node, result: object) -> Sequence[Any]:
     """What a call gave, as one item per output."""
     if len(node.outputs) == 1:
         if result.__class__ is tuple and isinstance(node.outputs[0].type, types.List):

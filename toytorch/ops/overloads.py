@@ -65,7 +65,7 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
 @public("max", method=True, returns=EXTREME)
 def max(
     input: Tensor,
-    dim: Tensor | int | None = None,
+    dim: int | Tensor | None = None,
     keepdim: builtins.bool = False,
     *,
     other: Any = None,
@@ -87,7 +87,7 @@ def max(
 @public("min", method=True, returns=EXTREME)
 def min(
     input: Tensor,
-    dim: int | None = None,
+    dim: int | Tensor | None = None,
     keepdim: builtins.bool = False,
     *,
     other: Any = None,

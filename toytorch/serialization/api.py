@@ -132,7 +132,7 @@ def _read(
 
 
 @contextlib.contextmanager
-def _opened(f: Callable[..., Any]) -> Iterator[tuple[Any, str]]:
+def _opened(f: Any) -> Iterator[tuple[Any, str]]:
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file, os.fspath(f)

@@ -13,7 +13,7 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: object) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
     return (
         Parameter(value)
@@ -22,7 +22,7 @@ def _as_parameter(value: Any) -> Any:
     )
 
 
-def _line(key: int | str, value: Any, kind: str) -> str:
+def _line(key: int | str, value: object, kind: str) -> str:
     """How one entry is printed."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
@@ -57,7 +57,7 @@ class ParameterList(Module):
             return type(self)(self[i] for i in range(*index.indices(len(self))))
         return getattr(self, self._name_at(index))
 
-    def __setitem__(self, index: int, param: Any) -> None:
+    def __setitem__(self, index: int, param: object) -> None:
         setattr(self, self._name_at(index), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
-    def append(self, value: Any) -> ParameterList:
+    def append(self, value: object) -> ParameterList:
         """Adds one at the end."""
         self._size += 1
         self[self._size - 1] = value

@@ -187,7 +187,7 @@ def _no_pickle(self: Tensor) -> Any:
 def _inject(module: Module, name: str) -> None:
     """Makes `module.<name>` a property."""
 
-    def get(self: Tensor) -> Any:
+    def get(self: Module) -> Any:
         if not _depth:
             return self.parametrizations[name]()
         key = (id(self), name)
@@ -195,7 +195,7 @@ def _inject(module: Module, name: str) -> None:
             _cache[key] = self.parametrizations[name]()
         return _cache[key]
 
-    def put(self: Tensor, value: Tensor | Sequence[Tensor]) -> None:
+    def put(self: Module, value: Tensor | Sequence[Tensor]) -> None:
         self.parametrizations[name].right_inverse(value)
 
     setattr(type(module), name, property(get, put))

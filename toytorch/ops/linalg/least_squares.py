@@ -18,7 +18,7 @@ from toytorch.ops.linalg.triangular import triangular
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _check(a: Array, b: Array, driver: str) -> None:
+def _check(a: Array, b: Array, driver: str | None) -> None:
     name = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -57,7 +57,7 @@ def full_rank(xp: ArrayModule, a: Array, b: Array) -> Any:
     return q @ triangular(xp, r.swapaxes(-1, -2).conj(), b, False)
 
 
-def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str) -> Any:
+def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str | None) -> Any:
     _check(a, b, driver)
     driver = driver or "gelsy"
     vector = is_vector(a.shape, b.shape)

@@ -109,7 +109,7 @@ def _mv(a: Any, v: Array) -> Any:
 
 
 @kernel("addmm", "_sparse_addmm")
-def _addmm(c: Array, a: Any, b: SparseArray, beta: float, alpha: int) -> Any:
+def _addmm(c: Array, a: Any, b: SparseArray | Array, beta: float, alpha: int) -> Any:
     if is_sparse(c):
         raise RuntimeError("addmm: expected 'self' to be dense, but it is sparse")
     made = product(a, b)

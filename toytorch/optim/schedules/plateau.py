@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from toytorch.optim.schedules.base import OLD_EPOCH, LRScheduler, need_optimizer, put, values_of
 
@@ -72,7 +72,7 @@ class ReduceLROnPlateau(LRScheduler):
             best += sign * self.threshold
         return a > best if self.mode == "max" else a < best
 
-    def step(self, metrics: float, epoch: int | None = None) -> None:  # type: ignore[override]  # takes a measurement, as PyTorch's
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]  # takes a measurement, as PyTorch's
         """Takes a measurement into account."""
         current = float(metrics)
         if epoch is not None:
